@@ -1,0 +1,37 @@
+"""What every record shares: frozen Structs, enumerations that stay open, aware timestamps."""
+
+import enum
+from datetime import datetime
+from typing import Annotated, Self
+
+import msgspec
+
+
+class Model(msgspec.Struct, frozen=True, kw_only=True):
+    """A record of the API. Unknown fields are ignored; equal records compare equal."""
+
+
+class OpenEnum(enum.StrEnum):
+    """An enumeration that grows over time: an unknown value is kept as it came.
+
+    Members are strings and compare equal to them, so ``status == "paused"`` works before this
+    library has heard of a status named ``paused``.
+    """
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, str):
+            return None
+        member = str.__new__(cls, value)
+        member._name_ = value
+        member._value_ = value
+        return member
+
+    @property
+    def is_known(self) -> bool:
+        """Whether this library has a name for the value."""
+        return self.name in type(self).__members__
+
+
+Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
+"""An RFC 3339 timestamp as an aware ``datetime``; the API sends UTC, with or without fractions."""

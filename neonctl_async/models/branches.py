@@ -1,0 +1,135 @@
+"""Branches of a project."""
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.base import Model, Timestamp
+from neonctl_async.models.connections import ConnectionDetails
+from neonctl_async.models.databases import Database
+from neonctl_async.models.endpoints import Endpoint, EndpointSpec
+from neonctl_async.models.operations import Operation
+from neonctl_async.models.pagination import Pagination
+from neonctl_async.models.roles import Role
+
+
+class BranchCreator(Model):
+    """Who created a branch."""
+
+    name: str | None = None
+    image: str | None = None
+
+
+class BranchRestrictedAction(Model):
+    """An action that the platform refuses on a branch, and why."""
+
+    name: str
+    reason: str
+
+
+class BranchRecovery(Model):
+    """Until when a deleted branch can be recovered."""
+
+    deleted_at: Timestamp
+    recoverable_until: Timestamp
+    deletion_method: str | None = None
+
+
+class Branch(Model):
+    """A branch. ``logical_size``, ``written_data_bytes`` and ``data_transfer_bytes`` are in bytes,
+    ``cpu_used_sec``, ``compute_time_seconds``, ``active_time_seconds`` and
+    ``ttl_interval_seconds`` in seconds.
+    """
+
+    id: str
+    project_id: str
+    name: str
+    current_state: str
+    created_at: Timestamp
+    updated_at: Timestamp
+    default: bool = False
+    protected: bool = False
+    primary: bool | None = None
+    parent_id: str | None = None
+    parent_lsn: str | None = None
+    parent_timestamp: Timestamp | None = None
+    pending_state: str | None = None
+    state_changed_at: Timestamp | None = None
+    logical_size: int | None = None
+    creation_source: str | None = None
+    cpu_used_sec: int | None = None
+    compute_time_seconds: int | None = None
+    active_time_seconds: int | None = None
+    written_data_bytes: int | None = None
+    data_transfer_bytes: int | None = None
+    ttl_interval_seconds: int | None = None
+    expires_at: Timestamp | None = None
+    last_reset_at: Timestamp | None = None
+    created_by: BranchCreator | None = None
+    init_source: str | None = None
+    restore_status: str | None = None
+    restored_from: str | None = None
+    restored_as: str | None = None
+    restricted_actions: list[BranchRestrictedAction] | None = None
+    recovery: BranchRecovery | None = None
+
+
+class Annotation(Model):
+    """Key-value notes on an object of the platform."""
+
+    object: dict[str, str]
+    value: dict[str, str]
+    created_at: Timestamp | None = None
+    updated_at: Timestamp | None = None
+
+
+class BranchSpec(Model):
+    """The branch part of a create-branch request; what is left out, the platform decides."""
+
+    name: str | UnsetType = UNSET
+    parent_id: str | UnsetType = UNSET
+    parent_lsn: str | UnsetType = UNSET
+    parent_timestamp: Timestamp | UnsetType = UNSET
+    protected: bool | UnsetType = UNSET
+    archived: bool | UnsetType = UNSET
+    init_source: str | UnsetType = UNSET
+    expires_at: Timestamp | UnsetType = UNSET
+
+
+class BranchCreateRequest(Model):
+    """The body of ``POST /projects/{project_id}/branches``."""
+
+    branch: BranchSpec | UnsetType = UNSET
+    endpoints: list[EndpointSpec] | UnsetType = UNSET
+    annotation_value: dict[str, str] | UnsetType = UNSET
+
+
+class BranchCreated(Model):
+    """A branch just created, with everything created along with it."""
+
+    branch: Branch
+    operations: list[Operation]
+    endpoints: list[Endpoint] = []
+    roles: list[Role] = []
+    databases: list[Database] = []
+    connection_uris: list[ConnectionDetails] = []
+
+
+class BranchDeleted(Model):
+    """The answer to a branch deletion. Both parts are empty where the platform answers 204."""
+
+    branch: Branch | None = None
+    operations: list[Operation] = []
+
+
+class BranchResponse(Model):
+    """The answer of ``GET /projects/{project_id}/branches/{branch_id}``."""
+
+    branch: Branch
+    annotation: Annotation | None = None
+
+
+class BranchesPage(Model):
+    """A page of ``GET /projects/{project_id}/branches``; ``annotations`` is keyed by branch id."""
+
+    branches: list[Branch]
+    annotations: dict[str, Annotation] = {}
+    pagination: Pagination | None = None

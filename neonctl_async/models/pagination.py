@@ -1,0 +1,14 @@
+"""The pagination object (specification, section 2.4)."""
+
+from neonctl_async.models.base import Model
+
+
+class Pagination(Model):
+    """Where the next page begins: ``cursor`` or ``next``, by endpoint. Both are opaque, and both
+    go back as the query parameter ``cursor``.
+    """
+
+    cursor: str | None = None
+    next: str | None = None
+    sort_by: str | None = None
+    sort_order: str | None = None

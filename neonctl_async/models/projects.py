@@ -1,0 +1,178 @@
+"""Projects (specification, section 2.2, and the fields published since)."""
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.base import Model, Timestamp
+from neonctl_async.models.branches import Branch
+from neonctl_async.models.connections import ConnectionDetails
+from neonctl_async.models.databases import Database
+from neonctl_async.models.endpoints import Endpoint, PreloadLibraries
+from neonctl_async.models.operations import Operation
+from neonctl_async.models.pagination import Pagination
+from neonctl_async.models.roles import Role
+
+
+class ProjectQuota(Model):
+    """Limits of a billing period, in seconds and bytes; 0 is no limit."""
+
+    active_time_seconds: int | UnsetType = UNSET
+    compute_time_seconds: int | UnsetType = UNSET
+    written_data_bytes: int | UnsetType = UNSET
+    data_transfer_bytes: int | UnsetType = UNSET
+    logical_size_bytes: int | UnsetType = UNSET
+
+
+class AllowedIps(Model):
+    """The addresses that may connect."""
+
+    ips: list[str] | UnsetType = UNSET
+    protected_branches_only: bool | UnsetType = UNSET
+
+
+class MaintenanceWindow(Model):
+    """When the platform may do maintenance: days of the week, 1 to 7, and ``HH:MM`` in UTC."""
+
+    weekdays: list[int]
+    start_time: str
+    end_time: str
+
+
+class ProjectSettings(Model):
+    """Settings of a project."""
+
+    quota: ProjectQuota | UnsetType = UNSET
+    allowed_ips: AllowedIps | UnsetType = UNSET
+    enable_logical_replication: bool | UnsetType = UNSET
+    maintenance_window: MaintenanceWindow | UnsetType = UNSET
+    block_public_connections: bool | UnsetType = UNSET
+    block_vpc_connections: bool | UnsetType = UNSET
+    audit_log_level: str | UnsetType = UNSET
+    hipaa: bool | UnsetType = UNSET
+    preload_libraries: PreloadLibraries | UnsetType = UNSET
+
+
+class DefaultEndpointSettings(Model):
+    """What new computes of a project begin with; units as in ``EndpointSpec``."""
+
+    pg_settings: dict[str, str] | UnsetType = UNSET
+    pgbouncer_settings: dict[str, str] | UnsetType = UNSET
+    autoscaling_limit_min_cu: float | UnsetType = UNSET
+    autoscaling_limit_max_cu: float | UnsetType = UNSET
+    suspend_timeout_seconds: int | UnsetType = UNSET
+
+
+class ProjectOwner(Model):
+    """The account that owns a project."""
+
+    email: str | None = None
+    name: str | None = None
+    branches_limit: int | None = None
+    subscription_type: str | None = None
+
+
+class Project(Model):
+    """A project, as listed and as read alone; the latter holds more fields.
+
+    ``branch_logical_size_limit`` is in MiB, ``synthetic_storage_size`` in bytes,
+    ``cpu_used_sec``, ``active_time`` and ``history_retention_seconds`` in seconds.
+    """
+
+    id: str
+    name: str
+    platform_id: str
+    region_id: str
+    provisioner: str
+    pg_version: int
+    proxy_host: str
+    cpu_used_sec: int
+    branch_logical_size_limit: int
+    created_at: Timestamp
+    updated_at: Timestamp
+    locked: bool | None = None
+    active_time: int | None = None
+    active_time_seconds: int | None = None
+    branch_logical_size_limit_bytes: int | None = None
+    compute_last_active_at: Timestamp | None = None
+    compute_time_seconds: int | None = None
+    consumption_period_end: Timestamp | None = None
+    consumption_period_start: Timestamp | None = None
+    creation_source: str | None = None
+    data_storage_bytes_hour: int | None = None
+    data_transfer_bytes: int | None = None
+    default_endpoint_settings: DefaultEndpointSettings | None = None
+    deleted_at: Timestamp | None = None
+    effective_project_permission: str | None = None
+    hipaa_enabled_at: Timestamp | None = None
+    history_retention_seconds: int | None = None
+    maintenance_scheduled_for: Timestamp | None = None
+    maintenance_starts_at: Timestamp | None = None
+    org_id: str | None = None
+    org_name: str | None = None
+    owner: ProjectOwner | None = None
+    owner_id: str | None = None
+    quota_reset_at: Timestamp | None = None
+    recoverable_until: Timestamp | None = None
+    settings: ProjectSettings | None = None
+    store_passwords: bool | None = None
+    synthetic_storage_size: int | None = None
+    written_data_bytes: int | None = None
+
+
+class ProjectBranchSpec(Model):
+    """The first branch of a project to create, its role and its database."""
+
+    name: str | UnsetType = UNSET
+    role_name: str | UnsetType = UNSET
+    database_name: str | UnsetType = UNSET
+    annotations: dict[str, str] | UnsetType = UNSET
+
+
+class ProjectSpec(Model):
+    """The project part of a create-project request; what is left out, the platform decides."""
+
+    name: str | UnsetType = UNSET
+    org_id: str | UnsetType = UNSET
+    region_id: str | UnsetType = UNSET
+    pg_version: int | UnsetType = UNSET
+    provisioner: str | UnsetType = UNSET
+    branch: ProjectBranchSpec | UnsetType = UNSET
+    settings: ProjectSettings | UnsetType = UNSET
+    default_endpoint_settings: DefaultEndpointSettings | UnsetType = UNSET
+    autoscaling_limit_min_cu: float | UnsetType = UNSET
+    autoscaling_limit_max_cu: float | UnsetType = UNSET
+    store_passwords: bool | UnsetType = UNSET
+    history_retention_seconds: int | UnsetType = UNSET
+
+
+class ProjectCreateRequest(Model):
+    """The body of ``POST /projects``."""
+
+    project: ProjectSpec
+
+
+class ProjectCreated(Model):
+    """A project just created, with everything created along with it."""
+
+    project: Project
+    branch: Branch
+    operations: list[Operation]
+    endpoints: list[Endpoint] = []
+    roles: list[Role] = []
+    databases: list[Database] = []
+    connection_uris: list[ConnectionDetails] = []
+
+
+class ProjectResponse(Model):
+    """The answer of ``GET`` and ``DELETE /projects/{project_id}``."""
+
+    project: Project
+
+
+class ProjectsPage(Model):
+    """A page of ``GET /projects``."""
+
+    projects: list[Project]
+    pagination: Pagination | None = None
+    unavailable_project_ids: list[str] = []
+    applications: dict[str, list[str]] = {}
+    integrations: dict[str, list[str]] = {}
