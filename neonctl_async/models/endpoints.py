@@ -38,11 +38,12 @@ class EndpointSettings(Model):
 class EndpointSpec(Model):
     """A compute to create along with a branch. What is left out, the platform decides.
 
-    Sizes are in compute units, at least 0.25. ``suspend_timeout_seconds`` is the idle time before
+    ``type`` is an :class:`EndpointType`. Sizes are in compute units, at least 0.25.
+    ``suspend_timeout_seconds`` is the idle time before
     a compute is suspended: -1 never, 0 the platform's default, at most 604800.
     """
 
-    type: EndpointType | str
+    type: str
     settings: EndpointSettings | UnsetType = UNSET
     autoscaling_limit_min_cu: float | UnsetType = UNSET
     autoscaling_limit_max_cu: float | UnsetType = UNSET
