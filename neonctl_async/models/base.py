@@ -2,11 +2,13 @@
 
 import enum
 from datetime import datetime
-from typing import Annotated, Self
+from typing import Annotated, Self, dataclass_transform
 
 import msgspec
 
 
+# Type checkers learn here what msgspec inherits by itself: subclasses are frozen, keywords only.
+@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
 class Model(msgspec.Struct, frozen=True, kw_only=True):
     """A record of the API. Unknown fields are ignored; equal records compare equal."""
 

@@ -6,7 +6,7 @@ from neonctl_async.models.base import Model, Timestamp
 from neonctl_async.models.connections import ConnectionDetails
 from neonctl_async.models.databases import Database
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec
-from neonctl_async.models.operations import Operation
+from neonctl_async.models.operations import Operation, Started
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.roles import Role
 
@@ -34,7 +34,9 @@ class BranchRecovery(Model):
 
 
 class Branch(Model):
-    """A branch. ``logical_size``, ``written_data_bytes`` and ``data_transfer_bytes`` are in bytes,
+    """A branch.
+
+    ``logical_size``, ``written_data_bytes`` and ``data_transfer_bytes`` are in bytes,
     ``cpu_used_sec``, ``compute_time_seconds``, ``active_time_seconds`` and
     ``ttl_interval_seconds`` in seconds.
     """
@@ -102,18 +104,17 @@ class BranchCreateRequest(Model):
     annotation_value: dict[str, str] | UnsetType = UNSET
 
 
-class BranchCreated(Model):
+class BranchCreated(Started):
     """A branch just created, with everything created along with it."""
 
     branch: Branch
-    operations: list[Operation]
     endpoints: list[Endpoint] = []
     roles: list[Role] = []
     databases: list[Database] = []
     connection_uris: list[ConnectionDetails] = []
 
 
-class BranchDeleted(Model):
+class BranchDeleted(Started):
     """The answer to a branch deletion. Both parts are empty where the platform answers 204."""
 
     branch: Branch | None = None

@@ -1,7 +1,5 @@
 """Operations: the platform's records of work it does (specification, section 2.3)."""
 
-from typing import Protocol
-
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.pagination import Pagination
 
@@ -70,8 +68,10 @@ class OperationRef(Model):
 
 
 class Operation(Model):
-    """One operation. ``total_duration_ms`` is in milliseconds; ``retry_at`` in the future means
-    that the platform is about to try a failed operation again.
+    """One operation.
+
+    ``total_duration_ms`` is in milliseconds. ``retry_at`` in the future means that the platform
+    is about to try a failed operation again.
     """
 
     id: str
@@ -93,11 +93,10 @@ class Operation(Model):
         return OperationRef(project_id=self.project_id, id=self.id)
 
 
-class HasOperations(Protocol):
+class Started(Model):
     """An answer that announces the operations its request started (specification, section 4.5)."""
 
-    @property
-    def operations(self) -> list[Operation]: ...
+    operations: list[Operation]
 
 
 class OperationResponse(Model):

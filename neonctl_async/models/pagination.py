@@ -4,8 +4,9 @@ from neonctl_async.models.base import Model
 
 
 class Pagination(Model):
-    """Where the next page begins: ``cursor`` or ``next``, by endpoint. Both are opaque, and both
-    go back as the query parameter ``cursor``.
+    """Where the next page begins: ``cursor`` or ``next``, by endpoint.
+
+    Both are opaque, and both go back as the query parameter ``cursor``.
     """
 
     cursor: str | None = None

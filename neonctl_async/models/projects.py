@@ -7,7 +7,7 @@ from neonctl_async.models.branches import Branch
 from neonctl_async.models.connections import ConnectionDetails
 from neonctl_async.models.databases import Database
 from neonctl_async.models.endpoints import Endpoint, PreloadLibraries
-from neonctl_async.models.operations import Operation
+from neonctl_async.models.operations import Started
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.roles import Role
 
@@ -150,12 +150,11 @@ class ProjectCreateRequest(Model):
     project: ProjectSpec
 
 
-class ProjectCreated(Model):
+class ProjectCreated(Started):
     """A project just created, with everything created along with it."""
 
     project: Project
     branch: Branch
-    operations: list[Operation]
     endpoints: list[Endpoint] = []
     roles: list[Role] = []
     databases: list[Database] = []

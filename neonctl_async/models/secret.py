@@ -1,7 +1,7 @@
 """A string that does not show itself."""
 
 import hmac
-from typing import Any, Final, NoReturn, final
+from typing import Final, NoReturn, final
 
 _HIDDEN: Final = "**********"
 
@@ -50,8 +50,7 @@ class Secret:
         raise TypeError("a Secret is not pickled: pass on secret.reveal() if that is what you want")
 
 
-# Any is what msgspec's hook protocol passes in; it stays inside.
-def decode_hook(expected: type, value: Any) -> Any:
+def decode_hook(expected: type, value: object) -> object:
     """The ``dec_hook`` of every decoder: builds a :class:`Secret` from a JSON string."""
     if expected is Secret and isinstance(value, str):
         return Secret(value)

@@ -1,0 +1,143 @@
+"""NeonClient: one session, the resources hung on it."""
+
+import os
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self, TypeVar, cast, overload
+
+from msgspec import UNSET
+
+from neonctl_async.config import (
+    Config,
+    PollPolicy,
+    RateBudget,
+    RetryPolicy,
+    Timeout,
+    find_api_key,
+    find_base_url,
+)
+from neonctl_async.models.secret import Secret
+from neonctl_async.resources.api_keys import ApiKeys
+from neonctl_async.resources.branches import Branches
+from neonctl_async.resources.operations import Operations
+from neonctl_async.resources.organizations import Organizations
+from neonctl_async.resources.projects import Projects
+from neonctl_async.transport.protocol import Json, QueryValue, raw_request
+from neonctl_async.transport.session import Session
+from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.waiter import Waiter
+
+T = TypeVar("T")
+
+
+class NeonClient:
+    """The Neon control-plane API.
+
+    ``api_key`` and ``base_url`` default to the environment variables ``NEON_API_KEY`` and
+    ``NEON_API_HOST``, the latter to the platform's address. A client may be opened in one task
+    and closed in another, and used by many tasks at once, all on one event loop.
+
+    Raises ConfigurationError for a missing or impossible setting, before any request.
+    """
+
+    def __init__(
+        self,
+        api_key: str | Secret | None = None,
+        *,
+        base_url: str | None = None,
+        timeout: Timeout = Timeout(),
+        retry: RetryPolicy = RetryPolicy(),
+        budget: RateBudget = RateBudget(),
+        polling: PollPolicy = PollPolicy(),
+        max_connections: int = 100,
+    ) -> None:
+        self._config = Config(
+            api_key=find_api_key(api_key, os.environ),
+            base_url=find_base_url(base_url, os.environ),
+            timeout=timeout,
+            retry=retry,
+            budget=budget,
+            polling=polling,
+            max_connections=max_connections,
+        )
+        self._session = Session(self._config)
+        self._waiter = Waiter(OperationSource(self._session), polling)
+        self.operations = Operations(self._session, self._waiter)
+        self.projects = Projects(self._session, self._waiter)
+        self.branches = Branches(self._session, self._waiter)
+        self.api_keys = ApiKeys(self._session, self._waiter)
+        self.organizations = Organizations(self._session, self._waiter)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<NeonClient {self._config.base_url}>"
+
+    @property
+    def base_url(self) -> str:
+        """Where requests go."""
+        return self._config.base_url
+
+    @property
+    def requests_sent(self) -> int:
+        """The HTTP requests sent so far: calls, further tries and polls."""
+        return self._session.requests_sent
+
+    @overload
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, QueryValue] | None = None,
+        body: object = UNSET,
+        type: type[T],
+    ) -> T: ...
+
+    @overload
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, QueryValue] | None = None,
+        body: object = UNSET,
+    ) -> Json: ...
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, QueryValue] | None = None,
+        body: object = UNSET,
+        type: type[T] | None = None,  # noqa: A002 - the public name; shadowed in this method only
+    ) -> T | Json:
+        """Call an endpoint that has no method here, with the same retries, budget and errors.
+
+        ``path`` is relative to the base URL and starts with ``/``. ``body`` is whatever msgspec
+        encodes to JSON. The answer comes as ``type``, else as plain JSON; an empty one is None.
+        Raises ValueError for a path that could leave the base URL.
+        """
+        if type is None:
+            return await self._session.send(
+                raw_request(method, path, _JSON, query=query, body=body)
+            )
+        return await self._session.send(raw_request(method, path, type, query=query, body=body))
+
+    async def aclose(self) -> None:
+        """Close the connections. What still waits or is under way ends with ClientClosedError."""
+        await self._waiter.aclose()
+        await self._session.aclose()
+
+
+_JSON = cast("type[Json]", object)

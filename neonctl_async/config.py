@@ -1,0 +1,203 @@
+"""Settings, from arguments and the environment, as frozen Structs checked when they are made."""
+
+import ipaddress
+import math
+from collections.abc import Mapping
+from typing import Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from neonctl_async.errors import ConfigurationError
+from neonctl_async.models.secret import Secret
+
+DEFAULT_BASE_URL = "https://console.neon.tech/api/v2"
+API_KEY_VARIABLE = "NEON_API_KEY"
+BASE_URL_VARIABLE = "NEON_API_HOST"
+
+
+class Timeout(msgspec.Struct, frozen=True, kw_only=True):
+    """Bounds of one request, in seconds: making the connection, and all of it."""
+
+    connect: float = 10.0
+    total: float = 30.0
+
+    def __post_init__(self) -> None:
+        _check_above_zero("Timeout", connect=self.connect, total=self.total)
+
+
+class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """How often, and for how long, a request that failed in passing is sent again.
+
+    ``attempts`` counts the first try. Before try n+1 passes a random time up to
+    ``initial * 2**(n-1)`` seconds, at most ``maximum`` (exponential backoff, full jitter), and
+    at least what ``Retry-After`` asks for. No further try begins later than ``deadline`` seconds
+    after the first.
+    """
+
+    attempts: int = 5
+    initial: float = 0.25
+    maximum: float = 10.0
+    deadline: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise ConfigurationError(f"RetryPolicy.attempts is {self.attempts}: at least 1")
+        _check_not_negative(
+            "RetryPolicy", initial=self.initial, maximum=self.maximum, deadline=self.deadline
+        )
+
+    @classmethod
+    def never(cls) -> Self:
+        """Every failure is final."""
+        return cls(attempts=1)
+
+
+class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
+    """The requests that may be sent within any 60 seconds and any one second.
+
+    The defaults are the platform's documented limits: 700 a minute for an account, 40 a second
+    for a route, 10 a second for creating organization keys. A route is a method and a path
+    template. ``None`` is no limit.
+    """
+
+    per_minute: int | None = 700
+    per_second_of_route: int | None = 40
+    per_second_of: Mapping[str, int] = msgspec.field(
+        default_factory=lambda: {"POST /organizations/{org_id}/api_keys": 10}
+    )
+
+    def __post_init__(self) -> None:
+        limits = {
+            "per_minute": self.per_minute,
+            "per_second_of_route": self.per_second_of_route,
+            **{f"per_second_of[{route!r}]": limit for route, limit in self.per_second_of.items()},
+        }
+        for name, limit in limits.items():
+            if limit is not None and limit < 1:
+                raise ConfigurationError(
+                    f"RateBudget.{name} is {limit}: at least 1, or None for no limit"
+                )
+
+    @classmethod
+    def unlimited(cls) -> Self:
+        """No limit at all."""
+        return cls(per_minute=None, per_second_of_route=None, per_second_of={})
+
+    def limit_of(self, route: str) -> int | None:
+        """The requests a second that ``route`` may take."""
+        return self.per_second_of.get(route, self.per_second_of_route)
+
+
+class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
+    """When a pending operation is looked at again, in seconds.
+
+    The first look comes after ``initial``; each further delay is ``growth`` times the one before,
+    at most ``maximum``, which by default is the interval that the specification suggests
+    (section 8). ``jitter`` is the share by which a delay varies at random, in both directions.
+    """
+
+    initial: float = 0.25
+    growth: float = 1.5
+    maximum: float = 5.0
+    jitter: float = 0.1
+
+    def __post_init__(self) -> None:
+        _check_above_zero("PollPolicy", initial=self.initial, maximum=self.maximum)
+        if not (math.isfinite(self.growth) and self.growth >= 1):
+            raise ConfigurationError(f"PollPolicy.growth is {self.growth}: at least 1")
+        if not 0 <= self.jitter < 1:
+            raise ConfigurationError(f"PollPolicy.jitter is {self.jitter}: from 0 to below 1")
+
+    @classmethod
+    def constant(cls, interval: float) -> Self:
+        """A look every ``interval`` seconds, without jitter."""
+        return cls(initial=interval, growth=1.0, maximum=interval, jitter=0.0)
+
+
+class Config(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a client is made of. ``base_url`` has no trailing slash."""
+
+    api_key: Secret
+    base_url: str
+    timeout: Timeout
+    retry: RetryPolicy
+    budget: RateBudget
+    polling: PollPolicy
+    max_connections: int
+
+    def __post_init__(self) -> None:
+        if self.max_connections < 1:
+            raise ConfigurationError(f"max_connections is {self.max_connections}: at least 1")
+
+
+def find_api_key(given: str | Secret | None, environment: Mapping[str, str]) -> Secret:
+    """The key given, else that of ``NEON_API_KEY``.
+
+    Raises ConfigurationError if there is none, or if it could not stand in a header (RFC 9110,
+    section 5.5).
+    """
+    secret = given if isinstance(given, Secret) else Secret(given or "")
+    key = (secret.reveal() or environment.get(API_KEY_VARIABLE, "")).strip()
+    if not key:
+        raise ConfigurationError(
+            f"no API key: set the environment variable {API_KEY_VARIABLE} or pass api_key="
+        )
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ConfigurationError(
+            "the API key holds a space, a line break or another character that no key has: "
+            "was it copied whole, and alone?"
+        )
+    return Secret(key)
+
+
+def find_base_url(given: str | None, environment: Mapping[str, str]) -> str:
+    """The base URL given, else that of ``NEON_API_HOST``, else the platform's.
+
+    Raises ConfigurationError unless it is https, or http to a loopback address.
+    """
+    url = (given or environment.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL).strip()
+    source = "base_url" if given or not environment.get(BASE_URL_VARIABLE) else BASE_URL_VARIABLE
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise ConfigurationError(f"{source} is not a URL: {error}") from None
+    if "@" in parts.netloc:
+        raise ConfigurationError(f"{source} must not hold a user name or password")
+    if parts.scheme not in {"http", "https"} or not host or port == 0:
+        raise ConfigurationError(
+            f"{source} is {url!r}: it needs a scheme, a host and the version segment, "
+            f"as in {DEFAULT_BASE_URL}"
+        )
+    if parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
+        raise ConfigurationError(
+            f"{source} is {url!r}: it must be plain ASCII without spaces, query or fragment"
+        )
+    if parts.scheme == "http" and not _is_loopback(host):
+        raise ConfigurationError(
+            f"{source} is {url!r}: plain http would show the key to the network; use https "
+            "(http is taken for loopback addresses only)"
+        )
+    return url.rstrip("/")
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _check_above_zero(owner: str, **values: float) -> None:
+    for name, value in values.items():
+        if not (math.isfinite(value) and value > 0):
+            raise ConfigurationError(f"{owner}.{name} is {value}: a number of seconds above 0")
+
+
+def _check_not_negative(owner: str, **values: float) -> None:
+    for name, value in values.items():
+        if not (math.isfinite(value) and value >= 0):
+            raise ConfigurationError(f"{owner}.{name} is {value}: a number of seconds, 0 or more")

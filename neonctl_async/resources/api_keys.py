@@ -1,0 +1,31 @@
+"""Personal API keys."""
+
+import builtins
+
+from neonctl_async.models.api_keys import (
+    ApiKey,
+    ApiKeyCreated,
+    ApiKeyCreateRequest,
+    ApiKeyRevoked,
+)
+from neonctl_async.resources.base import Resource
+from neonctl_async.transport.protocol import request
+
+
+class ApiKeys(Resource):
+    """The personal keys of the account (specification, section 2.1)."""
+
+    async def list(self) -> builtins.list[ApiKey]:
+        """The keys, without their tokens."""
+        return await self._session.send(request("GET", "/api_keys", builtins.list[ApiKey]))
+
+    async def create(self, *, key_name: str) -> ApiKeyCreated:
+        """Create a key. Its token is in this answer and never shown again."""
+        body = ApiKeyCreateRequest(key_name=key_name)
+        return await self._session.send(request("POST", "/api_keys", ApiKeyCreated, body=body))
+
+    async def revoke(self, key_id: int) -> ApiKeyRevoked:
+        """Revoke a key: at once, and for ever (specification, section 3.1)."""
+        return await self._session.send(
+            request("DELETE", "/api_keys/{key_id}", ApiKeyRevoked, key_id=key_id)
+        )

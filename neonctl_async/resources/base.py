@@ -1,0 +1,57 @@
+"""What the resources share: sending, paging, and waiting for what a request started."""
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from neonctl_async.models.operations import Started
+from neonctl_async.models.pagination import Pagination
+from neonctl_async.pagination import Page, Paginator
+from neonctl_async.transport.protocol import Request
+from neonctl_async.transport.session import Session
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Waiter, check_timeout
+
+
+class _Identified(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+class _PageAnswer(Protocol):
+    @property
+    def pagination(self) -> Pagination | None: ...
+
+
+RecordT = TypeVar("RecordT", bound=_Identified)
+PageT = TypeVar("PageT", bound=_PageAnswer)
+StartedT = TypeVar("StartedT", bound=Started)
+
+
+class Resource:
+    """One resource of the API; its methods are one request each."""
+
+    def __init__(self, session: Session, waiter: Waiter) -> None:
+        self._session = session
+        self._waiter = waiter
+
+    async def _start(self, request: Request[StartedT], *, wait: bool | float) -> StartedT:
+        """Send what starts work; with ``wait`` come back when the work is done."""
+        if wait is False:
+            return await self._session.send(request)
+        timeout = DEFAULT_TIMEOUT if wait is True else wait
+        check_timeout(timeout)
+        return await self._waiter.finish(await self._session.send(request), timeout)
+
+    def _paginate(
+        self, first: Request[PageT], records: Callable[[PageT], list[RecordT]]
+    ) -> Paginator[RecordT]:
+        async def fetch(cursor: str | None) -> Page[RecordT]:
+            page = first
+            if cursor is not None:
+                page = msgspec.structs.replace(first, query=(*first.query, ("cursor", cursor)))
+            answer = await self._session.send(page)
+            return Page(records(answer), answer.pagination)
+
+        return Paginator(fetch, key=attrgetter("id"))

@@ -1,0 +1,300 @@
+"""The wire format, without I/O: URL, headers and body of a call; Struct or error of an answer."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, Generic, TypeAlias, TypeVar
+from urllib.parse import quote, urlencode
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from neonctl_async._version import __version__
+from neonctl_async.errors import APIError, InvalidResponseError
+from neonctl_async.models.secret import Secret, decode_hook
+
+T = TypeVar("T")
+
+Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
+QueryValue: TypeAlias = str | int | float | datetime | Sequence[str] | UnsetType
+
+USER_AGENT = f"neonctl-async/{__version__}"
+EXCERPT_CHARACTERS = 200
+
+
+class Request(msgspec.Struct, Generic[T], frozen=True):
+    """One call. ``route`` is method and path template, which the rate budget counts by."""
+
+    method: str
+    path: str
+    route: str
+    answer: type[T]
+    query: tuple[tuple[str, str], ...] = ()
+    body: bytes | None = None
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came back. ``headers`` looks names up whatever their case."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def request(
+    method: str,
+    template: str,
+    answer: type[T],
+    *,
+    query: Mapping[str, QueryValue] | None = None,
+    body: object = UNSET,
+    **ids: str | int,
+) -> Request[T]:
+    """The call of ``method`` on ``template`` with each ``{name}`` filled in from ``ids``.
+
+    Raises ValueError or TypeError, naming the parameter, for an id that is empty or would change
+    the path.
+    """
+    path = template.format_map({name: _segment(name, value) for name, value in ids.items()})
+    return _request(method, path, template, answer, query, body)
+
+
+def raw_request(
+    method: str,
+    path: str,
+    answer: type[T],
+    *,
+    query: Mapping[str, QueryValue] | None = None,
+    body: object = UNSET,
+) -> Request[T]:
+    """The call of ``method`` on a ``path`` below the base URL that the caller wrote.
+
+    Its route is the path with every segment that holds a digit, as ids do, taken for a parameter.
+    Raises ValueError for a path that could leave the base URL, or a method that is no token.
+    """
+    if not re.fullmatch("[A-Za-z]+", method):
+        raise ValueError(f"method is {method!r}: expected a name such as GET")
+    segments = path.split("/")[1:]
+    if not path.startswith("/") or not all(segments):
+        raise ValueError(f"path is {path!r}: expected /segment/segment, relative to the base URL")
+    if not _SAFE_PATH.fullmatch(path) or {".", ".."} & set(segments):
+        raise ValueError(
+            f"path is {path!r}: expected segments of unreserved or percent-encoded characters, "
+            "none of them '.' or '..'; a query goes into query="
+        )
+    template = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
+    return _request(method.upper(), path, f"/{template}", answer, query, body)
+
+
+def _request(
+    method: str,
+    path: str,
+    template: str,
+    answer: type[T],
+    query: Mapping[str, QueryValue] | None,
+    body: object,
+) -> Request[T]:
+    return Request(
+        method=method,
+        path=path,
+        route=f"{method} {template}",
+        answer=answer,
+        query=tuple(_query_items(query or {})),
+        body=None if body is UNSET else msgspec.json.encode(body),
+    )
+
+
+# RFC 3986, section 3.3, less what decodes to '/', '.' or '\\' and could so change the path.
+_SAFE_PATH = re.compile(
+    r"(?:[\w/.~!$&'()*+,;=:@-]|%(?!2[ef]|5c)[0-9a-f]{2})+", re.ASCII | re.IGNORECASE
+)
+
+
+class Wire:
+    """Writes requests for one base URL and key, and reads what comes back."""
+
+    def __init__(self, base_url: str, api_key: Secret) -> None:
+        self._base_url = base_url
+        self._api_key = api_key
+
+    def url(self, request: Request[T]) -> str:
+        """The URL of a request, percent-encoded."""
+        query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
+        return f"{self._base_url}{request.path}{query}"
+
+    def headers(self, request: Request[T], request_id: str) -> dict[str, str]:
+        """The headers of a request but for the key (specification, sections 4 and 5)."""
+        headers = {
+            "Accept": "application/json",
+            "User-Agent": USER_AGENT,
+            "X-Request-ID": request_id,
+        }
+        if request.body is not None:
+            headers["Content-Type"] = "application/json"
+        return headers
+
+    def authorization(self) -> str:
+        """The value of the header ``Authorization`` (specification, section 5)."""
+        return f"Bearer {self._api_key.reveal()}"
+
+    def read(self, request: Request[T], request_id: str, answer: Answer) -> T:
+        """What ``answer`` says. ``request_id`` is the one that was sent.
+
+        Raises APIError for any status but 2xx, InvalidResponseError for a 2xx that cannot be read.
+        """
+        if not 200 <= answer.status < 300:
+            raise self._error(request, request_id, answer)
+        try:
+            return _decoder(request.answer).decode(answer.body or _nothing(request.answer))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise InvalidResponseError(
+                str(error),
+                method=request.method,
+                path=request.path,
+                status=answer.status,
+                request_id=answer.headers.get("x-neon-ret-request-id") or request_id,
+                excerpt=self._excerpt(answer.body),
+            ) from error
+
+    def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
+        try:
+            told = _ERROR_BODY.decode(answer.body)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            told = _ErrorBody()
+        message = told.message if isinstance(told.message, str) else ""
+        return APIError.for_status(answer.status)(
+            status=answer.status,
+            code=str(told.code or ""),
+            message=self._hide(message) or self._excerpt(answer.body) or "no explanation given",
+            request_id=str(
+                told.request_id or answer.headers.get("x-neon-ret-request-id") or request_id
+            ),
+            method=request.method,
+            path=request.path,
+            retry_after=retry_after(answer.headers),
+        )
+
+    def _excerpt(self, body: bytes) -> str:
+        return self._hide(body[:_SEARCHED_BYTES].decode(errors="replace"))[:EXCERPT_CHARACTERS]
+
+    def _hide(self, text: str) -> str:
+        text = text.replace(self._api_key.reveal(), _MASK)
+        for pattern, replacement in _SECRETS:
+            text = pattern.sub(replacement, text)
+        return text
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """The seconds that ``Retry-After`` asks to wait, from either of its forms (RFC 9110, 10.2.3).
+
+    A date is measured against the answer's own ``Date``, so that a wrong local clock does no
+    harm. What is neither form, or negative, counts as absent; a date that has passed is 0.
+    """
+    value = headers.get("Retry-After", "").strip()
+    if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", value):
+        return float(value)
+    until = _http_date(value)
+    if until is None:
+        return None
+    now = _http_date(headers.get("Date", "")) or datetime.now(UTC)
+    return max(0.0, (until - now).total_seconds())
+
+
+def _http_date(value: str) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def check_page_size(limit: int | UnsetType, maximum: int) -> None:
+    """Raise ValueError or TypeError unless ``limit`` is left out or from 1 to ``maximum``."""
+    if isinstance(limit, UnsetType):
+        return
+    if isinstance(limit, bool) or not isinstance(limit, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise TypeError(f"limit is {limit!r}: expected an int from 1 to {maximum}")
+    if not 1 <= limit <= maximum:
+        raise ValueError(f"limit is {limit}: expected 1 to {maximum}")
+
+
+def _segment(name: str, value: str | int) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise TypeError(f"{name} is {value!r}: expected a string")
+    text = str(value)
+    if not text or text == "." or "/" in text or ".." in text:
+        raise ValueError(
+            f"{name} is {text!r}: expected an id, not empty and without '/' or '..', "
+            "which would change the path"
+        )
+    try:
+        return quote(text, safe="")
+    except UnicodeEncodeError:
+        raise ValueError(f"{name} is {text!r}: it cannot be written as UTF-8") from None
+
+
+def _query_items(query: Mapping[str, QueryValue]) -> Iterator[tuple[str, str]]:
+    for name, value in query.items():
+        match value:
+            case UnsetType():
+                pass
+            case str():
+                yield name, value
+            case bool():
+                yield name, str(value).lower()
+            case int() | float():
+                yield name, str(value)
+            case datetime():
+                yield name, check_aware(name, value).astimezone(UTC).isoformat()
+            case _:
+                yield from ((name, item) for item in value)
+
+
+def check_aware(name: str, value: datetime) -> datetime:
+    """``value``, or ValueError if it has no time zone and so names no moment."""
+    if value.tzinfo is None:
+        raise ValueError(f"{name} is {value.isoformat()}: expected a datetime with a time zone")
+    return value
+
+
+_decoders: dict[object, msgspec.json.Decoder[Any]] = {}
+
+
+def _decoder(answer: type[T]) -> "msgspec.json.Decoder[T]":
+    """The decoder of a type, made once."""
+    decoder = _decoders.get(answer)
+    if decoder is None:
+        decoder = _decoders[answer] = msgspec.json.Decoder(answer, dec_hook=decode_hook)
+    return decoder
+
+
+def _nothing(answer: object) -> bytes:
+    """What an empty body stands for: a record without fields, or null."""
+    is_record = isinstance(answer, type) and issubclass(answer, msgspec.Struct)
+    return b"{}" if is_record else b"null"
+
+
+class _ErrorBody(msgspec.Struct):
+    code: object = ""
+    message: object = ""
+    request_id: object = ""
+
+
+_ERROR_BODY = msgspec.json.Decoder(_ErrorBody)
+
+_MASK = "**********"
+_SEARCHED_BYTES = 64 * 1024
+_SECRETS = (
+    # Members of a JSON object, a value cut off in the middle included.
+    (
+        re.compile(
+            r'("(?:[a-z0-9_]*_)?(?:key|password|token|secret|uri|authorization)"\s*:\s*")'
+            r'(?:[^"\\]|\\.)*',
+            re.IGNORECASE,
+        ),
+        rf"\1{_MASK}",
+    ),
+    (re.compile(r"(://[^\s:/@\"']*:)[^\s@\"']*(?=@|$)"), rf"\1{_MASK}"),
+    (re.compile(r"(?i)\b(bearer\s+|napi_|neon_[a-z]+_key_)[\w.~+/-]+=*"), rf"\1{_MASK}"),
+)

@@ -1,0 +1,160 @@
+"""The one module that touches aiohttp: sends a request, hands back a Struct or our error."""
+
+import asyncio
+import uuid
+from typing import TypeVar
+
+import aiohttp
+from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
+from yarl import URL
+
+from neonctl_async.config import Config
+from neonctl_async.errors import (
+    ClientClosedError,
+    ConnectionFailedError,
+    ConnectionLostError,
+    NeonError,
+    RequestTimeoutError,
+    TransportError,
+)
+from neonctl_async.transport.budget import Budget
+from neonctl_async.transport.protocol import Answer, Request, Wire
+from neonctl_async.transport.retry import send_with_retries
+
+T = TypeVar("T")
+
+
+class Session:
+    """The connections of a client, opened at the first request.
+
+    It holds no task and no scope open between calls, so it may be opened in one task and closed
+    in another.
+    """
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._wire = Wire(config.base_url, config.api_key)
+        self._budget = Budget(config.budget)
+        self._slots = asyncio.Semaphore(config.max_connections)
+        self._http: aiohttp.ClientSession | None = None
+        self._closed = False
+        self._requests_sent = 0
+
+    @property
+    def requests_sent(self) -> int:
+        """The HTTP requests sent so far, further tries included."""
+        return self._requests_sent
+
+    async def send(self, request: Request[T]) -> T:
+        """The answer to ``request``, sent again when it fails in passing.
+
+        Raises the errors of :mod:`neonctl_async.errors`.
+        """
+        return await send_with_retries(
+            lambda: self.send_once(request), request.method, self._config.retry
+        )
+
+    async def send_once(self, request: Request[T]) -> T:
+        """The answer to ``request``, sent exactly once."""
+        http = self._open()
+        # The pool has as many connections as there are slots: waiting for one is never counted
+        # as time spent connecting.
+        await self._budget.acquire(request.route)
+        async with self._slots:
+            if self._closed:
+                raise _closed()
+            request_id = uuid.uuid4().hex
+            self._requests_sent += 1
+            answer = await self._exchange(http, request, request_id)
+        return self._wire.read(request, request_id, answer)
+
+    async def aclose(self) -> None:
+        """Close every connection. Calls under way end with ClientClosedError."""
+        self._closed = True
+        if self._http is not None:
+            await self._http.close()
+
+    async def _exchange(
+        self, http: aiohttp.ClientSession, request: Request[T], request_id: str
+    ) -> Answer:
+        try:
+            async with http.request(
+                request.method,
+                URL(self._wire.url(request), encoded=True),
+                data=request.body,
+                headers=self._wire.headers(request, request_id),
+                allow_redirects=False,
+            ) as response:
+                return Answer(response.status, response.headers, await response.read())
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            if self._closed:
+                raise _closed() from error
+            raise self._failure(error, request, request_id) from error
+
+    def _open(self) -> aiohttp.ClientSession:
+        if self._closed:
+            raise _closed()
+        if self._http is None:
+            self._http = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._config.max_connections),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(
+                    total=self._config.timeout.total, sock_connect=self._config.timeout.connect
+                ),
+                middlewares=(self._authorize, _send_exactly_once),
+            )
+        return self._http
+
+    async def _authorize(
+        self, request: ClientRequest, handler: ClientHandlerType
+    ) -> ClientResponse:
+        # Here and not among the session's headers, the key shows in no frame and no repr.
+        request.headers["Authorization"] = self._wire.authorization()
+        return await handler(request)
+
+    def _failure(self, error: Exception, request: Request[T], request_id: str) -> NeonError:
+        timeout = self._config.timeout
+        kind: type[TransportError]
+        match error:
+            case aiohttp.ConnectionTimeoutError():
+                kind, reason = RequestTimeoutError, f"no connection within {timeout.connect:g} s"
+            case TimeoutError():
+                kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
+            case aiohttp.ClientConnectorError():
+                kind, reason = ConnectionFailedError, f"no connection: {error}"
+            case _:
+                kind, reason = ConnectionLostError, f"the connection broke: {_reason(error)}"
+        return kind(
+            reason,
+            method=request.method,
+            path=request.path,
+            request_id=request_id,
+            maybe_delivered=not isinstance(
+                error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError
+            ),
+        )
+
+
+class _BrokenConnectionError(aiohttp.ClientError):
+    """A broken connection, by a name for which aiohttp does not send again."""
+
+
+async def _send_exactly_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Keep aiohttp from sending a GET, PUT or DELETE again when a kept-alive connection breaks.
+
+    A DELETE may have been carried out. Whether to try again is the retry policy's to say.
+    """
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _BrokenConnectionError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__
+
+
+def _closed() -> ClientClosedError:
+    return ClientClosedError("the client is closed: make a new NeonClient")

@@ -1,0 +1,270 @@
+"""One poller a project, shared by every wait of the client."""
+
+import asyncio
+import math
+import random
+from collections.abc import Awaitable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import anyio
+
+from neonctl_async.config import PollPolicy
+from neonctl_async.errors import (
+    APIError,
+    ClientClosedError,
+    InvalidResponseError,
+    NeonError,
+    TransportError,
+)
+from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.transport.retry import PASSING
+from neonctl_async.waiting import cadence
+from neonctl_async.waiting.mailbox import Change, Mailbox
+from neonctl_async.waiting.source import MAX_PAGE, OperationSource
+from neonctl_async.waiting.status import Outcome, outcome
+
+T = TypeVar("T")
+
+PAGE_SLACK = 10
+"""How many operations beyond those awaited a page leaves room for: others start some, too."""
+LAST_LOOK = 0.05
+"""How long before a deadline, at the least, the last look is taken, in seconds."""
+
+
+class _Awaited:
+    """An operation that is awaited: since when, by whom, and its newest record."""
+
+    __slots__ = ("mailboxes", "record", "ref", "since")
+
+    def __init__(self, ref: OperationRef, since: float) -> None:
+        self.ref = ref
+        self.since = since
+        self.record: Operation | None = None
+        self.mailboxes: set[Mailbox] = set()
+
+
+class Poller:
+    """Looks at the pending operations of one project for as long as somebody awaits them.
+
+    A single pending operation is read by id. For two or more one list page answers, and only
+    those that are not on it are read by id: absence from a page says nothing. The youngest
+    operation sets the pace. A failure that passes ends no wait; 401, 403, 404 and other answers
+    that will not change end it at once.
+    """
+
+    def __init__(self, project_id: str, source: OperationSource, policy: PollPolicy) -> None:
+        self._project_id = project_id
+        self._source = source
+        self._policy = policy
+        self._awaited: dict[str, _Awaited] = {}
+        self._due = math.inf
+        self._not_before = 0.0
+        self._look_took = 0.0
+        self._reach = 0
+        self._replan = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, ref: OperationRef, record: Operation | None, mailbox: Mailbox) -> None:
+        """Deliver every change of an operation from now on; ``record`` is what is known of it."""
+        now = _time()
+        one = self._awaited.get(ref.id)
+        if one is None:
+            one = self._awaited[ref.id] = _Awaited(ref, now)
+        one.mailboxes.add(mailbox)
+        if one.record is None:
+            one.record = record
+        elif record is None or record.updated_at < one.record.updated_at:
+            mailbox.deliver(Change(ref, one.record, Outcome.PENDING))
+        else:
+            self._see(one, record)
+        first_look = now if one.record is None else now + self._delay(0.0)
+        self._due = min(self._due, first_look, self._last_look(mailbox, now))
+        self._replan.set()
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name=f"poll {self._project_id}")
+
+    def remove(self, refs: Iterable[OperationRef], mailbox: Mailbox) -> None:
+        """Deliver nothing more of these operations to ``mailbox``."""
+        for ref in refs:
+            awaited = self._awaited.get(ref.id)
+            if awaited is not None:
+                awaited.mailboxes.discard(mailbox)
+                if not awaited.mailboxes:
+                    del self._awaited[ref.id]
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody awaits anything here."""
+        return not self._awaited
+
+    async def stop(self, reason: NeonError | None = None) -> None:
+        """End the task and the look under way; waits that are left end with ``reason``."""
+        if reason is not None:
+            self._fail(list(self._awaited.values()), reason)
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _run(self) -> None:
+        try:
+            while self._awaited:
+                await self._until_due()
+                started, self._due = _time(), math.inf
+                await self._look(list(self._awaited.values()))
+                self._look_took = _time() - started
+                self._plan()
+        except Exception as error:  # noqa: BLE001 - whatever it is, no wait may be left hanging
+            self._fail(list(self._awaited.values()), error)
+        finally:
+            self._task = None
+
+    async def _until_due(self) -> None:
+        while (due := max(self._due, self._not_before)) > _time():
+            self._replan.clear()
+            with anyio.CancelScope(deadline=due):
+                await self._replan.wait()
+
+    def _plan(self) -> None:
+        """Set the time of the next look: the cadence's, or a last look before a deadline.
+
+        What was added during the look has brought the time forward already.
+        """
+        if not self._awaited:
+            return
+        now = _time()
+        youngest = max(one.since for one in self._awaited.values())
+        soonest = now + self._policy.initial
+        self._due = min(self._due, now + self._delay(now - youngest))
+        for mailbox in {m for one in self._awaited.values() for m in one.mailboxes}:
+            look = max(self._last_look(mailbox, now), soonest)
+            if look < mailbox.deadline:
+                self._due = min(self._due, look)
+
+    def _last_look(self, mailbox: Mailbox, now: float) -> float:
+        look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
+        return look if look > now else math.inf
+
+    def _delay(self, waited: float) -> float:
+        return cadence.delay(self._policy, waited, random.random())  # noqa: S311 - spreads load, guards nothing
+
+    async def _look(self, awaited: Sequence[_Awaited]) -> None:
+        """See what has become of ``awaited``, as they were when the look began."""
+        if len(awaited) > 1:
+            awaited = await self._look_at_page(awaited)
+        await asyncio.gather(*(self._look_at_one(one) for one in awaited))
+
+    async def _look_at_page(self, awaited: Sequence[_Awaited]) -> Sequence[_Awaited]:
+        """Read the newest operations; returns those of ``awaited`` that were not among them."""
+        limit = min(max(len(awaited) + PAGE_SLACK, self._reach), MAX_PAGE)
+        page = await self._attempt(self._source.newest(self._project_id, limit), awaited)
+        if page is None:
+            return ()
+        places = {operation.id: place for place, operation in enumerate(page)}
+        missing = [one for one in awaited if one.ref.id not in places]
+        found = [one for one in awaited if one.ref.id in places]
+        deepest = max((places[one.ref.id] for one in found), default=0)
+        self._reach = 2 * limit if len(missing) > 1 else deepest + 1 + PAGE_SLACK
+        for one in found:
+            self._see(one, page[places[one.ref.id]])
+        return missing
+
+    async def _look_at_one(self, one: _Awaited) -> None:
+        operation = await self._attempt(self._source.get(one.ref), [one])
+        if operation is not None:
+            self._see(one, operation)
+
+    async def _attempt(self, look: Awaitable[T], awaited: Sequence[_Awaited]) -> T | None:
+        try:
+            return await look
+        except NeonError as error:
+            if not _passes(error):
+                self._fail(awaited, error)
+                return None
+            for mailbox in {m for one in awaited for m in one.mailboxes}:
+                mailbox.last_error = error
+            if isinstance(error, APIError) and error.retry_after:
+                self._not_before = max(self._not_before, _time() + error.retry_after)
+            return None
+
+    def _see(self, one: _Awaited, operation: Operation) -> None:
+        known = one.record
+        if known is not None and operation.updated_at < known.updated_at:
+            # A list may lag behind: what was seen once is not taken back.
+            operation = known
+        change = Change(one.ref, operation, outcome(operation, datetime.now(UTC)))
+        is_settled = change.outcome is not Outcome.PENDING
+        if operation == known and not is_settled:
+            return
+        one.record = operation
+        for mailbox in one.mailboxes:
+            mailbox.deliver(change)
+        if is_settled:
+            self._forget(one)
+
+    def _fail(self, awaited: Iterable[_Awaited], error: Exception) -> None:
+        for one in awaited:
+            for mailbox in one.mailboxes:
+                mailbox.fail(error)
+            self._forget(one)
+
+    def _forget(self, one: _Awaited) -> None:
+        # By now another wait may have begun to await the same operation anew.
+        if self._awaited.get(one.ref.id) is one:
+            del self._awaited[one.ref.id]
+
+
+class Pollers:
+    """The pollers of a client, by project; one exists only while something is awaited."""
+
+    def __init__(self, source: OperationSource, policy: PollPolicy) -> None:
+        self._source = source
+        self._policy = policy
+        self._by_project: dict[str, Poller] = {}
+        self._closed = False
+
+    def add(self, ref: OperationRef, record: Operation | None, mailbox: Mailbox) -> None:
+        """Deliver to ``mailbox`` what becomes of an operation.
+
+        Raises ClientClosedError if the client is closed.
+        """
+        if self._closed:
+            raise ClientClosedError("the client is closed: nothing can be awaited")
+        poller = self._by_project.get(ref.project_id)
+        if poller is None:
+            poller = Poller(ref.project_id, self._source, self._policy)
+            self._by_project[ref.project_id] = poller
+        poller.add(ref, record, mailbox)
+
+    async def release(self, refs: Iterable[OperationRef], mailbox: Mailbox) -> None:
+        """Forget ``mailbox``; pollers that nobody needs any more are ended."""
+        by_project: dict[str, list[OperationRef]] = {}
+        for ref in refs:
+            by_project.setdefault(ref.project_id, []).append(ref)
+        idle: list[Poller] = []
+        for project_id, ones in by_project.items():
+            poller = self._by_project.get(project_id)
+            if poller is not None:
+                poller.remove(ones, mailbox)
+                if poller.is_idle:
+                    idle.append(self._by_project.pop(project_id))
+        await asyncio.gather(*(poller.stop() for poller in idle))
+
+    async def aclose(self) -> None:
+        """End every poller; what still waits ends with ClientClosedError."""
+        self._closed = True
+        pollers = list(self._by_project.values())
+        self._by_project.clear()
+        reason = ClientClosedError("the client was closed while operations were awaited")
+        await asyncio.gather(*(poller.stop(reason) for poller in pollers))
+
+
+def _passes(error: NeonError) -> bool:
+    """Whether a poll that failed so may succeed the next time."""
+    if isinstance(error, APIError):
+        return error.status in PASSING or error.status >= 500
+    return isinstance(error, TransportError | InvalidResponseError)
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()

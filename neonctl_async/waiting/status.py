@@ -1,0 +1,32 @@
+"""What a status means, without I/O."""
+
+import enum
+from datetime import datetime
+
+from neonctl_async.models.operations import Operation, OperationStatus
+
+SUCCEEDED = frozenset({OperationStatus.FINISHED, OperationStatus.SKIPPED})
+UNSUCCESSFUL = frozenset({OperationStatus.FAILED, OperationStatus.ERROR, OperationStatus.CANCELLED})
+
+
+class Outcome(enum.Enum):
+    """What has become of an operation."""
+
+    SUCCEEDED = enum.auto()
+    UNSUCCESSFUL = enum.auto()
+    PENDING = enum.auto()
+
+
+def outcome(operation: Operation, now: datetime) -> Outcome:
+    """What has become of ``operation`` at the time ``now`` (specification, section 3.2).
+
+    A status that this library has never heard of is pending. So is an unsuccessful operation
+    whose ``retry_at`` lies ahead: the platform is about to try it again.
+    """
+    if operation.status in SUCCEEDED:
+        return Outcome.SUCCEEDED
+    if operation.status not in UNSUCCESSFUL:
+        return Outcome.PENDING
+    if operation.retry_at is not None and operation.retry_at > now:
+        return Outcome.PENDING
+    return Outcome.UNSUCCESSFUL

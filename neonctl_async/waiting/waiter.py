@@ -1,0 +1,165 @@
+"""wait, as_completed and watch: three views of one stream of changes."""
+
+import asyncio
+import math
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from datetime import UTC, datetime
+from typing import TypeVar
+
+import anyio
+import msgspec
+
+from neonctl_async.config import PollPolicy
+from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
+from neonctl_async.models.operations import Operation, Started
+from neonctl_async.waiting.mailbox import Change, Mailbox
+from neonctl_async.waiting.poller import Pollers
+from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.targets import Progress, Waitable, targets_of
+
+DEFAULT_TIMEOUT = 300.0
+"""Seconds; as long as the platform's own tools wait."""
+
+StartedT = TypeVar("StartedT", bound=Started)
+OnUpdate = Callable[[Operation], object]
+
+
+class Waiter:
+    """Everything that the waits of one client share."""
+
+    def __init__(self, source: OperationSource, policy: PollPolicy) -> None:
+        self._pollers = Pollers(source, policy)
+
+    async def wait(
+        self,
+        what: Waitable,
+        *,
+        timeout: float | None,
+        fail_fast: bool,
+        on_update: OnUpdate | None,
+        raise_on_failure: bool,
+    ) -> list[Operation]:
+        """See ``Operations.wait``."""
+        check_timeout(timeout)
+        if fail_fast and not raise_on_failure:
+            raise ValueError(
+                "fail_fast=True raises at the first failure: raise_on_failure=False contradicts it"
+            )
+        progress = Progress(targets_of(what))
+        await self._follow(progress, timeout, fail_fast=fail_fast, on_update=on_update)
+        if raise_on_failure:
+            _raise_for_failures(progress)
+        return progress.newest()
+
+    async def finish(self, answer: StartedT, timeout: float | None) -> StartedT:
+        """``answer`` with the final records of its operations, if it has any.
+
+        An error of the wait carries ``answer`` with the newest records as ``result``.
+        """
+        progress = Progress(answer.operations)
+        try:
+            await self._follow(progress, timeout)
+            _raise_for_failures(progress)
+        except NeonError as error:
+            error.result = msgspec.structs.replace(answer, operations=progress.newest())
+            raise
+        return msgspec.structs.replace(answer, operations=progress.newest())
+
+    def as_completed(self, what: Waitable, *, timeout: float | None) -> AsyncGenerator[Operation]:
+        """See ``Operations.as_completed``."""
+        check_timeout(timeout)
+        return self._operations(Progress(targets_of(what)), timeout, only_settled=True)
+
+    def watch(self, what: Waitable, *, timeout: float | None) -> AsyncGenerator[Operation]:
+        """See ``Operations.watch``."""
+        check_timeout(timeout)
+        return self._operations(Progress(targets_of(what)), timeout, only_settled=False)
+
+    async def aclose(self) -> None:
+        """End what still waits with ClientClosedError."""
+        await self._pollers.aclose()
+
+    async def _follow(
+        self,
+        progress: Progress,
+        timeout: float | None,
+        *,
+        fail_fast: bool = False,
+        on_update: OnUpdate | None = None,
+    ) -> None:
+        async with aclosing(self._changes(progress, timeout)) as changes:
+            async for change in changes:
+                if on_update is not None:
+                    on_update(change.operation)
+                if fail_fast and change.outcome is Outcome.UNSUCCESSFUL:
+                    return
+
+    async def _operations(
+        self, progress: Progress, timeout: float | None, *, only_settled: bool
+    ) -> AsyncGenerator[Operation]:
+        async with aclosing(self._changes(progress, timeout)) as changes:
+            async for change in changes:
+                if not (only_settled and change.outcome is Outcome.PENDING):
+                    yield change.operation
+
+    async def _changes(self, progress: Progress, timeout: float | None) -> AsyncGenerator[Change]:
+        """Every change that is seen, the first states included, until all have ended.
+
+        Raises WaitTimeoutError at the deadline, and whatever ends the wait before it.
+        """
+        started = asyncio.get_running_loop().time()
+        mailbox = Mailbox(deadline=math.inf if timeout is None else started + timeout)
+        try:
+            self._begin(progress, mailbox)
+            while not progress.is_complete:
+                change = await self._next(mailbox)
+                if change is None:
+                    raise WaitTimeoutError(
+                        timeout=timeout or 0.0,
+                        settled=progress.settled(),
+                        pending=progress.pending(),
+                        last_error=mailbox.last_error,
+                    )
+                progress.note(change)
+                yield change
+        finally:
+            await self._pollers.release(progress.records, mailbox)
+
+    def _begin(self, progress: Progress, mailbox: Mailbox) -> None:
+        """Deliver the states known from the start, and have the pending ones polled."""
+        now = datetime.now(UTC)
+        for ref, record in progress.records.items():
+            state = Outcome.PENDING if record is None else outcome(record, now)
+            if record is not None:
+                mailbox.deliver(Change(ref, record, state))
+            if state is Outcome.PENDING:
+                self._pollers.add(ref, record, mailbox)
+
+    async def _next(self, mailbox: Mailbox) -> Change | None:
+        """The next change, None once the deadline has passed."""
+        while (change := mailbox.take()) is None:
+            with anyio.CancelScope(deadline=mailbox.deadline) as scope:
+                await mailbox.arrival()
+            if scope.cancelled_caught:
+                return None
+        return change
+
+
+def _raise_for_failures(progress: Progress) -> None:
+    failed = progress.settled(Outcome.UNSUCCESSFUL)
+    if failed:
+        raise OperationFailedError(
+            failed=failed, settled=progress.settled(), pending=progress.pending()
+        )
+
+
+def check_timeout(timeout: float | None) -> None:
+    """Raise ValueError or TypeError unless ``timeout`` is None or a number of seconds from 0."""
+    if timeout is None:
+        return
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise TypeError(f"timeout is {timeout!r}: expected a number of seconds, or None")
+    if not timeout >= 0:
+        raise ValueError(f"timeout is {timeout}: expected 0 or more seconds, or None for no end")
