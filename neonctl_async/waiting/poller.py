@@ -98,13 +98,15 @@ class Poller:
         """Whether nobody awaits anything here."""
         return not self._awaited
 
-    async def stop(self, reason: NeonError | None = None) -> None:
-        """End the task and the look under way; waits that are left end with ``reason``."""
-        if reason is not None:
-            self._fail(list(self._awaited.values()), reason)
+    def stop(self, reason: NeonError) -> asyncio.Task[None] | None:
+        """Cancel the task, and with it the look under way; waits that are left get ``reason``.
+
+        Returns the task if it has not ended yet.
+        """
+        self._fail(list(self._awaited.values()), reason)
         if self._task is not None:
             self._task.cancel()
-            await asyncio.wait([self._task])
+        return self._task
 
     async def _run(self) -> None:
         try:
@@ -134,12 +136,9 @@ class Poller:
             return
         now = _time()
         youngest = max(one.since for one in self._awaited.values())
-        soonest = now + self._policy.initial
         self._due = min(self._due, now + self._delay(now - youngest))
         for mailbox in {m for one in self._awaited.values() for m in one.mailboxes}:
-            look = max(self._last_look(mailbox, now), soonest)
-            if look < mailbox.deadline:
-                self._due = min(self._due, look)
+            self._due = min(self._due, self._last_look(mailbox, now))
 
     def _last_look(self, mailbox: Mailbox, now: float) -> float:
         look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
@@ -248,15 +247,23 @@ class Pollers:
                 poller.remove(ones, mailbox)
                 if poller.is_idle:
                     idle.append(self._by_project.pop(project_id))
-        await asyncio.gather(*(poller.stop() for poller in idle))
+        await _stop(idle)
 
     async def aclose(self) -> None:
         """End every poller; what still waits ends with ClientClosedError."""
         self._closed = True
         pollers = list(self._by_project.values())
         self._by_project.clear()
-        reason = ClientClosedError("the client was closed while operations were awaited")
-        await asyncio.gather(*(poller.stop(reason) for poller in pollers))
+        await _stop(pollers)
+
+
+async def _stop(pollers: Iterable[Poller]) -> None:
+    reason = ClientClosedError("the client was closed while operations were awaited")
+    tasks = [task for poller in pollers if (task := poller.stop(reason)) is not None]
+    if tasks:
+        # A wait that is being cancelled still sees its poller off; that takes no time.
+        with anyio.CancelScope(shield=True):
+            await asyncio.wait(tasks)
 
 
 def _passes(error: NeonError) -> bool:

@@ -1,0 +1,44 @@
+"""What every test runs under: no leaks, no blocked loop, no key in the environment."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+
+import pytest
+from blockbuster import blockbuster_ctx
+from hypothesis import settings
+
+from tests.support.virtual_time import VirtualTimeLoop
+
+settings.register_profile("default", deadline=None)
+settings.load_profile("default")
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config,  # noqa: ARG001 - pluggy matches arguments by name
+    item: pytest.Item,
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Tests marked ``virtual_time`` run on a clock that jumps."""
+    if item.get_closest_marker("virtual_time"):
+        return {"virtual": VirtualTimeLoop}
+    return {"real": asyncio.new_event_loop}
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("NEON_API_KEY", "NEON_API_HOST"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def blocked_loop_fails() -> Iterator[None]:
+    with blockbuster_ctx():
+        yield
+
+
+@pytest.fixture(autouse=True)
+async def no_task_left(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+    before = asyncio.all_tasks()
+    yield
+    await asyncio.sleep(0)
+    left = asyncio.all_tasks() - before - {asyncio.current_task()}
+    assert not left, f"{request.node.name} left tasks behind: {left}"

@@ -1,0 +1,81 @@
+"""A platform whose operations end at set times of the loop's clock, for tests of waiting."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+from tests.support.records import PROJECT, JsonObject, operation_json
+from tests.support.server import MisbehavingServer, Received, Respond, answer
+
+Fault = Callable[[Received], Respond | None]
+
+
+class Platform:
+    """Serves operations by list and by id.
+
+    ``start`` adds one whose status is the last of those whose time has come; times are in seconds
+    of the loop. A ``fault`` may answer in place of the truth.
+    """
+
+    def __init__(self) -> None:
+        self._operations: dict[str, tuple[str, dict[float, str], JsonObject]] = {}
+        self.fault: Fault = lambda _request: None
+        self.hidden: set[str] = set()
+        """Operations that lists leave out."""
+        self.server = MisbehavingServer(self._respond)
+
+    def start(
+        self,
+        id: str,
+        ends: float = 1.0,
+        status: str = "finished",
+        *,
+        project_id: str = PROJECT,
+        states: dict[float, str] | None = None,
+        **more: object,
+    ) -> None:
+        """Add an operation that is running until ``ends``, newest first."""
+        timeline = states or {0.0: "running", ends: status}
+        self._operations = {id: (project_id, timeline, more), **self._operations}
+
+    @property
+    def gets(self) -> int:
+        """How many looks by id were taken."""
+        return sum(not request.path.endswith("/operations") for request in self.server.received)
+
+    @property
+    def pages(self) -> list[int]:
+        """The limits of the list pages that were asked for."""
+        return [
+            int(parse_qs(urlsplit(request.target).query)["limit"][0])
+            for request in self.server.received
+            if request.path.endswith("/operations")
+        ]
+
+    def record(self, id: str) -> JsonObject:
+        """An operation as it is now."""
+        project_id, timeline, more = self._operations[id]
+        now = asyncio.get_running_loop().time()
+        at = max(time for time in timeline if time <= now)
+        return operation_json(id, timeline[at], project_id=project_id, at=at, **more)
+
+    def _respond(self, request: Received) -> Respond:
+        fault = self.fault(request)
+        if fault is not None:
+            return fault
+        match = re.fullmatch(r"/api/v2/projects/([^/]+)/operations(?:/([^/]+))?", request.path)
+        if match is None:
+            return answer(404, {"message": "no such path"})
+        project_id, id = match.groups()
+        if id is not None:
+            if id not in self._operations:
+                return answer(404, {"message": "operation not found"})
+            return answer(200, {"operation": self.record(id)})
+        limit = int(parse_qs(urlsplit(request.target).query)["limit"][0])
+        found = [
+            self.record(one)
+            for one, (project, _, _) in self._operations.items()
+            if project == project_id and one not in self.hidden
+        ]
+        return answer(200, {"operations": found[:limit]})

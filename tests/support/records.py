@@ -1,0 +1,64 @@
+"""Answers of the API as the tests need them."""
+
+from datetime import UTC, datetime, timedelta
+
+from neonctl_async import NeonClient, Operation, OperationAction, OperationStatus, RateBudget
+from tests.support.server import MisbehavingServer
+
+API_KEY = "napi_test_key_that_must_never_show"
+PROJECT = "late-frost-12345678"
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+JsonObject = dict[str, object]
+
+
+def operation_json(
+    id: str = "op-1",
+    status: str = "running",
+    *,
+    project_id: str = PROJECT,
+    at: float = 0.0,
+    **more: object,
+) -> JsonObject:
+    """An operation record whose ``updated_at`` is ``at`` seconds after the epoch of the tests."""
+    updated = EPOCH + timedelta(seconds=at)
+    return {
+        "id": id,
+        "project_id": project_id,
+        "branch_id": "br-quiet-sun-87654321",
+        "action": "create_branch",
+        "status": status,
+        "failures_count": 0,
+        "created_at": EPOCH.isoformat(),
+        "updated_at": updated.isoformat(),
+        **more,
+    }
+
+
+def operation(id: str = "op-1", status: str = "running", *, project_id: str = PROJECT) -> Operation:
+    return Operation(
+        id=id,
+        project_id=project_id,
+        branch_id="br-quiet-sun-87654321",
+        action=OperationAction.CREATE_BRANCH,
+        status=OperationStatus(status),
+        created_at=EPOCH,
+        updated_at=EPOCH,
+    )
+
+
+def branch_json(id: str = "br-quiet-sun-87654321") -> JsonObject:
+    return {
+        "id": id,
+        "project_id": PROJECT,
+        "name": "preview",
+        "current_state": "init",
+        "created_at": EPOCH.isoformat(),
+        "updated_at": EPOCH.isoformat(),
+    }
+
+
+def client_of(server: MisbehavingServer, **settings: object) -> NeonClient:
+    """A client of ``server`` that no budget slows down."""
+    merged: JsonObject = {"budget": RateBudget.unlimited(), **settings}
+    return NeonClient(API_KEY, base_url=server.base_url, **merged)  # type: ignore[arg-type]  # the settings are the test's own

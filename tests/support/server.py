@@ -1,0 +1,138 @@
+"""A small HTTP server on a real socket that answers as badly as it is told to."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from types import TracebackType
+from typing import NamedTuple, Self
+
+Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+class Received(NamedTuple):
+    """A request as it came over the wire."""
+
+    method: str
+    target: str
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def path(self) -> str:
+        return self.target.partition("?")[0]
+
+    def json(self) -> object:
+        return json.loads(self.body)
+
+
+def answer(
+    status: int = 200,
+    content: object = None,
+    *,
+    body: bytes | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> Respond:
+    """A well-formed answer: ``content`` as JSON, or ``body`` as it is."""
+    payload = json.dumps(content).encode() if body is None else body
+    fields = {
+        "Content-Type": "application/json",
+        "Content-Length": str(len(payload)),
+        **(headers or {}),
+    }
+    head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+    return raw(f"HTTP/1.1 {status} X\r\n{head}\r\n".encode() + payload)
+
+
+def raw(sent: bytes) -> Respond:
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        writer.write(sent)
+        await writer.drain()
+
+    return respond
+
+
+def drop(after: bytes = b"") -> Respond:
+    """Close the connection, having sent nothing or the beginning of an answer."""
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        writer.write(after)
+        writer.close()
+
+    return respond
+
+
+async def hang(_writer: asyncio.StreamWriter) -> None:
+    """Never answer."""
+    await asyncio.Event().wait()
+
+
+def in_turn(*responses: Respond) -> Callable[[Received], Respond]:
+    """Each response once, the last one again and again."""
+    remaining: Iterator[Respond] = iter(responses)
+    last = responses[-1]
+    return lambda _request: next(remaining, last)
+
+
+class MisbehavingServer:
+    """Counts what it receives and answers with what ``respond`` chooses."""
+
+    def __init__(self, respond: Callable[[Received], Respond]) -> None:
+        self._respond = respond
+        self.received: list[Received] = []
+        self.connections = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._server.close()
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._server.wait_closed()
+
+    @property
+    def base_url(self) -> str:
+        port = self._server.sockets[0].getsockname()[1]
+        return f"http://127.0.0.1:{port}/api/v2"
+
+    @property
+    def open_connections(self) -> int:
+        return len(self._tasks)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        self.connections += 1
+        try:
+            while not writer.is_closing():
+                request = await _read(reader)
+                if request is None:
+                    break
+                self.received.append(request)
+                await self._respond(request)(writer)
+        except (ConnectionError, asyncio.CancelledError):
+            pass  # the client is gone, or the test is over
+        finally:
+            self._tasks.discard(task)
+            writer.close()
+
+
+async def _read(reader: asyncio.StreamReader) -> Received | None:
+    try:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    except asyncio.IncompleteReadError:
+        return None
+    request_line, *lines = head.strip().split("\r\n")
+    method, target, _version = request_line.split(" ")
+    headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines)}
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
+    return Received(method, target, headers, body)

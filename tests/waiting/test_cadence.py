@@ -1,0 +1,50 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neonctl_async import PollPolicy
+from neonctl_async.waiting.cadence import delay
+
+policies = st.builds(
+    PollPolicy,
+    initial=st.floats(0.01, 5),
+    growth=st.floats(1, 3),
+    maximum=st.floats(0.01, 60),
+    jitter=st.floats(0, 0.99),
+)
+waits = st.floats(0, 1e6)
+chances = st.floats(0, 1)
+
+
+@given(policies, waits, chances)
+def test_a_delay_is_never_zero_and_never_above_the_maximum(
+    policy: PollPolicy, waited: float, chance: float
+) -> None:
+    assert 0 < delay(policy, waited, chance) <= policy.maximum
+
+
+@given(policies, waits, waits)
+def test_delays_grow_with_the_time_waited(policy: PollPolicy, one: float, other: float) -> None:
+    assert delay(policy, min(one, other), 0.5) <= delay(policy, max(one, other), 0.5)
+
+
+@given(policies, waits, chances)
+def test_jitter_spreads_a_delay_by_its_share(
+    policy: PollPolicy, waited: float, chance: float
+) -> None:
+    middle = delay(policy, waited, 0.5)
+    assert abs(delay(policy, waited, chance) - middle) <= middle * policy.jitter * (1 + 1e-9)
+
+
+def test_without_jitter_the_delays_are_a_geometric_series() -> None:
+    policy = PollPolicy(initial=0.25, growth=1.5, maximum=5.0, jitter=0.0)
+    waited, delays = 0.0, []
+    for _ in range(10):
+        delays.append(delay(policy, waited, chance=0.3))
+        waited += delays[-1]
+    assert delays[:4] == [0.25, 0.375, 0.5625, 0.84375]
+    assert delays[-2:] == [5.0, 5.0]
+
+
+@given(st.floats(0.01, 60), waits, chances)
+def test_a_constant_interval_stays(interval: float, waited: float, chance: float) -> None:
+    assert delay(PollPolicy.constant(interval), waited, chance) == interval

@@ -1,0 +1,148 @@
+"""wait= on the requests that start work."""
+
+import asyncio
+
+import pytest
+
+from neonctl_async import (
+    BranchCreated,
+    BranchDeleted,
+    NotFoundError,
+    OperationFailedError,
+    ProjectCreated,
+    WaitTimeoutError,
+)
+from tests.support.platform import Platform
+from tests.support.records import PROJECT, branch_json, client_of, operation_json
+from tests.support.server import Received, Respond, answer
+
+pytestmark = pytest.mark.virtual_time
+
+
+def creating(platform: Platform, *ids: str) -> None:
+    """Have the platform answer a POST with these operations, all scheduling."""
+
+    def fault(request: Received) -> Respond | None:
+        if request.method == "GET":
+            return None
+        operations = [operation_json(id, "scheduling", at=-1) for id in ids]
+        return answer(201, {"branch": branch_json(), "operations": operations})
+
+    platform.fault = fault
+
+
+async def test_comes_back_with_the_final_records() -> None:
+    platform = Platform()
+    platform.start("a", ends=2)
+    platform.start("b", ends=4)
+    creating(platform, "a", "b")
+    async with platform.server, client_of(platform.server) as neon:
+        created = await neon.branches.create(PROJECT, wait=True)
+        assert asyncio.get_running_loop().time() >= 4
+    assert isinstance(created, BranchCreated)
+    assert [(one.id, one.status) for one in created.operations] == [
+        ("a", "finished"),
+        ("b", "finished"),
+    ]
+
+
+async def test_without_wait_it_comes_back_at_once() -> None:
+    platform = Platform()
+    creating(platform, "a")
+    async with platform.server, client_of(platform.server) as neon:
+        created = await neon.branches.create(PROJECT)
+    assert [one.status for one in created.operations] == ["scheduling"]
+    assert len(platform.server.received) == 1
+
+
+async def test_a_failure_carries_what_was_created_with_the_final_records() -> None:
+    platform = Platform()
+    platform.start("a", ends=1)
+    platform.start("b", ends=2, status="failed")
+    creating(platform, "a", "b")
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(OperationFailedError) as caught:
+            await neon.branches.create(PROJECT, wait=True)
+    result = caught.value.result
+    assert isinstance(result, BranchCreated)
+    assert result.branch.id == "br-quiet-sun-87654321"
+    assert [one.status for one in result.operations] == ["finished", "failed"]
+
+
+async def test_a_number_is_the_deadline_and_a_timeout_carries_what_was_created() -> None:
+    platform = Platform()
+    platform.start("a", ends=1)
+    platform.start("b", ends=100)
+    creating(platform, "a", "b")
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(WaitTimeoutError) as caught:
+            await neon.branches.create(PROJECT, wait=10)
+        assert asyncio.get_running_loop().time() == pytest.approx(10, abs=0.1)
+    assert isinstance(caught.value.result, BranchCreated)
+    assert [one.status for one in caught.value.result.operations] == ["finished", "running"]
+
+
+async def test_even_an_api_error_of_the_wait_carries_what_was_created() -> None:
+    platform = Platform()
+    creating(platform, "vanished")
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(NotFoundError) as caught:
+            await neon.branches.create(PROJECT, wait=True)
+    assert isinstance(caught.value.result, BranchCreated)
+    assert [one.id for one in caught.value.result.operations] == ["vanished"]
+
+
+async def test_an_error_of_the_request_itself_carries_nothing() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(NotFoundError) as caught:
+            await neon.branches.create(PROJECT, wait=True)
+    assert caught.value.result is None
+
+
+@pytest.mark.parametrize("wait", [-1.0, float("nan")])
+async def test_a_deadline_that_is_no_time_is_refused_before_anything_is_created(
+    wait: float,
+) -> None:
+    platform = Platform()
+    creating(platform, "a")
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(ValueError, match="timeout is"):
+            await neon.branches.create(PROJECT, wait=wait)
+    assert platform.server.received == []
+
+
+async def test_an_answer_without_operations_needs_no_wait() -> None:
+    platform = Platform()
+    platform.fault = lambda _request: answer(204, body=b"")
+    async with platform.server, client_of(platform.server) as neon:
+        deleted = await neon.branches.delete(PROJECT, "br-quiet-sun-87654321", wait=True)
+    assert deleted == BranchDeleted()
+
+
+async def test_projects_wait_too() -> None:
+    platform = Platform()
+    platform.start("a", ends=2)
+    project = {
+        "id": PROJECT,
+        "name": "demo",
+        "platform_id": "aws",
+        "region_id": "aws-us-east-2",
+        "provisioner": "k8s-pod",
+        "pg_version": 17,
+        "proxy_host": "us-east-2.aws.neon.tech",
+        "cpu_used_sec": 0,
+        "branch_logical_size_limit": 512,
+        "created_at": "2026-01-01T00:00:00Z",
+        "updated_at": "2026-01-01T00:00:00Z",
+    }
+    content = {
+        "project": project,
+        "branch": branch_json(),
+        "operations": [operation_json("a", "running", at=-1)],
+    }
+    platform.fault = lambda request: answer(201, content) if request.method == "POST" else None
+    async with platform.server, client_of(platform.server) as neon:
+        created = await neon.projects.create(name="demo", wait=True)
+    assert isinstance(created, ProjectCreated)
+    assert [one.status for one in created.operations] == ["finished"]

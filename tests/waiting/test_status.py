@@ -1,0 +1,50 @@
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from neonctl_async import Operation, OperationStatus
+from neonctl_async.waiting.status import Outcome, outcome
+from tests.support.records import EPOCH, operation
+
+SUCCEEDED = {"finished", "skipped"}
+UNSUCCESSFUL = {"failed", "error", "cancelled"}
+
+
+@pytest.mark.parametrize("status", [*OperationStatus, "hibernating"])
+def test_every_status_means_one_thing_and_the_unknown_is_pending(status: str) -> None:
+    expected = (
+        Outcome.SUCCEEDED
+        if status in SUCCEEDED
+        else Outcome.UNSUCCESSFUL
+        if status in UNSUCCESSFUL
+        else Outcome.PENDING
+    )
+    assert outcome(operation(status=status), EPOCH) is expected
+
+
+@pytest.mark.parametrize(
+    ("status", "retry_in", "expected"),
+    [
+        ("failed", 1, Outcome.PENDING),
+        ("error", 1, Outcome.PENDING),
+        ("failed", 0, Outcome.UNSUCCESSFUL),
+        ("failed", -1, Outcome.UNSUCCESSFUL),
+        ("finished", 1, Outcome.SUCCEEDED),
+    ],
+)
+def test_a_retry_that_lies_ahead_makes_a_failure_pending(
+    status: str, retry_in: float, expected: Outcome
+) -> None:
+    record = msgspec.structs.replace(
+        operation(status=status), retry_at=EPOCH + timedelta(seconds=retry_in)
+    )
+    assert outcome(record, EPOCH) is expected
+
+
+def test_the_least_timestamp_is_no_retry() -> None:
+    record = msgspec.convert(
+        {**msgspec.to_builtins(operation(status="failed")), "retry_at": "0001-01-01T00:00:00Z"},
+        Operation,
+    )
+    assert outcome(record, EPOCH) is Outcome.UNSUCCESSFUL

@@ -1,0 +1,113 @@
+"""Operations.as_completed and Operations.watch against a platform on a virtual clock."""
+
+import asyncio
+from contextlib import aclosing
+
+import pytest
+
+from neonctl_async import NotFoundError, OperationRef, WaitTimeoutError
+from tests.support.platform import Platform
+from tests.support.records import PROJECT, client_of, operation
+from tests.support.server import answer
+
+pytestmark = pytest.mark.virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def ref(id: str) -> OperationRef:
+    return OperationRef(project_id=PROJECT, id=id)
+
+
+async def test_as_completed_yields_each_once_soonest_first_failures_included() -> None:
+    platform = Platform()
+    platform.start("slow", ends=9)
+    platform.start("bad", ends=5, status="failed")
+    platform.start("quick", ends=1)
+    given = [ref("slow"), ref("quick"), ref("bad"), ref("quick"), operation("done", "finished")]
+    async with platform.server, client_of(platform.server) as neon:
+        ended = [(one.id, one.status) async for one in neon.operations.as_completed(given)]
+    assert ended == [
+        ("done", "finished"),
+        ("quick", "finished"),
+        ("bad", "failed"),
+        ("slow", "finished"),
+    ]
+
+
+async def test_as_completed_yields_what_has_ended_before_the_rest_has() -> None:
+    platform = Platform()
+    platform.start("quick", ends=1)
+    platform.start("slow", ends=100)
+    async with platform.server, client_of(platform.server) as neon:
+        async with aclosing(neon.operations.as_completed([ref("slow"), ref("quick")])) as ended:
+            assert (await anext(ended)).id == "quick"
+            assert now() < 3
+
+
+async def test_watch_yields_every_change_and_ends_when_all_have_ended() -> None:
+    platform = Platform()
+    platform.start("a", states={0: "scheduling", 1: "running", 4: "finished"})
+    platform.start("b", states={0: "scheduling", 6: "failed"})
+    async with platform.server, client_of(platform.server) as neon:
+        given = [operation("a", "scheduling"), ref("b")]
+        seen = [(one.id, one.status) async for one in neon.operations.watch(given)]
+    assert [status for id, status in seen if id == "a"] == ["scheduling", "running", "finished"]
+    assert [status for id, status in seen if id == "b"] == ["scheduling", "failed"]
+
+
+async def test_a_slow_consumer_gets_the_newest_state_and_holds_nobody_up() -> None:
+    platform = Platform()
+    platform.start("a", states={0: "scheduling", 2: "running", 4: "cancelling", 6: "finished"})
+    async with platform.server, client_of(platform.server) as neon:
+        prompt = asyncio.create_task(neon.operations.wait(ref("a")))
+        seen: list[str] = []
+        async for one in neon.operations.watch(ref("a")):
+            seen.append(one.status)
+            await asyncio.sleep(10)
+        assert seen == ["scheduling", "finished"]
+        assert prompt.done()
+        await prompt
+
+
+@pytest.mark.parametrize("stream", ["as_completed", "watch"])
+async def test_streams_raise_at_their_deadline(stream: str) -> None:
+    platform = Platform()
+    platform.start("quick", ends=1)
+    platform.start("slow", ends=100)
+    async with platform.server, client_of(platform.server) as neon:
+        iterate = getattr(neon.operations, stream)([ref("quick"), ref("slow")], timeout=10)
+        with pytest.raises(WaitTimeoutError) as caught:
+            async for _ in iterate:
+                pass
+        assert now() == pytest.approx(10, abs=0.01)
+    assert [one.id for one in caught.value.settled] == ["quick"]
+    assert [one.id for one in caught.value.pending] == ["slow"]
+
+
+async def test_what_was_seen_comes_before_the_error_that_ended_the_stream() -> None:
+    platform = Platform()
+    platform.start("a", ends=5)
+    platform.fault = lambda _request: answer(404) if now() > 3 else None
+    seen: list[str] = []
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(NotFoundError):
+            async for one in neon.operations.watch([operation("a"), operation("b", "finished")]):
+                seen += [one.id]
+    assert sorted(seen) == ["a", "b"]
+
+
+@pytest.mark.parametrize("stream", ["as_completed", "watch"])
+async def test_leaving_a_stream_early_stops_its_polling(stream: str) -> None:
+    platform = Platform()
+    platform.start("quick", ends=1)
+    platform.start("slow", ends=1000)
+    async with platform.server, client_of(platform.server) as neon:
+        async for _ in getattr(neon.operations, stream)([ref("quick"), ref("slow")]):
+            break
+        await asyncio.sleep(1)
+        polls = len(platform.server.received)
+        await asyncio.sleep(100)
+    assert len(platform.server.received) == polls
