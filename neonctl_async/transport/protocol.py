@@ -57,7 +57,7 @@ def request(
     the path.
     """
     path = template.format_map({name: _segment(name, value) for name, value in ids.items()})
-    return _request(method, path, template, answer, query, body)
+    return _request(method, path, template, answer, query=query, body=body)
 
 
 def raw_request(
@@ -84,7 +84,7 @@ def raw_request(
             "none of them '.' or '..'; a query goes into query="
         )
     template = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
-    return _request(method.upper(), path, f"/{template}", answer, query, body)
+    return _request(method.upper(), path, f"/{template}", answer, query=query, body=body)
 
 
 def _request(
@@ -92,6 +92,7 @@ def _request(
     path: str,
     template: str,
     answer: type[T],
+    *,
     query: Mapping[str, QueryValue] | None,
     body: object,
 ) -> Request[T]:

@@ -3,11 +3,9 @@
 import asyncio
 import math
 import selectors
-import socket
-from collections.abc import Mapping
 
 
-class JumpingSelector(selectors.BaseSelector):
+class JumpingSelector(selectors.DefaultSelector):
     """Instead of sleeping until the next timer, moves the clock there.
 
     Sockets of this process answer within the grace, so their work is done first.
@@ -16,33 +14,12 @@ class JumpingSelector(selectors.BaseSelector):
     GRACE = 0.002
     """Real seconds in which a socket may become ready before time jumps."""
 
-    def __init__(self) -> None:
-        self._real = selectors.DefaultSelector()
-        self.now = 0.0
-
-    def register(
-        self, fileobj: int | socket.socket, events: int, data: object = None
-    ) -> selectors.SelectorKey:
-        return self._real.register(fileobj, events, data)
-
-    def unregister(self, fileobj: int | socket.socket) -> selectors.SelectorKey:
-        return self._real.unregister(fileobj)
-
-    def modify(
-        self, fileobj: int | socket.socket, events: int, data: object = None
-    ) -> selectors.SelectorKey:
-        return self._real.modify(fileobj, events, data)
-
-    def get_map(self) -> Mapping[object, selectors.SelectorKey]:
-        return self._real.get_map()
-
-    def close(self) -> None:
-        self._real.close()
+    now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout <= 0:
-            return self._real.select(timeout)
-        ready = self._real.select(self.GRACE)
+            return super().select(timeout)
+        ready = super().select(self.GRACE)
         if not ready:
             # Rounded up: a timer must find that its time has come, not a hair before it.
             self.now = math.nextafter(self.now + timeout, math.inf)

@@ -37,7 +37,8 @@ def test_jitter_spreads_a_delay_by_its_share(
 
 def test_without_jitter_the_delays_are_a_geometric_series() -> None:
     policy = PollPolicy(initial=0.25, growth=1.5, maximum=5.0, jitter=0.0)
-    waited, delays = 0.0, []
+    waited = 0.0
+    delays: list[float] = []
     for _ in range(10):
         delays.append(delay(policy, waited, chance=0.3))
         waited += delays[-1]

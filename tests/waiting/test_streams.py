@@ -6,6 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from neonctl_async import NotFoundError, OperationRef, WaitTimeoutError
+from neonctl_async.waiting.targets import Target
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation
 from tests.support.server import answer
@@ -26,7 +27,13 @@ async def test_as_completed_yields_each_once_soonest_first_failures_included() -
     platform.start("slow", ends=9)
     platform.start("bad", ends=5, status="failed")
     platform.start("quick", ends=1)
-    given = [ref("slow"), ref("quick"), ref("bad"), ref("quick"), operation("done", "finished")]
+    given: list[Target] = [
+        ref("slow"),
+        ref("quick"),
+        ref("bad"),
+        ref("quick"),
+        operation("done", "finished"),
+    ]
     async with platform.server, client_of(platform.server) as neon:
         ended = [(one.id, one.status) async for one in neon.operations.as_completed(given)]
     assert ended == [
@@ -52,7 +59,7 @@ async def test_watch_yields_every_change_and_ends_when_all_have_ended() -> None:
     platform.start("a", states={0: "scheduling", 1: "running", 4: "finished"})
     platform.start("b", states={0: "scheduling", 6: "failed"})
     async with platform.server, client_of(platform.server) as neon:
-        given = [operation("a", "scheduling"), ref("b")]
+        given: list[Target] = [operation("a", "scheduling"), ref("b")]
         seen = [(one.id, one.status) async for one in neon.operations.watch(given)]
     assert [status for id, status in seen if id == "a"] == ["scheduling", "running", "finished"]
     assert [status for id, status in seen if id == "b"] == ["scheduling", "failed"]

@@ -455,7 +455,7 @@ async def test_a_client_may_be_closed_in_another_task_than_it_was_opened_in() ->
     platform.start("a", ends=2)
     async with platform.server:
         neon = await asyncio.create_task(client_of(platform.server).__aenter__())
-        await asyncio.create_task(neon.operations.wait(ref("a")))  # type: ignore[arg-type]  # a coroutine
+        await asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.create_task(neon.aclose())
 
 
