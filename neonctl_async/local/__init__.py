@@ -1,0 +1,25 @@
+"""The local control plane: the whole specification, served for real.
+
+An aiohttp server on SQLite, on loopback, in memory or in a file that survives a killed process::
+
+    async with LocalControlPlane() as plane:
+        ...  # any client: plane.base_url, plane.api_key
+"""
+
+from neonctl_async.local.app import ServedRequest
+from neonctl_async.local.clock import Clock, ManualClock
+from neonctl_async.local.faults import Fault, InjectedFault
+from neonctl_async.local.plane import LocalControlPlane
+from neonctl_async.local.settings import Durations, Periods, RateLimits
+
+__all__ = [
+    "Clock",
+    "Durations",
+    "Fault",
+    "InjectedFault",
+    "LocalControlPlane",
+    "ManualClock",
+    "Periods",
+    "RateLimits",
+    "ServedRequest",
+]

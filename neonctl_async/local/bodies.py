@@ -1,0 +1,231 @@
+"""Request bodies, with the bounds that the platform publishes. Unknown fields are ignored."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from neonctl_async.local.rows import MemberRole
+
+Name = Annotated[str, Meta(min_length=1, max_length=256)]
+EndpointName = Annotated[str, Meta(min_length=1, max_length=64)]
+KeyName = Annotated[str, Meta(min_length=1, max_length=64)]
+ComputeUnits = Annotated[float, Meta(ge=0.25)]
+SuspendTimeout = Annotated[int, Meta(ge=-1, le=604800)]
+Retention = Annotated[int, Meta(ge=0, le=2592000)]
+PgVersion = Annotated[int, Meta(ge=14, le=18)]
+Moment = Annotated[datetime, Meta(tz=True)]
+EndpointType = Literal["read_write", "read_only"]
+Settings = dict[str, object]
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True):
+    """A request body, or a part of one."""
+
+
+class KeyCreate(Body, frozen=True):
+    """Creates a key; ``project_id`` scopes it to a project (section 4.1)."""
+
+    key_name: KeyName
+    project_id: str | None = None
+
+
+class FirstBranch(Body, frozen=True):
+    """The first branch of a project to create."""
+
+    name: Name = "main"
+    role_name: Name = "neondb_owner"
+    database_name: Name = "neondb"
+
+
+class ProjectSpec(Body, frozen=True):
+    """A project to create."""
+
+    name: Name | None = None
+    org_id: str | None = None
+    region_id: str = "aws-us-east-2"
+    pg_version: PgVersion = 17
+    provisioner: str = "k8s-neonvm"
+    branch: FirstBranch = FirstBranch()
+    settings: Settings = {}
+    default_endpoint_settings: Settings = {}
+    autoscaling_limit_min_cu: ComputeUnits | None = None
+    autoscaling_limit_max_cu: ComputeUnits | None = None
+    store_passwords: bool = True
+    history_retention_seconds: Retention = 86400
+
+
+class ProjectCreate(Body, frozen=True):
+    """Creates a project."""
+
+    project: ProjectSpec
+
+
+class ProjectChanges(Body, frozen=True):
+    """What may change of a project."""
+
+    name: Name | UnsetType = UNSET
+    settings: Settings | UnsetType = UNSET
+    default_endpoint_settings: Settings | UnsetType = UNSET
+    history_retention_seconds: Retention | UnsetType = UNSET
+
+
+class ProjectUpdate(Body, frozen=True):
+    """Changes a project."""
+
+    project: ProjectChanges
+
+
+class ProjectsTransfer(Body, frozen=True):
+    """Moves projects to an organization. ``org_id`` is the destination's older name."""
+
+    project_ids: Annotated[list[str], Meta(min_length=1, max_length=400)]
+    destination_org_id: str | None = None
+    org_id: str | None = None
+
+
+class EndpointSpec(Body, frozen=True):
+    """A compute to create along with a branch."""
+
+    type: EndpointType
+    settings: Settings = {}
+    autoscaling_limit_min_cu: ComputeUnits | None = None
+    autoscaling_limit_max_cu: ComputeUnits | None = None
+    provisioner: str | None = None
+    suspend_timeout_seconds: SuspendTimeout | None = None
+
+
+class NewEndpoint(EndpointSpec, frozen=True, kw_only=True):
+    """A compute to create on a branch."""
+
+    branch_id: str
+    name: EndpointName | None = None
+    region_id: str | None = None
+    pooler_enabled: bool = False
+    disabled: bool = False
+    passwordless_access: bool = True
+
+
+class EndpointCreate(Body, frozen=True):
+    """Creates a compute."""
+
+    endpoint: NewEndpoint
+
+
+class EndpointChanges(Body, frozen=True):
+    """What may change of a compute."""
+
+    branch_id: str | UnsetType = UNSET
+    name: EndpointName | UnsetType = UNSET
+    settings: Settings | UnsetType = UNSET
+    autoscaling_limit_min_cu: ComputeUnits | UnsetType = UNSET
+    autoscaling_limit_max_cu: ComputeUnits | UnsetType = UNSET
+    provisioner: str | UnsetType = UNSET
+    suspend_timeout_seconds: SuspendTimeout | UnsetType = UNSET
+    pooler_enabled: bool | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    passwordless_access: bool | UnsetType = UNSET
+
+
+class EndpointUpdate(Body, frozen=True):
+    """Changes a compute."""
+
+    endpoint: EndpointChanges
+
+
+class BranchSpec(Body, frozen=True):
+    """A branch to create."""
+
+    name: Name | None = None
+    parent_id: str | None = None
+    parent_lsn: str | None = None
+    parent_timestamp: Moment | None = None
+    protected: bool = False
+    archived: bool = False
+    init_source: str = "parent-data"
+    expires_at: Moment | None = None
+
+
+class BranchCreate(Body, frozen=True):
+    """Creates a branch."""
+
+    branch: BranchSpec = BranchSpec()
+    endpoints: list[EndpointSpec] = []
+    annotation_value: dict[str, str] = {}
+
+
+class BranchChanges(Body, frozen=True):
+    """What may change of a branch; ``expires_at`` null takes the expiry away."""
+
+    name: Name | UnsetType = UNSET
+    protected: bool | UnsetType = UNSET
+    expires_at: Moment | UnsetType | None = UNSET
+
+
+class BranchUpdate(Body, frozen=True):
+    """Changes a branch."""
+
+    branch: BranchChanges
+
+
+class BranchRestore(Body, frozen=True):
+    """Restores a branch to the state of another, or to an earlier one of its own."""
+
+    source_branch_id: str
+    source_lsn: str | None = None
+    source_timestamp: Moment | None = None
+    preserve_under_name: Name | None = None
+
+
+class RoleSpec(Body, frozen=True):
+    """A role to create."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=63)]
+    no_login: bool = False
+
+
+class RoleCreate(Body, frozen=True):
+    """Creates a role."""
+
+    role: RoleSpec
+
+
+class DatabaseSpec(Body, frozen=True):
+    """A database to create."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=63)]
+    owner_name: str
+
+
+class DatabaseCreate(Body, frozen=True):
+    """Creates a database."""
+
+    database: DatabaseSpec
+
+
+class DatabaseChanges(Body, frozen=True):
+    """What may change of a database."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType = UNSET
+    owner_name: str | UnsetType = UNSET
+
+
+class DatabaseUpdate(Body, frozen=True):
+    """Changes a database."""
+
+    database: DatabaseChanges
+
+
+class MemberUpdate(Body, frozen=True):
+    """Changes the role of a member."""
+
+    role: MemberRole
+
+
+class EndpointDefaults(Body, frozen=True):
+    """The part of a project's ``default_endpoint_settings`` that decides about new computes."""
+
+    autoscaling_limit_min_cu: ComputeUnits = 0.25
+    autoscaling_limit_max_cu: ComputeUnits = 0.25
+    suspend_timeout_seconds: SuspendTimeout = 0

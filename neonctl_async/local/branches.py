@@ -1,0 +1,228 @@
+"""Branches: created with or without computes, read, listed, deleted."""
+
+from typing import Final
+
+import msgspec
+
+from neonctl_async.local import (
+    access,
+    bodies,
+    databases,
+    endpoints,
+    ids,
+    operations,
+    paging,
+    roles,
+    timelines,
+)
+from neonctl_async.local.calls import Answer, Call, Json, answer, present, raw, stored
+from neonctl_async.local.clock import Instant, in_seconds, instant
+from neonctl_async.local.database import Transaction
+from neonctl_async.local.errors import conflict, unprocessable
+from neonctl_async.local.operations import Chain
+from neonctl_async.local.rows import Branch, Endpoint, User
+
+MAXIMUM_LIMIT: Final = 10_000
+SORTS: Final = ("name", "created_at", "updated_at")
+
+
+def create(tx: Transaction, call: Call) -> Answer:
+    """``POST /projects/{project_id}/branches``: create_branch, then a start_compute a compute."""
+    project = access.project(tx, call)
+    body = call.body(bodies.BranchCreate)
+    spec = body.branch
+    parent = _parent(tx, project.id, spec.parent_id)
+    chain = operations.begin(tx, project.id, parent.id)
+    branch_id = ids.branch_id()
+    created = chain.add("create_branch", branch_id=branch_id)
+    branch = Branch(
+        id=branch_id,
+        project_id=project.id,
+        parent_id=parent.id,
+        parent_lsn=spec.parent_lsn or ids.lsn(),
+        parent_timestamp=instant(spec.parent_timestamp) if spec.parent_timestamp else tx.now,
+        name=spec.name or branch_id,
+        is_default=False,
+        protected=spec.protected,
+        init_source=spec.init_source,
+        annotation=stored(body.annotation_value),
+        created_by=call.caller.created_by,
+        created_at=tx.now,
+        updated_at=tx.now,
+        state_before=timelines.INIT,
+        state=timelines.READY if created.succeeds else timelines.INIT,
+        state_at=created.settles_at,
+        expires_at=instant(spec.expires_at) if spec.expires_at else None,
+        archive_at=timelines.archive_at(tx, tx.now, tx.now),
+    )
+    insert(tx, branch)
+    inherit(tx, parent.id, branch.id)
+    computes = [endpoints.add(tx, project, branch, wanted, chain) for wanted in body.endpoints]
+    if spec.archived:
+        timelines.archive(tx, branch, chain)
+    made: Json = {
+        "branch": record(tx, branch),
+        "endpoints": [endpoints.record(compute, tx.now) for compute in computes],
+        "operations": chain.records(),
+        "roles": [roles.record(role) for role in roles.of_branch(tx, branch.id)],
+        "databases": [databases.record(found) for found in databases.of_branch(tx, branch.id)],
+    }
+    if computes:
+        made["connection_uris"] = connection_uris(tx, branch, computes[0])
+    return answer(made, 201)
+
+
+def list_page(tx: Transaction, call: Call) -> Answer:
+    """``GET /projects/{project_id}/branches``: pages that name the ``next`` one."""
+    project = access.project(tx, call)
+    page = paging.Sorted.of(call, SORTS, "updated_at", MAXIMUM_LIMIT, MAXIMUM_LIMIT)
+    search = call.query.get("search", "")
+    where, values = page.clauses(
+        "project_id = ? AND deleted_at IS NULL AND (instr(name, ?) OR id = ?)",
+        project.id,
+        search,
+        search,
+    )
+    found, pagination = page.cut(tx.select(Branch, where, *values))
+    annotations = {branch.id: _annotation(branch) for branch in found if branch.annotation != "{}"}
+    return answer(
+        {
+            "branches": [record(tx, branch) for branch in found],
+            "annotations": annotations,
+            "pagination": pagination,
+        }
+    )
+
+
+def count(tx: Transaction, call: Call) -> Answer:
+    """``GET /projects/{project_id}/branches/count``."""
+    project = access.project(tx, call)
+    sql = (
+        "SELECT count(*) FROM branches "
+        "WHERE project_id = ? AND deleted_at IS NULL AND instr(name, ?)"
+    )
+    return answer({"count": tx.number(sql, project.id, call.query.get("search", "")) or 0})
+
+
+def get(tx: Transaction, call: Call) -> Answer:
+    """``GET /projects/{project_id}/branches/{branch_id}``."""
+    _, branch = access.branch(tx, call)
+    return answer({"branch": record(tx, branch), "annotation": _annotation(branch)})
+
+
+def delete(tx: Transaction, call: Call) -> Answer:
+    """``DELETE /projects/{project_id}/branches/{branch_id}``; 204 where it already was."""
+    project = access.project(tx, call)
+    where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
+    if tx.first(Branch, where, call.path["branch_id"], project.id):
+        return Answer(204)
+    branch = access.branch_of(tx, project.id, call.path["branch_id"])
+    if branch.parent_id is None:
+        raise unprocessable("the root branch of a project cannot be deleted")
+    if branch.is_default:
+        raise unprocessable("the default branch of a project cannot be deleted")
+    if branch.protected:
+        raise unprocessable("a protected branch cannot be deleted: unprotect it first")
+    if tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id):
+        raise unprocessable("a branch with children cannot be deleted")
+    chain = operations.begin(tx, project.id, branch.id)
+    branch = remove(tx, branch, chain)
+    return answer({"branch": record(tx, branch), "operations": chain.records()})
+
+
+def insert(tx: Transaction, branch: Branch) -> None:
+    """Store a branch. Raises 409 where its name is taken."""
+    refuse_taken_name(tx, branch.project_id, branch.name)
+    tx.insert(branch)
+
+
+def refuse_taken_name(tx: Transaction, project_id: str, name: str) -> None:
+    """Raise 409 where a branch of the project has that name."""
+    where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
+    if tx.first(Branch, where, project_id, name):
+        raise conflict(f"a branch named {name!r} already exists in the project")
+
+
+def remove(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
+    """Delete a branch, its computes suspended first."""
+    for endpoint in endpoints.of_branch(tx, branch.id):
+        endpoints.remove(tx, endpoint, chain)
+    chain.add("delete_timeline", branch_id=branch.id)
+    return tx.update(branch, deleted_at=tx.now, updated_at=tx.now, check_at=None, archive_at=None)
+
+
+def inherit(tx: Transaction, source_id: str, branch_id: str) -> None:
+    """Give a branch the roles and databases of its source."""
+    for role in roles.of_branch(tx, source_id):
+        tx.insert(msgspec.structs.replace(role, id=0, branch_id=branch_id))
+    for database in databases.of_branch(tx, source_id):
+        tx.insert(msgspec.structs.replace(database, id=0, branch_id=branch_id))
+
+
+def connection_uris(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
+    """How to connect to every database of a branch, as its owner."""
+    owners = {role.name: role for role in roles.of_branch(tx, branch.id)}
+    return [
+        databases.connection_details(endpoint, owners[database.owner_name], database)
+        for database in databases.of_branch(tx, branch.id)
+        if database.owner_name in owners
+    ]
+
+
+def record(tx: Transaction, branch: Branch) -> Json:
+    """A branch as the API shows it now."""
+    creator = tx.first(User, "WHERE id = ?", branch.created_by)
+    waiting = tx.now < branch.state_at and branch.state != branch.state_before
+    return present(
+        {
+            "id": branch.id,
+            "project_id": branch.project_id,
+            "parent_id": branch.parent_id,
+            "parent_lsn": branch.parent_lsn,
+            "parent_timestamp": _shown(branch.parent_timestamp),
+            "name": branch.name,
+            "current_state": timelines.state(branch, tx.now),
+            "pending_state": branch.state if waiting else None,
+            "state_changed_at": in_seconds(min(branch.state_at, tx.now)),
+            "logical_size": 0,
+            "creation_source": "console",
+            "primary": branch.is_default,
+            "default": branch.is_default,
+            "protected": branch.protected,
+            "cpu_used_sec": 0,
+            "compute_time_seconds": 0,
+            "active_time_seconds": 0,
+            "written_data_bytes": 0,
+            "data_transfer_bytes": 0,
+            "created_at": in_seconds(branch.created_at),
+            "updated_at": in_seconds(branch.updated_at),
+            "expires_at": _shown(branch.expires_at),
+            "last_reset_at": _shown(branch.last_reset_at),
+            "created_by": {"name": creator.name if creator else "", "image": ""},
+            "init_source": branch.init_source,
+            "restored_from": branch.restored_from,
+            "restored_as": branch.restored_as,
+        }
+    )
+
+
+def _parent(tx: Transaction, project_id: str, parent_id: str | None) -> Branch:
+    if parent_id is not None:
+        return access.branch_of(tx, project_id, parent_id)
+    where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
+    parent = tx.first(Branch, where, project_id)
+    assert parent is not None, "every project has a default branch"
+    return parent
+
+
+def _annotation(branch: Branch) -> Json:
+    return {
+        "object": {"type": "console/branch", "id": branch.id},
+        "value": raw(branch.annotation),
+        "created_at": in_seconds(branch.created_at),
+        "updated_at": in_seconds(branch.updated_at),
+    }
+
+
+def _shown(at: Instant | None) -> str | None:
+    return None if at is None else in_seconds(at)

@@ -1,0 +1,131 @@
+"""A request and its answer, as the domain sees them: no HTTP library in here."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar
+
+import msgspec
+
+from neonctl_async.local.errors import ApiError, invalid
+from neonctl_async.local.ids import KeyKind
+
+T = TypeVar("T")
+
+Json = dict[str, object]
+"""An object of an answer."""
+
+_MISSING: Final = re.compile(
+    r"Object missing required field `(?P<name>[^`]+)`(?: - at `\$(?P<at>.*)`)?"
+)
+_MISFIT: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<at>.*)`)?", re.DOTALL)
+_encoder = msgspec.json.Encoder()
+
+
+class Caller(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose key a request carries. ``user_id`` for a personal key, ``org_id`` for the others."""
+
+    key_id: int
+    kind: KeyKind
+    created_by: str
+    user_id: str | None
+    org_id: str | None
+    project_id: str | None
+
+    @property
+    def account(self) -> str:
+        """The account whose limits a request counts against."""
+        return self.user_id or self.org_id or ""
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """An authenticated request. ``path`` holds the parameters of the path, decoded."""
+
+    caller: Caller
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    content: bytes = b""
+
+    def body(self, kind: type[T]) -> T:
+        """The JSON body. Raises 400 naming the field that does not fit; no body is ``{}``."""
+        try:
+            return msgspec.json.decode(self.content or b"{}", type=kind)
+        except msgspec.DecodeError as error:
+            raise invalid(f"invalid request: decode application/json: {_explain(error)}") from None
+
+    def integer(self, name: str, minimum: int, maximum: int, default: int) -> int:
+        """A query parameter that is a whole number in bounds. Raises 400 naming it."""
+        text = self.query.get(name, str(default))
+        try:
+            value = int(text)
+        except ValueError:
+            value = minimum - 1
+        if not minimum <= value <= maximum:
+            raise invalid(f"invalid request: {name}: {text!r} is not within {minimum} to {maximum}")
+        return value
+
+    def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
+        """A query parameter that is one of a few words. Raises 400 naming it."""
+        value = self.query.get(name, default)
+        if value not in choices:
+            raise invalid(f"invalid request: {name}: {value!r} is not one of {', '.join(choices)}")
+        return value
+
+    def flag(self, name: str) -> bool:
+        """A query parameter that is a boolean, false if left out."""
+        return self.choice(name, ("true", "false", "True", "False"), "false").lower() == "true"
+
+    def required(self, name: str) -> str:
+        """A query parameter that has to be there. Raises 400 naming it."""
+        value = self.query.get(name)
+        if not value:
+            raise invalid(f"invalid request: {name}: query parameter required")
+        return value
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """An answer: its status and its body, encoded."""
+
+    status: int
+    content: bytes = b""
+
+
+def answer(body: object, status: int = 200) -> Answer:
+    """An answer with a JSON body."""
+    return Answer(status, _encoder.encode(body))
+
+
+def error_body(error: ApiError, request_id: str) -> bytes:
+    """The error shape: ``code``, ``message``, ``request_id``."""
+    body = {"code": error.code, "message": error.message, "request_id": request_id}
+    return _encoder.encode(body)
+
+
+def present(record: Json) -> Json:
+    """The record without the fields that are not set: the API leaves those out."""
+    return {name: value for name, value in record.items() if value is not None}
+
+
+def raw(stored: str) -> msgspec.Raw:
+    """Stored JSON, to be encoded as it is."""
+    return msgspec.Raw(stored.encode())
+
+
+def stored(value: object) -> str:
+    """A Struct as JSON to store."""
+    return _encoder.encode(value).decode()
+
+
+def _explain(error: msgspec.DecodeError) -> str:
+    text = str(error)
+    if missing := _MISSING.fullmatch(text):
+        return f"invalid: {_field(missing['at'], missing['name'])} (field required)"
+    if not isinstance(error, msgspec.ValidationError):
+        return text
+    misfit = _MISFIT.fullmatch(text)
+    assert misfit is not None
+    problem = misfit["problem"]
+    return f"invalid: {_field(misfit['at']) or 'body'} ({problem[:1].lower()}{problem[1:]})"
+
+
+def _field(at: str | None, name: str = "") -> str:
+    return ".".join(part for part in ((at or "").strip("."), name) if part)

@@ -1,0 +1,186 @@
+"""One SQLite connection on one thread: a transaction a call, records in and out as Structs."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from importlib import resources
+from pathlib import Path
+from typing import ClassVar, Concatenate, ParamSpec, TypeVar
+
+import msgspec
+
+from neonctl_async.local.clock import Clock, Instant, instant
+from neonctl_async.local.settings import Rules
+
+SqlValue = str | int | float | bytes | None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table named in the class; the fields are the columns."""
+
+    table: ClassVar[str]
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=Row)
+
+
+class Transaction:
+    """What one request reads and writes, at one moment ``now``, under the plane's ``rules``."""
+
+    def __init__(self, connection: sqlite3.Connection, now: Instant, rules: Rules) -> None:
+        self.now = now
+        self.rules = rules
+        self._connection = connection
+
+    def select(self, kind: type[RowT], where: str, *values: SqlValue) -> list[RowT]:
+        """The rows that the clauses after ``FROM table`` choose."""
+        cursor = self._connection.execute(f"{_select(kind)} {where}", values)
+        return [_row(kind, row) for row in cursor]
+
+    def first(self, kind: type[RowT], where: str, *values: SqlValue) -> RowT | None:
+        """The first of the rows chosen, if there is one."""
+        row = self._connection.execute(f"{_select(kind)} {where}", values).fetchone()
+        return None if row is None else _row(kind, row)
+
+    def number(self, sql: str, *values: SqlValue) -> int | None:
+        """The single number that a query answers."""
+        row = self._connection.execute(sql, values).fetchone()
+        return None if row is None or row[0] is None else int(row[0])
+
+    def insert(self, row: Row) -> int:
+        """Store a row; answers its rowid. A field ``id`` of 0 is left for SQLite to number."""
+        values = {name: getattr(row, name) for name in row.__struct_fields__}
+        if values.get("id") == 0:
+            del values["id"]
+        names = ", ".join(values)
+        marks = ", ".join("?" * len(values))
+        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
+        return self._connection.execute(sql, tuple(values.values())).lastrowid or 0
+
+    def update(self, row: RowT, **changes: SqlValue) -> RowT:
+        """Store changes of a row, found by its ``id``; answers the changed row."""
+        assignments = ", ".join(f"{name} = ?" for name in changes)
+        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
+        key: SqlValue = getattr(row, "id")  # noqa: B009 - rows have an id, Row itself has none
+        self._connection.execute(sql, (*changes.values(), key))
+        return msgspec.structs.replace(row, **changes)
+
+    def execute(self, sql: str, *values: SqlValue) -> int:
+        """Run a statement; answers the number of rows it changed."""
+        return self._connection.execute(sql, values).rowcount
+
+
+class Database:
+    """Runs functions of a :class:`Transaction`, one after another, off the event loop.
+
+    Whatever a function wrote is stored when it returns and undone when it raises. In a file,
+    the write-ahead log holds what was answered even where the process is killed.
+    """
+
+    def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
+        self._path = path
+        self._clock = clock
+        self._rules = rules
+        self._now: Instant = 0
+        self._worker: ThreadPoolExecutor | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    async def open(self) -> None:
+        """Open the file, or memory, and create what is missing in it."""
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
+        try:
+            await self._submit(self._connect)
+        except BaseException:
+            self._worker.shutdown()
+            self._worker = None
+            raise
+
+    async def close(self) -> None:
+        """Close the connection and end the thread."""
+        if self._worker is None:
+            return
+        await self._submit(self._disconnect)
+        self._worker.shutdown()
+        self._worker = None
+
+    async def run(
+        self,
+        function: Callable[Concatenate[Transaction, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Call ``function(transaction, ...)`` on the database's thread, as one transaction."""
+        return await self._submit(self._transact, partial(_call, function, args, kwargs))
+
+    async def _submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._worker is None:
+            raise RuntimeError("the control plane is not running")
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
+
+    def _connect(self) -> None:
+        connection = sqlite3.connect(self._path or ":memory:", isolation_level=None)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            connection.executescript(_schema())
+            newest = connection.execute("SELECT max(created_at) FROM operations").fetchone()[0]
+        except BaseException:
+            connection.close()
+            raise
+        self._now = newest or 0
+        self._connection = connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _transact(self, function: Callable[[Transaction], T]) -> T:
+        assert self._connection is not None
+        # A clock set back must not move a status back.
+        self._now = max(self._now, instant(self._clock()))
+        with _atomic(self._connection):
+            return function(Transaction(self._connection, self._now, self._rules))
+
+
+def _call(
+    function: Callable[..., T],
+    args: tuple[object, ...],
+    kwargs: Mapping[str, object],
+    transaction: Transaction,
+) -> T:
+    return function(transaction, *args, **kwargs)
+
+
+@contextmanager
+def _atomic(connection: sqlite3.Connection) -> Generator[None, None, None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@lru_cache
+def _select(kind: type[Row]) -> str:
+    return f"SELECT {', '.join(kind.__struct_fields__)} FROM {kind.table}"
+
+
+def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
+    # Not strict: SQLite keeps a bool as 0 or 1.
+    return msgspec.convert(
+        dict(zip(kind.__struct_fields__, values, strict=True)), kind, strict=False
+    )
+
+
+def _schema() -> str:
+    return resources.files("neonctl_async.local").joinpath("schema.sql").read_text(encoding="utf-8")

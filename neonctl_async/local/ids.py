@@ -1,0 +1,80 @@
+"""Identifiers and secrets in the platform's forms. Path ids match ``^[a-z0-9-]{1,60}$``."""
+
+import secrets
+import uuid
+from typing import Final, Literal
+
+KeyKind = Literal["personal", "organization", "project"]
+
+_TOKEN_PREFIXES: Final[dict[KeyKind, str]] = {
+    "personal": "neon_api_key_",
+    "organization": "neon_org_key_",
+    "project": "neon_project_key_",
+}
+_ADJECTIVES: Final = (
+    "ancient autumn bitter bold broad calm cold cool crimson damp dark dawn dry empty falling "
+    "floral fragrant frosty gentle green holy icy jolly late lingering little lively long misty "
+    "morning muddy nameless noisy old orange patient plain polished proud purple quiet rapid red "
+    "restless rough royal shiny shy silent small snowy soft solitary sparkling spring square "
+    "steep still summer super sweet throbbing tight twilight wandering weathered white wild "
+    "winter wispy withered yellow young"
+).split()
+_NOUNS: Final = (
+    "art band bar base bird block boat bonus bread breeze brook bush butterfly cake cell cherry "
+    "cloud credit darkness dawn dew disk dream dust feather field fire firefly flower fog forest "
+    "frog frost glade glitter grass hall hat haze heart hill king lab lake leaf limit math meadow "
+    "mode moon morning mountain mouse mud night paper pine poetry pond queen rain recipe resonance "
+    "rice river salad scene sea shadow shape silence sky smoke snow snowflake sound star sun "
+    "sunset surf term thunder tooth tree truth union unit violet voice water waterfall wave "
+    "wildflower wind wood"
+).split()
+
+
+def uuid_text() -> str:
+    """A random UUID: of an operation, a user, a member."""
+    return str(uuid.uuid4())
+
+
+def project_id() -> str:
+    """``late-frost-12345678``."""
+    return _named()
+
+
+def branch_id() -> str:
+    """``br-late-frost-12345678``."""
+    return f"br-{_named()}"
+
+
+def endpoint_id() -> str:
+    """``ep-late-frost-12345678``."""
+    return f"ep-{_named()}"
+
+
+def organization_id() -> str:
+    """``org-late-frost-12345678``."""
+    return f"org-{_named()}"
+
+
+def request_id() -> str:
+    """What an answer is known by, in its error body and its ``x-neon-ret-request-id`` header."""
+    return uuid_text()
+
+
+def token(kind: KeyKind) -> str:
+    """A new secret of an API key, in the form of the samples: a prefix and 32 random hex digits."""
+    return _TOKEN_PREFIXES[kind] + secrets.token_hex(16)
+
+
+def password() -> str:
+    """A new password of a Postgres role."""
+    return f"npg_{secrets.token_urlsafe(12)}"
+
+
+def lsn() -> str:
+    """A position in the write-ahead log."""
+    return f"0/{secrets.randbelow(0x7FFFFFF) + 0x1000000:X}"
+
+
+def _named() -> str:
+    adjective, noun = secrets.choice(_ADJECTIVES), secrets.choice(_NOUNS)
+    return f"{adjective}-{noun}-{secrets.randbelow(90_000_000) + 10_000_000}"

@@ -1,0 +1,180 @@
+"""The local control plane: a server on a socket, with a database behind it."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from aiohttp import web
+
+from neonctl_async.local import console, operations
+from neonctl_async.local.app import BASE_PATH, Application, ServedRequest
+from neonctl_async.local.clock import Clock, utc_now
+from neonctl_async.local.console import Home
+from neonctl_async.local.database import Database
+from neonctl_async.local.faults import Fault, Faults, InjectedFault
+from neonctl_async.local.lifecycle import Failure
+from neonctl_async.local.settings import Durations, Lock, Periods, Rules
+
+_SHUTDOWN_SECONDS: Final = 0.5
+_DURATIONS: Final = Durations()
+_PERIODS: Final = Periods()
+
+
+class LocalControlPlane:
+    """A control plane that serves the specification on loopback.
+
+    ``async with LocalControlPlane() as plane``, or ``start()`` and ``stop()``, from any task.
+
+    - ``data``: the SQLite file to keep everything in; in memory if left out. A process that is
+      killed loses nothing that was answered.
+    - ``host``, ``port``: where it listens; port 0 is any free one.
+    - ``durations``: how long operations take; ``periods``: when the plane acts by itself.
+    - ``clock``: tells the time that operations, periods and limits go by.
+    - ``rate_limits``: answer 429 past the platform's limits, or past the ones given.
+    - ``lock``: what running operations lock (423): nothing, their branch, or their project.
+    """
+
+    def __init__(
+        self,
+        *,
+        data: Path | None = None,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        durations: Durations = _DURATIONS,
+        periods: Periods = _PERIODS,
+        clock: Clock = utc_now,
+        rate_limits: bool = False,
+        lock: Lock = "none",
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._faults = Faults()
+        self._database = Database(
+            data, clock, Rules(durations=durations, periods=periods, lock=lock)
+        )
+        self._runner: web.AppRunner | None = None
+        self._application: Application | None = None
+        self._home: Home | None = None
+        self._base_url = ""
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(self) -> None:
+        """Open the database and listen. The first start makes a user, organization and key."""
+        if self._runner is not None:
+            raise RuntimeError("the control plane is running already")
+        await self._database.open()
+        try:
+            self._home = await self._database.run(console.sign_in)
+            self._application = Application(self._database, self._faults)
+            self._runner = web.AppRunner(
+                self._application.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
+            )
+            await self._runner.setup()
+            await web.TCPSite(self._runner, self._host, self._port).start()
+        except BaseException:
+            await self.stop()
+            raise
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        self._base_url = f"http://{host}:{self._runner.addresses[0][1]}{BASE_PATH}"
+
+    async def stop(self) -> None:
+        """Close every connection and the database. Requests under way are given a moment."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+        await self._database.close()
+
+    @property
+    def base_url(self) -> str:
+        """The base address, version segment included: ``http://127.0.0.1:PORT/api/v2``."""
+        if self._runner is None:
+            raise RuntimeError("the control plane is not running")
+        return self._base_url
+
+    @property
+    def api_key(self) -> str:
+        """The first key: a personal one of the first user, made at first start.
+
+        A file holds only its hash, so it is not known again at the next start: keep it, or make
+        another with :meth:`create_api_key`.
+        """
+        token = self._signed_in.api_key
+        if token is None:
+            raise RuntimeError(
+                "the first key was shown at first start only: make another with create_api_key()"
+            )
+        return token
+
+    @property
+    def user_id(self) -> str:
+        """The first user."""
+        return self._signed_in.user_id
+
+    @property
+    def org_id(self) -> str:
+        """The first organization, of which the first user is an administrator."""
+        return self._signed_in.org_id
+
+    @property
+    def requests(self) -> Sequence[ServedRequest]:
+        """The requests that came in, newest last; the oldest of very many are forgotten."""
+        return () if self._application is None else tuple(self._application.requests)
+
+    @property
+    def requests_served(self) -> int:
+        """How many requests came in since the start."""
+        return 0 if self._application is None else self._application.requests_served
+
+    @property
+    def faults(self) -> Sequence[InjectedFault]:
+        """The faults in force, each with how often it fired."""
+        return self._faults.injected
+
+    def inject(self, fault: Fault) -> InjectedFault:
+        """Put a fault in force; the answer counts how often it fires."""
+        return self._faults.inject(fault)
+
+    def clear_faults(self) -> None:
+        """Take every fault away."""
+        self._faults.clear()
+
+    async def fail_next(
+        self,
+        action: str,
+        *,
+        times: int = 1,
+        retry_after: float | None = None,
+        status: str = "failed",
+        error: str = "the operation failed, as planned",
+    ) -> None:
+        """Have the next operation of an action fail, or the next ``times`` of them.
+
+        With ``retry_after`` seconds it shows a ``retry_at`` once it has failed, runs again then,
+        and finishes. ``status`` is the final status otherwise. What comes after it in the same
+        request does not start, and fails too.
+        """
+        failure = Failure(status=status, error=error, retry_after=retry_after)
+        await self._database.run(operations.fail_next, action, failure, times)
+
+    async def create_api_key(self, name: str, *, user_id: str | None = None) -> str:
+        """A new personal key, as made in the console: of the first user unless another is given."""
+        owner = user_id or self._signed_in.user_id
+        return await self._database.run(console.create_api_key, owner, name)
+
+    @property
+    def _signed_in(self) -> Home:
+        if self._home is None:
+            raise RuntimeError("the control plane was not started")
+        return self._home

@@ -1,0 +1,202 @@
+"""The stored records: a Struct a table of ``schema.sql``. Times are instants."""
+
+from typing import ClassVar, Literal
+
+from neonctl_async.local.clock import Instant
+from neonctl_async.local.database import Row
+from neonctl_async.local.ids import KeyKind
+from neonctl_async.local.lifecycle import Plan
+
+MemberRole = Literal["admin", "member"]
+
+
+class User(Row, frozen=True):
+    """Someone with an account."""
+
+    table: ClassVar[str] = "users"
+
+    id: str
+    name: str
+    email: str
+    created_at: Instant
+
+
+class Organization(Row, frozen=True):
+    """An organization."""
+
+    table: ClassVar[str] = "organizations"
+
+    id: str
+    name: str
+    created_at: Instant
+    updated_at: Instant
+
+
+class Member(Row, frozen=True):
+    """A user in an organization."""
+
+    table: ClassVar[str] = "members"
+
+    id: str
+    org_id: str
+    user_id: str
+    role: MemberRole
+    joined_at: Instant
+
+
+class ApiKey(Row, frozen=True):
+    """A key. ``user_id`` owns a personal one, ``org_id`` every other; ended ones stay ended."""
+
+    table: ClassVar[str] = "api_keys"
+
+    id: int
+    kind: KeyKind
+    name: str
+    locator: str
+    digest: bytes
+    created_at: Instant
+    created_by: str
+    user_id: str | None
+    org_id: str | None
+    project_id: str | None
+    last_used_at: Instant | None = None
+    last_used_from: str = ""
+    ended_at: Instant | None = None
+
+
+class Project(Row, frozen=True):
+    """A project, of a user or of an organization. The two settings are JSON."""
+
+    table: ClassVar[str] = "projects"
+
+    id: str
+    name: str
+    user_id: str | None
+    org_id: str | None
+    region_id: str
+    provisioner: str
+    pg_version: int
+    store_passwords: bool
+    history_retention_seconds: int
+    settings: str
+    default_endpoint_settings: str
+    created_at: Instant
+    updated_at: Instant
+    deleted_at: Instant | None = None
+    detach_at: Instant | None = None
+    detached: bool = False
+
+
+class Branch(Row, frozen=True):
+    """A branch. Until ``state_at`` its state is ``state_before``, from then on ``state``."""
+
+    table: ClassVar[str] = "branches"
+
+    id: str
+    project_id: str
+    parent_id: str | None
+    parent_lsn: str | None
+    parent_timestamp: Instant | None
+    name: str
+    is_default: bool
+    protected: bool
+    init_source: str
+    annotation: str
+    created_by: str
+    created_at: Instant
+    updated_at: Instant
+    state_before: str
+    state: str
+    state_at: Instant
+    expires_at: Instant | None = None
+    last_reset_at: Instant | None = None
+    restored_from: str | None = None
+    restored_as: str | None = None
+    check_at: Instant | None = None
+    archive_at: Instant | None = None
+    deleted_at: Instant | None = None
+
+
+class Endpoint(Row, frozen=True):
+    """A compute, with its state as a branch has it. ``idle_at`` is when it is suspended."""
+
+    table: ClassVar[str] = "endpoints"
+
+    id: str
+    project_id: str
+    branch_id: str
+    name: str | None
+    type: str
+    region_id: str
+    provisioner: str
+    autoscaling_limit_min_cu: float
+    autoscaling_limit_max_cu: float
+    suspend_timeout_seconds: int
+    settings: str
+    pooler_enabled: bool
+    disabled: bool
+    passwordless_access: bool
+    created_at: Instant
+    updated_at: Instant
+    state_before: str
+    state: str
+    state_at: Instant
+    started_at: Instant | None = None
+    suspended_at: Instant | None = None
+    idle_at: Instant | None = None
+    deleted_at: Instant | None = None
+
+
+class Role(Row, frozen=True):
+    """A Postgres role of a branch."""
+
+    table: ClassVar[str] = "roles"
+
+    id: int
+    branch_id: str
+    name: str
+    password: str
+    no_login: bool
+    protected: bool
+    created_at: Instant
+    updated_at: Instant
+    deleted_at: Instant | None = None
+
+
+class Database(Row, frozen=True):
+    """A Postgres database of a branch."""
+
+    table: ClassVar[str] = "databases"
+
+    id: int
+    branch_id: str
+    name: str
+    owner_name: str
+    created_at: Instant
+    updated_at: Instant
+    deleted_at: Instant | None = None
+
+
+class Operation(Row, Plan, frozen=True, kw_only=True):
+    """An operation: what it is about, and its plan."""
+
+    table: ClassVar[str] = "operations"
+
+    id: str
+    project_id: str
+    branch_id: str | None
+    endpoint_id: str | None
+    action: str
+
+
+class PlannedFailure(Row, frozen=True):
+    """How the next operations of an action fail."""
+
+    table: ClassVar[str] = "planned_failures"
+
+    id: int
+    action: str
+    remaining: int
+    status: str
+    error: str
+    retry_after: float | None

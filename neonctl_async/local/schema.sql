@@ -1,0 +1,183 @@
+-- Times are microseconds since 1970 in UTC. What falls due by itself is stored as the time at
+-- which it does (idle_at, check_at, archive_at, detach_at): see background.py.
+
+CREATE TABLE IF NOT EXISTS users (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    email TEXT NOT NULL UNIQUE,
+    created_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS organizations (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS members (
+    id TEXT PRIMARY KEY,
+    org_id TEXT NOT NULL REFERENCES organizations (id),
+    user_id TEXT NOT NULL REFERENCES users (id),
+    role TEXT NOT NULL,
+    joined_at INTEGER NOT NULL,
+    UNIQUE (org_id, user_id)
+) STRICT;
+
+-- A key is kept as the SHA-256 of its token; locator is the start of it, by which it is found.
+CREATE TABLE IF NOT EXISTS api_keys (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    locator TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    created_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL REFERENCES users (id),
+    user_id TEXT REFERENCES users (id),
+    org_id TEXT REFERENCES organizations (id),
+    project_id TEXT REFERENCES projects (id),
+    last_used_at INTEGER,
+    last_used_from TEXT NOT NULL,
+    ended_at INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS api_keys_by_locator ON api_keys (locator);
+CREATE INDEX IF NOT EXISTS api_keys_by_user ON api_keys (user_id, ended_at);
+CREATE INDEX IF NOT EXISTS api_keys_by_organization ON api_keys (org_id, ended_at);
+CREATE INDEX IF NOT EXISTS api_keys_by_project ON api_keys (project_id);
+
+CREATE TABLE IF NOT EXISTS projects (
+    id TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    user_id TEXT REFERENCES users (id),
+    org_id TEXT REFERENCES organizations (id),
+    region_id TEXT NOT NULL,
+    provisioner TEXT NOT NULL,
+    pg_version INTEGER NOT NULL,
+    store_passwords INTEGER NOT NULL,
+    history_retention_seconds INTEGER NOT NULL,
+    settings TEXT NOT NULL,
+    default_endpoint_settings TEXT NOT NULL,
+    created_at INTEGER NOT NULL UNIQUE,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER,
+    detach_at INTEGER,
+    detached INTEGER NOT NULL,
+    CHECK ((user_id IS NULL) <> (org_id IS NULL))
+) STRICT;
+CREATE INDEX IF NOT EXISTS projects_by_user ON projects (user_id, created_at);
+CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (org_id, created_at);
+
+CREATE TABLE IF NOT EXISTS branches (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    parent_id TEXT,
+    parent_lsn TEXT,
+    parent_timestamp INTEGER,
+    name TEXT NOT NULL,
+    is_default INTEGER NOT NULL,
+    protected INTEGER NOT NULL,
+    init_source TEXT NOT NULL,
+    annotation TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    state_before TEXT NOT NULL,
+    state TEXT NOT NULL,
+    state_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_reset_at INTEGER,
+    restored_from TEXT,
+    restored_as TEXT,
+    check_at INTEGER,
+    archive_at INTEGER,
+    deleted_at INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS branches_by_project ON branches (project_id, deleted_at);
+CREATE UNIQUE INDEX IF NOT EXISTS branch_names
+    ON branches (project_id, name) WHERE deleted_at IS NULL;
+
+CREATE TABLE IF NOT EXISTS endpoints (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    name TEXT,
+    type TEXT NOT NULL,
+    region_id TEXT NOT NULL,
+    provisioner TEXT NOT NULL,
+    autoscaling_limit_min_cu REAL NOT NULL,
+    autoscaling_limit_max_cu REAL NOT NULL,
+    suspend_timeout_seconds INTEGER NOT NULL,
+    settings TEXT NOT NULL,
+    pooler_enabled INTEGER NOT NULL,
+    disabled INTEGER NOT NULL,
+    passwordless_access INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    state_before TEXT NOT NULL,
+    state TEXT NOT NULL,
+    state_at INTEGER NOT NULL,
+    started_at INTEGER,
+    suspended_at INTEGER,
+    idle_at INTEGER,
+    deleted_at INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS endpoints_by_project ON endpoints (project_id, deleted_at);
+CREATE INDEX IF NOT EXISTS endpoints_by_branch ON endpoints (branch_id, deleted_at);
+
+CREATE TABLE IF NOT EXISTS roles (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    name TEXT NOT NULL,
+    password TEXT NOT NULL,
+    no_login INTEGER NOT NULL,
+    protected INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS roles_by_branch ON roles (branch_id, name);
+CREATE UNIQUE INDEX IF NOT EXISTS role_names
+    ON roles (branch_id, name) WHERE deleted_at IS NULL;
+
+CREATE TABLE IF NOT EXISTS databases (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    branch_id TEXT NOT NULL REFERENCES branches (id),
+    name TEXT NOT NULL,
+    owner_name TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    deleted_at INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS databases_by_branch ON databases (branch_id, name);
+CREATE UNIQUE INDEX IF NOT EXISTS database_names
+    ON databases (branch_id, name) WHERE deleted_at IS NULL;
+
+-- created_at is distinct within a project, and so is a cursor that names a position for good.
+CREATE TABLE IF NOT EXISTS operations (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    branch_id TEXT,
+    endpoint_id TEXT,
+    action TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    starts_at INTEGER NOT NULL,
+    ends_at INTEGER NOT NULL,
+    settles_at INTEGER NOT NULL,
+    retry_at INTEGER,
+    outcome TEXT NOT NULL,
+    error TEXT
+) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS operations_by_project ON operations (project_id, created_at);
+CREATE INDEX IF NOT EXISTS operations_unsettled ON operations (project_id, settles_at);
+
+CREATE TABLE IF NOT EXISTS planned_failures (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    action TEXT NOT NULL,
+    remaining INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    error TEXT NOT NULL,
+    retry_after REAL
+) STRICT;
+
+CREATE VIEW IF NOT EXISTS members_with_email AS
+    SELECT members.*, users.email FROM members JOIN users ON users.id = members.user_id;

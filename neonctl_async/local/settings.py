@@ -1,0 +1,68 @@
+"""What a control plane is told at start: durations, periods, locking, limits."""
+
+from typing import Literal
+
+import msgspec
+
+Lock = Literal["none", "branch", "project"]
+"""What running operations lock: nothing, their branch, or their whole project (423)."""
+
+
+class Durations(msgspec.Struct, frozen=True, kw_only=True):
+    """How long operations take, in seconds.
+
+    ``by_action`` names what differs from ``default``. ``scheduling`` is the share of its duration
+    that the first operation of a request waits before it runs: none by default, for the first
+    operation of the recorded answer is already running (section 4.5).
+    """
+
+    default: float = 1.0
+    by_action: dict[str, float] = {}
+    scheduling: float = 0.0
+
+    def __post_init__(self) -> None:
+        if min(self.default, *self.by_action.values(), 0.0) < 0:
+            raise ValueError("a duration is not negative")
+        if not 0 <= self.scheduling <= 1:
+            raise ValueError("scheduling is a share, between 0 and 1")
+
+    def of(self, action: str) -> float:
+        """The duration of an action, in seconds."""
+        return self.by_action.get(action, self.default)
+
+
+class Periods(msgspec.Struct, frozen=True, kw_only=True):
+    """When the control plane acts by itself (section 2.3), in seconds; ``None`` is never.
+
+    ``suspend_after``: idle time of a compute whose own ``suspend_timeout_seconds`` is 0.
+    ``check_availability_every``: between two checks of a branch that has a compute.
+    ``detach_after``: time without a request after which a project is detached from storage.
+    ``archive_after_age`` and ``archive_after_idle``: a branch is archived once it is that old and
+    has been idle for so long.
+    """
+
+    suspend_after: float | None = 300.0
+    check_availability_every: float | None = 4 * 3600.0
+    detach_after: float | None = 7 * 86400.0
+    archive_after_age: float | None = 14 * 86400.0
+    archive_after_idle: float = 86400.0
+
+
+class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
+    """Requests allowed within any 60 seconds, or any one second, of a sliding window.
+
+    ``retry_after`` is the form of the header of a 429: seconds, an HTTP date, or no header.
+    """
+
+    account_per_minute: int = 700
+    route_per_second: int = 40
+    organization_keys_per_second: int = 10
+    retry_after: Literal["seconds", "date", "none"] = "seconds"
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """The settings that the domain reads."""
+
+    durations: Durations = Durations()
+    periods: Periods = Periods()
+    lock: Lock = "none"
