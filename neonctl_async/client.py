@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Self, TypeVar, cast, overload
+from typing import Any, Self, TypeVar, cast, overload
 
 from msgspec import UNSET
 
@@ -140,4 +140,4 @@ class NeonClient:
         await self._session.aclose()
 
 
-_JSON = cast("type[Json]", object)
+_JSON = cast("type[Json]", Any)

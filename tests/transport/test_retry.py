@@ -1,0 +1,172 @@
+"""The whole table of what is sent again, and when, on a virtual clock."""
+
+import asyncio
+
+import pytest
+
+from neonctl_async import APIError, ConnectionFailedError, NeonClient, NeonError, RetryPolicy
+from tests.support.records import API_KEY, client_of
+from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn
+
+pytestmark = pytest.mark.virtual_time
+
+ALWAYS = [423, 429, 503]
+GET_ONLY = [408, 500, 502, 504]
+NEVER = [400, 401, 403, 404, 405, 409, 410, 412, 418, 422, 501, 505, 520]
+MUTATIONS = ["POST", "PUT", "PATCH", "DELETE"]
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def tries(method: str, response: Respond, policy: RetryPolicy | None = None) -> int:
+    """How many requests a call costs that is always answered so."""
+    async with (
+        MisbehavingServer(in_turn(response)) as server,
+        client_of(server, retry=policy or RetryPolicy()) as neon,
+    ):
+        with pytest.raises(NeonError):
+            await neon.request(method, "/projects")
+    return len(server.received)
+
+
+@pytest.mark.parametrize("status", ALWAYS)
+@pytest.mark.parametrize("method", ["GET", *MUTATIONS])
+async def test_what_did_nothing_is_sent_again_for_every_method(method: str, status: int) -> None:
+    assert await tries(method, answer(status)) == 5
+
+
+@pytest.mark.parametrize("status", GET_ONLY)
+async def test_what_may_have_done_something_is_sent_again_for_get_alone(status: int) -> None:
+    assert await tries("GET", answer(status)) == 5
+    for method in MUTATIONS:
+        assert await tries(method, answer(status)) == 1
+
+
+@pytest.mark.parametrize("status", NEVER)
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_what_will_not_change_is_asked_once(method: str, status: int) -> None:
+    assert await tries(method, answer(status)) == 1
+
+
+@pytest.mark.parametrize("response", [drop(), hang])
+async def test_no_answer_is_tried_again_for_get_alone(response: Respond) -> None:
+    assert await tries("GET", response, RetryPolicy(deadline=1000)) == 5
+    for method in MUTATIONS:
+        assert await tries(method, response) == 1
+
+
+async def test_a_body_that_cannot_be_read_is_asked_for_once() -> None:
+    assert await tries("GET", answer(body=b"<html>")) == 1
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_a_refused_connection_is_tried_again_for_every_method(method: str) -> None:
+    async with MisbehavingServer(in_turn(hang)) as server:
+        base_url = server.base_url
+    async with NeonClient(API_KEY, base_url=base_url) as neon:
+        with pytest.raises(ConnectionFailedError):
+            await neon.request(method, "/projects")
+        assert neon.requests_sent == 5
+
+
+async def test_a_success_after_failures_is_a_success() -> None:
+    responses = in_turn(answer(503), answer(429), answer(423), answer(content={"projects": []}))
+    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+        assert await neon.request("POST", "/projects") == {"projects": []}
+
+
+async def test_never_means_one_try() -> None:
+    assert await tries("GET", answer(503), RetryPolicy.never()) == 1
+
+
+async def test_the_newest_failure_is_the_one_raised() -> None:
+    responses = in_turn(answer(503), answer(503), answer(404, {"message": "gone meanwhile"}))
+    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+        with pytest.raises(APIError, match="gone meanwhile"):
+            await neon.request("GET", "/projects")
+
+
+async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bounds: list[float] = []
+
+    def highest(low: float, high: float) -> float:
+        assert low == 0
+        bounds.append(high)
+        return high
+
+    monkeypatch.setattr("random.uniform", highest)
+    await tries("GET", answer(503), RetryPolicy(attempts=6, initial=0.25, maximum=2.0))
+    assert bounds[:5] == [0.25, 0.5, 1.0, 2.0, 2.0]
+    assert now() == pytest.approx(5.75, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Retry-After": "17"},
+        {
+            "Retry-After": "Fri, 20 Nov 2026 10:00:17 GMT",
+            "Date": "Fri, 20 Nov 2026 10:00:00 GMT",
+        },
+    ],
+)
+@pytest.mark.parametrize("status", [423, 429, 503])
+async def test_retry_after_is_the_least_delay_in_both_forms(
+    headers: dict[str, str], status: int
+) -> None:
+    responses = in_turn(answer(status, headers=headers), answer(content={}))
+    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+        await neon.request("POST", "/projects")
+        assert now() == pytest.approx(17, abs=0.3)
+
+
+@pytest.mark.parametrize("value", ["0", "soon", "-3", "", "Fri, 32 Foo 2026"])
+async def test_a_retry_after_that_says_nothing_leaves_the_backoff(value: str) -> None:
+    responses = in_turn(answer(503, headers={"Retry-After": value}), answer(content={}))
+    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+        await neon.request("GET", "/projects")
+        assert now() <= 0.25
+
+
+async def test_a_retry_after_beyond_the_deadline_surfaces_at_once() -> None:
+    response = answer(429, headers={"Retry-After": "7200"})
+    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+        with pytest.raises(APIError) as caught:
+            await neon.request("GET", "/projects")
+        assert now() < 0.1
+    assert caught.value.retry_after == 7200
+    assert len(server.received) == 1
+
+
+async def test_no_try_begins_after_the_deadline() -> None:
+    policy = RetryPolicy(attempts=1000, initial=4.0, maximum=4.0, deadline=20.0)
+    async with (
+        MisbehavingServer(in_turn(answer(503))) as server,
+        client_of(server, retry=policy) as neon,
+    ):
+        with pytest.raises(APIError):
+            await neon.request("GET", "/projects")
+        assert now() <= 20
+    assert 5 < len(server.received) < 100
+
+
+async def test_cancelling_during_the_backoff_ends_the_call() -> None:
+    response = answer(503, headers={"Retry-After": "30"})
+    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+        call = asyncio.create_task(neon.request("GET", "/projects"))
+        await asyncio.sleep(10)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert now() == pytest.approx(10, abs=0.01)
+    assert len(server.received) == 1
+
+
+async def test_the_first_try_goes_without_retry_machinery(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neonctl_async.transport.retry.AsyncRetrying", None)
+    async with MisbehavingServer(in_turn(answer(content={}))) as server, client_of(server) as neon:
+        assert await neon.request("GET", "/projects") == {}

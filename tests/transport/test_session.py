@@ -1,0 +1,248 @@
+"""What goes over the wire, and what becomes of what comes back; on real sockets."""
+
+import asyncio
+import gc
+import uuid
+
+import aiohttp
+import pytest
+
+from neonctl_async import (
+    APIError,
+    AuthenticationError,
+    ClientClosedError,
+    ConnectionFailedError,
+    ConnectionLostError,
+    InvalidResponseError,
+    NeonClient,
+    RequestTimeoutError,
+    RetryPolicy,
+    Timeout,
+)
+from tests.support.records import API_KEY, PROJECT, client_of, operation_json
+from tests.support.server import MisbehavingServer, answer, drop, hang, in_turn, raw
+
+OPERATION = {"operation": operation_json()}
+PATH = f"/projects/{PROJECT}/operations/op-1"
+
+
+async def test_every_request_carries_key_accept_agent_and_an_id_of_its_own() -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(content=OPERATION))) as server,
+        client_of(server) as neon,
+    ):
+        for _ in range(2):
+            await neon.operations.get(PROJECT, "op-1")
+    first, second = server.received
+    assert first.headers["authorization"] == f"Bearer {API_KEY}"
+    assert first.headers["accept"] == "application/json"
+    assert first.headers["user-agent"].startswith("neonctl-async/")
+    assert "content-type" not in first.headers
+    assert uuid.UUID(first.headers["x-request-id"])
+    assert first.headers["x-request-id"] != second.headers["x-request-id"]
+    assert first.target == f"/api/v2{PATH}"
+
+
+async def test_a_body_is_sent_as_json() -> None:
+    created = {"id": 1, "key": "k"}
+    async with (
+        MisbehavingServer(in_turn(answer(content=created))) as server,
+        client_of(server) as neon,
+    ):
+        await neon.api_keys.create(key_name="ci")
+    [request] = server.received
+    assert (request.method, request.json()) == ("POST", {"key_name": "ci"})
+    assert request.headers["content-type"] == "application/json"
+
+
+async def test_connections_are_kept_alive() -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(content=OPERATION))) as server,
+        client_of(server) as neon,
+    ):
+        for _ in range(10):
+            await neon.operations.get(PROJECT, "op-1")
+    assert (len(server.received), server.connections) == (10, 1)
+
+
+async def test_no_more_connections_are_open_than_allowed() -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(content=OPERATION))) as server,
+        client_of(server, max_connections=3) as neon,
+    ):
+        await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(50)))
+    assert (len(server.received), server.connections) == (50, 3)
+
+
+async def test_requests_sent_counts_further_tries_too() -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(503), answer(content=OPERATION))) as server,
+        client_of(server, retry=RetryPolicy(initial=0)) as neon,
+    ):
+        await neon.operations.get(PROJECT, "op-1")
+        assert neon.requests_sent == 2
+
+
+async def test_a_401_costs_exactly_one_request() -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(401, {"message": "no such key"}))) as server,
+        client_of(server) as neon,
+    ):
+        with pytest.raises(AuthenticationError) as caught:
+            await neon.operations.get(PROJECT, "op-1")
+    [request] = server.received
+    assert caught.value.message == "no such key"
+    assert caught.value.request_id == request.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PATCH", "PUT"])
+@pytest.mark.parametrize(
+    "response", [drop(), drop(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{")]
+)
+async def test_a_mutation_whose_connection_drops_is_sent_once_and_may_have_been_done(
+    method: str, response: object
+) -> None:
+    first = answer(content={})
+    async with (
+        MisbehavingServer(in_turn(first, response)) as server,  # type: ignore[arg-type]  # a Respond by another name
+        client_of(server) as neon,
+    ):
+        await neon.request("GET", "/projects")  # from here on the connection is a kept-alive one
+        with pytest.raises(ConnectionLostError, match="may have been carried out") as caught:
+            await neon.request(method, "/projects")
+    assert [request.method for request in server.received] == ["GET", method]
+    assert caught.value.maybe_delivered
+    assert caught.value.request_id == server.received[1].headers["x-request-id"]
+
+
+async def test_a_get_whose_connection_drops_is_sent_again() -> None:
+    async with (
+        MisbehavingServer(in_turn(drop(), answer(content=OPERATION))) as server,
+        client_of(server, retry=RetryPolicy(initial=0)) as neon,
+    ):
+        assert (await neon.operations.get(PROJECT, "op-1")).id == "op-1"
+    assert len(server.received) == 2
+
+
+async def test_where_nobody_listens_nothing_was_sent() -> None:
+    async with MisbehavingServer(in_turn(hang)) as server:
+        base_url = server.base_url
+    async with NeonClient(API_KEY, base_url=base_url, retry=RetryPolicy.never()) as neon:
+        with pytest.raises(ConnectionFailedError, match="nothing was sent") as caught:
+            await neon.api_keys.create(key_name="ci")
+    assert not caught.value.maybe_delivered
+    assert isinstance(caught.value.__cause__, aiohttp.ClientError)
+
+
+async def test_a_name_that_does_not_resolve_means_nothing_was_sent() -> None:
+    neon = NeonClient(API_KEY, base_url="https://no-such-host.invalid", retry=RetryPolicy.never())
+    async with neon:
+        with pytest.raises(ConnectionFailedError):
+            await neon.api_keys.create(key_name="ci")
+
+
+@pytest.mark.virtual_time
+async def test_a_hanging_mutation_is_given_up_and_may_have_been_done() -> None:
+    async with (
+        MisbehavingServer(in_turn(hang)) as server,
+        client_of(server, timeout=Timeout(total=4)) as neon,
+    ):
+        with pytest.raises(RequestTimeoutError, match="4 s") as caught:
+            await neon.api_keys.create(key_name="ci")
+    assert isinstance(caught.value, TimeoutError)
+    assert caught.value.maybe_delivered
+    assert len(server.received) == 1
+
+
+@pytest.mark.virtual_time
+async def test_time_spent_queueing_for_a_connection_is_not_taken_for_a_slow_answer() -> None:
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(3)
+        await answer(content=OPERATION)(writer)
+
+    async with (
+        MisbehavingServer(in_turn(slow)) as server,
+        client_of(server, timeout=Timeout(total=4), max_connections=1) as neon,
+    ):
+        await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(5)))
+    assert len(server.received) == 5
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_redirects_are_errors_and_never_followed(status: int) -> None:
+    async with MisbehavingServer(in_turn(answer(content=OPERATION))) as elsewhere:
+        moved = answer(status, headers={"Location": f"{elsewhere.base_url}{PATH}"})
+        async with MisbehavingServer(in_turn(moved)) as server, client_of(server) as neon:
+            with pytest.raises(APIError) as caught:
+                await neon.operations.get(PROJECT, "op-1")
+    assert caught.value.status == status
+    assert elsewhere.received == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"<html>welcome</html>", b'{"operation": {"id": "op', b'{"operations": []}', b"[]", b""],
+)
+async def test_a_200_that_cannot_be_read_says_where_and_what(body: bytes) -> None:
+    response = answer(body=body, headers={"x-neon-ret-request-id": "req-7"})
+    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+        with pytest.raises(InvalidResponseError) as caught:
+            await neon.operations.get(PROJECT, "op-1")
+    error = caught.value
+    assert (error.method, error.path, error.status, error.request_id) == ("GET", PATH, 200, "req-7")
+    assert error.excerpt == body.decode()
+    assert len(server.received) == 1
+
+
+@pytest.mark.parametrize("body", [b"<html>Bad Gateway</html>", b"", b"[1]", b'{"message": 7}'])
+async def test_an_error_that_is_not_the_apis_json_is_an_api_error_all_the_same(
+    body: bytes,
+) -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(400, body=body))) as server,
+        client_of(server) as neon,
+    ):
+        with pytest.raises(APIError) as caught:
+            await neon.operations.get(PROJECT, "op-1")
+    assert (caught.value.status, caught.value.code) == (400, "")
+    assert caught.value.message
+
+
+async def test_what_is_not_http_is_a_lost_connection() -> None:
+    async with (
+        MisbehavingServer(in_turn(raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))) as server,
+        client_of(server, retry=RetryPolicy.never()) as neon,
+    ):
+        with pytest.raises(ConnectionLostError):
+            await neon.operations.get(PROJECT, "op-1")
+
+
+@pytest.mark.virtual_time
+async def test_cancelling_a_call_drops_its_connection() -> None:
+    async with MisbehavingServer(in_turn(hang)) as server, client_of(server) as neon:
+        call = asyncio.create_task(neon.operations.get(PROJECT, "op-1"))
+        await asyncio.sleep(1)
+        call.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await call
+        assert neon.requests_sent == 1
+
+
+@pytest.mark.virtual_time
+async def test_closing_ends_calls_under_way_and_refuses_new_ones() -> None:
+    async with MisbehavingServer(in_turn(hang)) as server:
+        neon = client_of(server, max_connections=1)
+        calls = [asyncio.create_task(neon.operations.get(PROJECT, "op-1")) for _ in range(3)]
+        await asyncio.sleep(1)
+        await neon.aclose()
+        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+            assert isinstance(outcome, ClientClosedError)
+        with pytest.raises(ClientClosedError):
+            await neon.operations.get(PROJECT, "op-1")
+    assert len(server.received) == 1
+
+
+async def test_a_client_that_sent_nothing_needs_no_closing() -> None:
+    NeonClient(API_KEY, base_url="http://127.0.0.1:9")
+    gc.collect()
+    await asyncio.sleep(0)
