@@ -19,9 +19,11 @@ class Level(IntEnum):
     ADMIN = 2
 
 
-def organization(tx: Transaction, call: Call, need: Level = Level.MEMBER) -> Organization:
+def organization(
+    tx: Transaction, call: Call, need: Level = Level.MEMBER, *, parameter: str = "org_id"
+) -> Organization:
     """The organization of the path. A project-scoped key acts on none (2.1, rule 3)."""
-    org_id = call.path["org_id"]
+    org_id = call.path[parameter]
     found = tx.first(Organization, "WHERE id = ?", org_id)
     level = level_in(tx, call.caller, org_id)
     if found is None or level is Level.NONE:
@@ -58,6 +60,14 @@ def branch_of(tx: Transaction, project_id: str, branch_id: str) -> Branch:
     found = tx.first(Branch, where, branch_id, project_id)
     if found is None:
         raise not_found("branch", branch_id)
+    return found
+
+
+def default_branch(tx: Transaction, project_id: str) -> Branch:
+    """The default branch of a project: there always is one."""
+    where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
+    found = tx.first(Branch, where, project_id)
+    assert found is not None
     return found
 
 

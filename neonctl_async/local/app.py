@@ -11,12 +11,15 @@ from typing import Final, NamedTuple
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from neonctl_async.local import ids, keys
+from neonctl_async.local import background, ids, keys
 from neonctl_async.local.calls import Call, Caller, error_body
+from neonctl_async.local.clock import Clock, instant
 from neonctl_async.local.database import Database
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.faults import Fault, Faults
-from neonctl_async.local.routes import ROUTES, Route
+from neonctl_async.local.limits import Limiter
+from neonctl_async.local.routes import CREATE_ORGANIZATION_KEY, ROUTES, Route
+from neonctl_async.local.settings import RateLimits
 
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
@@ -47,11 +50,15 @@ class ServedRequest(NamedTuple):
 class Application:
     """Serves the routes on a database."""
 
-    def __init__(self, database: Database, faults: Faults) -> None:
+    def __init__(
+        self, database: Database, faults: Faults, clock: Clock, limits: RateLimits | None
+    ) -> None:
         self.requests: deque[ServedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         self.requests_served = 0
         self._database = database
         self._faults = faults
+        self._clock = clock
+        self._limiter = Limiter(limits, CREATE_ORGANIZATION_KEY) if limits else None
         self._stopping = asyncio.Event()
 
     def build(self) -> web.Application:
@@ -77,6 +84,8 @@ class Application:
                 query=dict(request.query),
                 content=await _content(request),
             )
+            if project_id := call.path.get("project_id"):
+                await self._database.run(background.arrive, call.caller, project_id)
             answer = await self._database.run(route.handler, call)
             return _json_response(answer.status, answer.content)
 
@@ -157,9 +166,10 @@ class Application:
         # Before the handler, which for an unknown path or a wrong method is the refusal of it:
         # without a key nothing else is looked at (section 5, rule 3).
         authorization = request.headers.get("Authorization")
-        request[_CALLER] = await self._database.run(
-            keys.authenticate, authorization, request.remote or ""
-        )
+        caller = await self._database.run(keys.authenticate, authorization, request.remote or "")
+        request[_CALLER] = caller
+        if self._limiter is not None:
+            self._limiter.admit(caller.account, _route_of(request), instant(self._clock()))
         return await handler(request)
 
 

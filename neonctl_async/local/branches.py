@@ -1,5 +1,6 @@
 """Branches: created with or without computes, read, listed, deleted."""
 
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -7,8 +8,9 @@ import msgspec
 from neonctl_async.local import (
     access,
     bodies,
+    computes,
+    connections,
     databases,
-    endpoints,
     ids,
     operations,
     paging,
@@ -18,9 +20,9 @@ from neonctl_async.local import (
 from neonctl_async.local.calls import Answer, Call, Json, answer, present, raw, stored
 from neonctl_async.local.clock import Instant, in_seconds, instant
 from neonctl_async.local.database import Transaction
-from neonctl_async.local.errors import conflict, unprocessable
+from neonctl_async.local.errors import conflict, invalid, unprocessable
 from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Branch, Endpoint, User
+from neonctl_async.local.rows import Branch, User
 
 MAXIMUM_LIMIT: Final = 10_000
 SORTS: Final = ("name", "created_at", "updated_at")
@@ -31,7 +33,11 @@ def create(tx: Transaction, call: Call) -> Answer:
     project = access.project(tx, call)
     body = call.body(bodies.BranchCreate)
     spec = body.branch
-    parent = _parent(tx, project.id, spec.parent_id)
+    parent = (
+        access.branch_of(tx, project.id, spec.parent_id)
+        if spec.parent_id
+        else access.default_branch(tx, project.id)
+    )
     chain = operations.begin(tx, project.id, parent.id)
     branch_id = ids.branch_id()
     created = chain.add("create_branch", branch_id=branch_id)
@@ -52,24 +58,24 @@ def create(tx: Transaction, call: Call) -> Answer:
         state_before=timelines.INIT,
         state=timelines.READY if created.succeeds else timelines.INIT,
         state_at=created.settles_at,
-        expires_at=instant(spec.expires_at) if spec.expires_at else None,
-        archive_at=timelines.archive_at(tx, tx.now, tx.now),
+        expires_at=expiry(tx, spec.expires_at),
     )
     insert(tx, branch)
+    timelines.watch(tx, branch.id, tx.now)
     inherit(tx, parent.id, branch.id)
-    computes = [endpoints.add(tx, project, branch, wanted, chain) for wanted in body.endpoints]
+    made = [computes.add(tx, project, branch, wanted, chain) for wanted in body.endpoints]
     if spec.archived:
         timelines.archive(tx, branch, chain)
-    made: Json = {
+    shown: Json = {
         "branch": record(tx, branch),
-        "endpoints": [endpoints.record(compute, tx.now) for compute in computes],
+        "endpoints": [computes.record(endpoint, tx.now) for endpoint in made],
         "operations": chain.records(),
         "roles": [roles.record(role) for role in roles.of_branch(tx, branch.id)],
         "databases": [databases.record(found) for found in databases.of_branch(tx, branch.id)],
     }
-    if computes:
-        made["connection_uris"] = connection_uris(tx, branch, computes[0])
-    return answer(made, 201)
+    if made:
+        shown["connection_uris"] = connections.of_branch(tx, branch, made[0])
+    return answer(shown, 201)
 
 
 def list_page(tx: Transaction, call: Call) -> Answer:
@@ -117,14 +123,9 @@ def delete(tx: Transaction, call: Call) -> Answer:
     if tx.first(Branch, where, call.path["branch_id"], project.id):
         return Answer(204)
     branch = access.branch_of(tx, project.id, call.path["branch_id"])
-    if branch.parent_id is None:
-        raise unprocessable("the root branch of a project cannot be deleted")
-    if branch.is_default:
-        raise unprocessable("the default branch of a project cannot be deleted")
-    if branch.protected:
-        raise unprocessable("a protected branch cannot be deleted: unprotect it first")
-    if tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id):
-        raise unprocessable("a branch with children cannot be deleted")
+    reason = why_kept(tx, branch)
+    if reason is not None:
+        raise unprocessable(reason)
     chain = operations.begin(tx, project.id, branch.id)
     branch = remove(tx, branch, chain)
     return answer({"branch": record(tx, branch), "operations": chain.records()})
@@ -143,12 +144,35 @@ def refuse_taken_name(tx: Transaction, project_id: str, name: str) -> None:
         raise conflict(f"a branch named {name!r} already exists in the project")
 
 
+def why_kept(tx: Transaction, branch: Branch) -> str | None:
+    """Why a branch cannot be deleted, if it cannot."""
+    if branch.parent_id is None:
+        return "the root branch of a project cannot be deleted"
+    if branch.is_default:
+        return "the default branch of a project cannot be deleted"
+    if branch.protected:
+        return "a protected branch cannot be deleted: unprotect it first"
+    if tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id):
+        return "a branch with children cannot be deleted"
+    return None
+
+
 def remove(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
     """Delete a branch, its computes suspended first."""
-    for endpoint in endpoints.of_branch(tx, branch.id):
-        endpoints.remove(tx, endpoint, chain)
+    for endpoint in computes.of_branch(tx, branch.id):
+        computes.remove(tx, endpoint, chain)
     chain.add("delete_timeline", branch_id=branch.id)
     return tx.update(branch, deleted_at=tx.now, updated_at=tx.now, check_at=None, archive_at=None)
+
+
+def expiry(tx: Transaction, moment: datetime | None) -> Instant | None:
+    """When a branch is to be deleted by itself. Raises 400 for a time that has passed."""
+    if moment is None:
+        return None
+    at = instant(moment)
+    if at <= tx.now:
+        raise invalid(f"invalid request: expires_at: {in_seconds(at)} has passed")
+    return at
 
 
 def inherit(tx: Transaction, source_id: str, branch_id: str) -> None:
@@ -157,16 +181,6 @@ def inherit(tx: Transaction, source_id: str, branch_id: str) -> None:
         tx.insert(msgspec.structs.replace(role, id=0, branch_id=branch_id))
     for database in databases.of_branch(tx, source_id):
         tx.insert(msgspec.structs.replace(database, id=0, branch_id=branch_id))
-
-
-def connection_uris(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
-    """How to connect to every database of a branch, as its owner."""
-    owners = {role.name: role for role in roles.of_branch(tx, branch.id)}
-    return [
-        databases.connection_details(endpoint, owners[database.owner_name], database)
-        for database in databases.of_branch(tx, branch.id)
-        if database.owner_name in owners
-    ]
 
 
 def record(tx: Transaction, branch: Branch) -> Json:
@@ -204,15 +218,6 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "restored_as": branch.restored_as,
         }
     )
-
-
-def _parent(tx: Transaction, project_id: str, parent_id: str | None) -> Branch:
-    if parent_id is not None:
-        return access.branch_of(tx, project_id, parent_id)
-    where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
-    parent = tx.first(Branch, where, project_id)
-    assert parent is not None, "every project has a default branch"
-    return parent
 
 
 def _annotation(branch: Branch) -> Json:

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
@@ -36,6 +36,10 @@ class Transaction:
         self.now = now
         self.rules = rules
         self._connection = connection
+
+    def at(self, moment: Instant) -> "Transaction":
+        """The same transaction, seen from another moment."""
+        return Transaction(self._connection, moment, self.rules)
 
     def select(self, kind: type[RowT], where: str, *values: SqlValue) -> list[RowT]:
         """The rows that the clauses after ``FROM table`` choose."""
@@ -115,7 +119,7 @@ class Database:
         **kwargs: P.kwargs,
     ) -> T:
         """Call ``function(transaction, ...)`` on the database's thread, as one transaction."""
-        return await self._submit(self._transact, partial(_call, function, args, kwargs))
+        return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))
 
     async def _submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if self._worker is None:
@@ -126,6 +130,8 @@ class Database:
     def _connect(self) -> None:
         connection = sqlite3.connect(self._path or ":memory:", isolation_level=None)
         try:
+            # One process a file: another one is refused here, not in the middle of a request.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
@@ -148,15 +154,6 @@ class Database:
         self._now = max(self._now, instant(self._clock()))
         with _atomic(self._connection):
             return function(Transaction(self._connection, self._now, self._rules))
-
-
-def _call(
-    function: Callable[..., T],
-    args: tuple[object, ...],
-    kwargs: Mapping[str, object],
-    transaction: Transaction,
-) -> T:
-    return function(transaction, *args, **kwargs)
 
 
 @contextmanager

@@ -1,20 +1,13 @@
-"""Computes, which the API calls endpoints."""
+"""The requests about computes, which the API calls endpoints."""
 
-from typing import Final
+from msgspec import UNSET
 
-import msgspec
-
-from neonctl_async.local import access, bodies, ids, operations, timelines
-from neonctl_async.local.calls import Answer, Call, Json, answer, present, raw, stored
-from neonctl_async.local.clock import Instant, in_seconds, span
+from neonctl_async.local import access, bodies, computes, operations
+from neonctl_async.local.calls import Answer, Call, answer, stored
 from neonctl_async.local.database import SqlValue, Transaction
-from neonctl_async.local.errors import conflict, invalid
+from neonctl_async.local.errors import conflict
 from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Branch, Endpoint, Operation, Project
-
-INIT: Final = "init"
-ACTIVE: Final = "active"
-IDLE: Final = "idle"
+from neonctl_async.local.rows import Endpoint
 
 
 def create(tx: Transaction, call: Call) -> Answer:
@@ -23,8 +16,10 @@ def create(tx: Transaction, call: Call) -> Answer:
     spec = call.body(bodies.EndpointCreate).endpoint
     branch = access.branch_of(tx, project.id, spec.branch_id)
     chain = operations.begin(tx, project.id, branch.id)
-    endpoint = add(tx, project, branch, spec, chain)
-    return answer({"endpoint": record(endpoint, tx.now), "operations": chain.records()}, 201)
+    endpoint = computes.add(tx, project, branch, spec, chain)
+    return answer(
+        {"endpoint": computes.record(endpoint, tx.now), "operations": chain.records()}, 201
+    )
 
 
 def list_project(tx: Transaction, call: Call) -> Answer:
@@ -37,189 +32,90 @@ def list_project(tx: Transaction, call: Call) -> Answer:
 def list_branch(tx: Transaction, call: Call) -> Answer:
     """``GET /projects/{project_id}/branches/{branch_id}/endpoints``."""
     _, branch = access.branch(tx, call)
-    return _listed(tx, of_branch(tx, branch.id))
+    return _listed(tx, computes.of_branch(tx, branch.id))
 
 
 def get(tx: Transaction, call: Call) -> Answer:
     """``GET /projects/{project_id}/endpoints/{endpoint_id}``."""
     _, endpoint = access.endpoint(tx, call)
-    return answer({"endpoint": record(endpoint, tx.now)})
+    return answer({"endpoint": computes.record(endpoint, tx.now)})
 
 
-def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
-    """The computes of a branch, oldest first."""
-    where = "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY created_at, id"
-    return tx.select(Endpoint, where, branch_id)
+def update(tx: Transaction, call: Call) -> Answer:
+    """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: apply_config."""
+    _, endpoint = access.endpoint(tx, call)
+    body = call.body(bodies.EndpointUpdate).endpoint
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    changes = _changes(tx, endpoint, body)
+    if changes:
+        endpoint = tx.update(endpoint, updated_at=tx.now, **changes)
+        computes.refuse_crossed_limits(endpoint)
+        endpoint = computes.apply(tx, endpoint, chain)
+    return _changed(tx, endpoint, chain)
 
 
-def add(
-    tx: Transaction,
-    project: Project,
-    branch: Branch,
-    spec: bodies.EndpointSpec,
-    chain: Chain,
-) -> Endpoint:
-    """Store a compute and start it, unless it is disabled. Raises 409 for a second read_write."""
-    if spec.type == "read_write" and any(
-        endpoint.type == "read_write" for endpoint in of_branch(tx, branch.id)
-    ):
-        raise conflict(f"branch {branch.id!r} already has a read_write endpoint")
-    options = spec if isinstance(spec, bodies.NewEndpoint) else None
-    defaults = msgspec.json.decode(project.default_endpoint_settings, type=bodies.EndpointDefaults)
-    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu
-    maximum = spec.autoscaling_limit_max_cu or max(minimum, defaults.autoscaling_limit_max_cu)
-    if minimum > maximum:
-        raise invalid(
-            "invalid request: autoscaling_limit_min_cu: "
-            f"{minimum:g} is more than autoscaling_limit_max_cu, {maximum:g}"
-        )
-    timeout = spec.suspend_timeout_seconds
-    endpoint = Endpoint(
-        id=ids.endpoint_id(),
-        project_id=project.id,
-        branch_id=branch.id,
-        name=options.name if options else None,
-        type=spec.type,
-        region_id=project.region_id,
-        provisioner=spec.provisioner or project.provisioner,
-        autoscaling_limit_min_cu=minimum,
-        autoscaling_limit_max_cu=maximum,
-        suspend_timeout_seconds=defaults.suspend_timeout_seconds if timeout is None else timeout,
-        settings=stored(spec.settings),
-        pooler_enabled=options.pooler_enabled if options else False,
-        disabled=options.disabled if options else False,
-        passwordless_access=options.passwordless_access if options else True,
-        created_at=tx.now,
-        updated_at=tx.now,
-        state_before=INIT,
-        state=IDLE,
-        state_at=tx.now,
-    )
-    tx.insert(endpoint)
-    watch_branch(tx, branch)
-    return endpoint if endpoint.disabled else start(tx, endpoint, chain)
+def delete(tx: Transaction, call: Call) -> Answer:
+    """``DELETE /projects/{project_id}/endpoints/{endpoint_id}``; 204 where it already was."""
+    project = access.project(tx, call)
+    where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
+    if tx.first(Endpoint, where, call.path["endpoint_id"], project.id):
+        return Answer(204)
+    _, endpoint = access.endpoint(tx, call)
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    return _changed(tx, computes.remove(tx, endpoint, chain), chain)
 
 
-def start(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Endpoint:
-    """Start a compute, its branch unarchived first; left idle long enough, it is suspended."""
-    branch = tx.first(Branch, "WHERE id = ?", endpoint.branch_id)
-    if branch is not None:
-        timelines.unarchive(tx, branch, chain)
-    operation = chain.add("start_compute", branch_id=endpoint.branch_id, endpoint_id=endpoint.id)
-    tx.execute("UPDATE branches SET archive_at = NULL WHERE id = ?", endpoint.branch_id)
-    return _move(
-        tx,
-        endpoint,
-        operation,
-        ACTIVE,
-        started_at=operation.settles_at,
-        idle_at=_idle_at(tx, endpoint, operation.settles_at),
-    )
+def start(tx: Transaction, call: Call) -> Answer:
+    """``POST .../endpoints/{endpoint_id}/start``: nothing to do for one that runs."""
+    _, endpoint = access.endpoint(tx, call)
+    _refuse_disabled(endpoint)
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    if endpoint.state != computes.ACTIVE:
+        endpoint = computes.start(tx, endpoint, chain)
+    return _changed(tx, endpoint, chain)
 
 
-def suspend(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Endpoint:
-    """Suspend a compute."""
-    operation = chain.add("suspend_compute", branch_id=endpoint.branch_id, endpoint_id=endpoint.id)
-    return _move(tx, endpoint, operation, IDLE, suspended_at=operation.settles_at, idle_at=None)
+def suspend(tx: Transaction, call: Call) -> Answer:
+    """``POST .../endpoints/{endpoint_id}/suspend``: nothing to do for one that is idle."""
+    _, endpoint = access.endpoint(tx, call)
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    if endpoint.state == computes.ACTIVE:
+        endpoint = computes.suspend(tx, endpoint, chain)
+    return _changed(tx, endpoint, chain)
 
 
-def remove(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Endpoint:
-    """Delete a compute, suspended first if it is not idle."""
-    if state(endpoint, tx.now) != IDLE or endpoint.state != IDLE:
-        endpoint = suspend(tx, endpoint, chain)
-    return tx.update(endpoint, deleted_at=tx.now, idle_at=None)
+def restart(tx: Transaction, call: Call) -> Answer:
+    """``POST .../endpoints/{endpoint_id}/restart``: suspend_compute if it runs, start_compute."""
+    _, endpoint = access.endpoint(tx, call)
+    _refuse_disabled(endpoint)
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    if endpoint.state == computes.ACTIVE:
+        endpoint = computes.suspend(tx, endpoint, chain)
+    return _changed(tx, computes.start(tx, endpoint, chain), chain)
 
 
-def state(endpoint: Endpoint, now: Instant) -> str:
-    """``init``, ``active`` or ``idle``."""
-    return endpoint.state if now >= endpoint.state_at else endpoint.state_before
+def _changes(
+    tx: Transaction, endpoint: Endpoint, body: bodies.EndpointChanges
+) -> dict[str, SqlValue]:
+    changes: dict[str, SqlValue] = {}
+    for name in body.__struct_fields__:
+        value = getattr(body, name)
+        if value is not UNSET:
+            changes[name] = stored(value) if name == "settings" else value
+    if body.branch_id is not UNSET and body.branch_id != endpoint.branch_id:
+        branch = access.branch_of(tx, endpoint.project_id, body.branch_id)
+        computes.refuse_second_writer(tx, branch.id, endpoint.type)
+    return changes
 
 
-def watch_branch(tx: Transaction, branch: Branch) -> None:
-    """Have a branch checked for availability from now on if it has a compute, else not (2.3)."""
-    every = tx.rules.periods.check_availability_every
-    has_compute = bool(of_branch(tx, branch.id))
-    if not has_compute or every is None:
-        tx.execute("UPDATE branches SET check_at = NULL WHERE id = ?", branch.id)
-    else:
-        tx.execute(
-            "UPDATE branches SET check_at = ? WHERE id = ? AND check_at IS NULL",
-            tx.now + span(every),
-            branch.id,
-        )
+def _refuse_disabled(endpoint: Endpoint) -> None:
+    if endpoint.disabled:
+        raise conflict(f"endpoint {endpoint.id!r} is disabled: enable it first")
 
 
-def host(endpoint: Endpoint, *, pooled: bool = False) -> str:
-    """Where a compute would answer."""
-    return f"{endpoint.id}{'-pooler' if pooled else ''}.{proxy_host(endpoint.region_id)}"
-
-
-def proxy_host(region_id: str) -> str:
-    """The proxy of a region. Under ``localhost``, so that nobody's real compute is ever reached."""
-    provider, _, region = region_id.partition("-")
-    return f"{region or provider}.{provider}.neon.localhost"
-
-
-def record(endpoint: Endpoint, now: Instant) -> Json:
-    """A compute as the API shows it at ``now``."""
-    pending = endpoint.state if now < endpoint.state_at else None
-    started = endpoint.started_at if (endpoint.started_at or now) <= now else None
-    suspended = endpoint.suspended_at if (endpoint.suspended_at or now) <= now else None
-    return present(
-        {
-            "id": endpoint.id,
-            "host": host(endpoint),
-            "name": endpoint.name,
-            "project_id": endpoint.project_id,
-            "branch_id": endpoint.branch_id,
-            "region_id": endpoint.region_id,
-            "type": endpoint.type,
-            "current_state": state(endpoint, now),
-            "pending_state": pending,
-            "autoscaling_limit_min_cu": endpoint.autoscaling_limit_min_cu,
-            "autoscaling_limit_max_cu": endpoint.autoscaling_limit_max_cu,
-            "settings": raw(endpoint.settings),
-            "pooler_enabled": endpoint.pooler_enabled,
-            "pooler_mode": "transaction",
-            "disabled": endpoint.disabled,
-            "passwordless_access": endpoint.passwordless_access,
-            "last_active": None if started is None else in_seconds(started),
-            "creation_source": "console",
-            "created_at": in_seconds(endpoint.created_at),
-            "updated_at": in_seconds(endpoint.updated_at),
-            "started_at": None if started is None else in_seconds(started),
-            "suspended_at": None if suspended is None else in_seconds(suspended),
-            "proxy_host": proxy_host(endpoint.region_id),
-            "suspend_timeout_seconds": endpoint.suspend_timeout_seconds,
-            "provisioner": endpoint.provisioner,
-        }
-    )
-
-
-def _move(
-    tx: Transaction, endpoint: Endpoint, operation: Operation, to: str, **changes: SqlValue
-) -> Endpoint:
-    before = state(endpoint, tx.now)
-    if not operation.succeeds:
-        # What failed to start is idle; what failed to suspend is still active.
-        changes = {"idle_at": endpoint.idle_at}
-        to = IDLE if to == ACTIVE else before
-    return tx.update(
-        endpoint,
-        state_before=before,
-        state=to,
-        state_at=operation.settles_at,
-        updated_at=tx.now,
-        **changes,
-    )
-
-
-def _idle_at(tx: Transaction, endpoint: Endpoint, active_at: Instant) -> Instant | None:
-    seconds: float | None = endpoint.suspend_timeout_seconds
-    if seconds == 0:
-        seconds = tx.rules.periods.suspend_after
-    return None if seconds is None or seconds < 0 else active_at + span(seconds)
+def _changed(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Answer:
+    return answer({"endpoint": computes.record(endpoint, tx.now), "operations": chain.records()})
 
 
 def _listed(tx: Transaction, found: list[Endpoint]) -> Answer:
-    return answer({"endpoints": [record(endpoint, tx.now) for endpoint in found]})
+    return answer({"endpoints": [computes.record(endpoint, tx.now) for endpoint in found]})

@@ -11,7 +11,7 @@ import msgspec
 When = Literal["before", "after"]
 
 
-class Fault(msgspec.Struct, frozen=True, kw_only=True):
+class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something that goes wrong with the requests of a route.
 
     ``route`` is a method and a path template, ``"GET /projects/{project_id}/operations"``, or

@@ -7,14 +7,15 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from neonctl_async.local import console, operations
+from neonctl_async.local import accounts, console, operations
 from neonctl_async.local.app import BASE_PATH, Application, ServedRequest
 from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.console import Home
 from neonctl_async.local.database import Database
 from neonctl_async.local.faults import Fault, Faults, InjectedFault
 from neonctl_async.local.lifecycle import Failure
-from neonctl_async.local.settings import Durations, Lock, Periods, Rules
+from neonctl_async.local.rows import MemberRole
+from neonctl_async.local.settings import Durations, Lock, Periods, RateLimits, Rules
 
 _SHUTDOWN_SECONDS: Final = 0.5
 _DURATIONS: Final = Durations()
@@ -32,7 +33,8 @@ class LocalControlPlane:
     - ``durations``: how long operations take; ``periods``: when the plane acts by itself.
     - ``clock``: tells the time that operations, periods and limits go by.
     - ``rate_limits``: answer 429 past the platform's limits, or past the ones given.
-    - ``lock``: what running operations lock (423): nothing, their branch, or their project.
+    - ``lock``: what running operations lock (423): ``"none"``, their ``"branch"``, or their
+      ``"project"``.
     """
 
     def __init__(
@@ -44,11 +46,13 @@ class LocalControlPlane:
         durations: Durations = _DURATIONS,
         periods: Periods = _PERIODS,
         clock: Clock = utc_now,
-        rate_limits: bool = False,
+        rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
     ) -> None:
         self._host = host
         self._port = port
+        self._clock = clock
+        self._limits = RateLimits() if rate_limits is True else rate_limits or None
         self._faults = Faults()
         self._database = Database(
             data, clock, Rules(durations=durations, periods=periods, lock=lock)
@@ -77,7 +81,7 @@ class LocalControlPlane:
         await self._database.open()
         try:
             self._home = await self._database.run(console.sign_in)
-            self._application = Application(self._database, self._faults)
+            self._application = Application(self._database, self._faults, self._clock, self._limits)
             self._runner = web.AppRunner(
                 self._application.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
             )
@@ -110,12 +114,17 @@ class LocalControlPlane:
         A file holds only its hash, so it is not known again at the next start: keep it, or make
         another with :meth:`create_api_key`.
         """
-        token = self._signed_in.api_key
+        token = self.first_start_key
         if token is None:
             raise RuntimeError(
                 "the first key was shown at first start only: make another with create_api_key()"
             )
         return token
+
+    @property
+    def first_start_key(self) -> str | None:
+        """The first key if this start made it, ``None`` if an earlier one did."""
+        return self._signed_in.api_key
 
     @property
     def user_id(self) -> str:
@@ -172,6 +181,23 @@ class LocalControlPlane:
         """A new personal key, as made in the console: of the first user unless another is given."""
         owner = user_id or self._signed_in.user_id
         return await self._database.run(console.create_api_key, owner, name)
+
+    async def create_user(self, name: str, email: str) -> str:
+        """Sign a user up; answers their id."""
+        return (await self._database.run(accounts.create_user, name, email)).id
+
+    async def create_organization(self, name: str, *, admin_id: str | None = None) -> str:
+        """Found an organization, administered by the first user unless told; answers its id."""
+        admin = admin_id or self._signed_in.user_id
+        return (await self._database.run(accounts.create_organization, name, admin)).id
+
+    async def add_member(self, org_id: str, user_id: str, role: MemberRole = "member") -> None:
+        """Have a user join an organization, as ``"admin"`` or ``"member"``."""
+        await self._database.run(accounts.add_member, org_id, user_id, role)
+
+    async def remove_member(self, org_id: str, user_id: str) -> None:
+        """Have a user leave an organization."""
+        await self._database.run(accounts.remove_member, org_id, user_id)
 
     @property
     def _signed_in(self) -> Home:

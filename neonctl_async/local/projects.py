@@ -8,10 +8,10 @@ from neonctl_async.local import (
     bodies,
     branches,
     clock,
+    computes,
+    connections,
     databases,
-    endpoints,
     ids,
-    keys,
     operations,
     roles,
     timelines,
@@ -21,11 +21,13 @@ from neonctl_async.local.calls import Answer, Call, Caller, Json, answer, presen
 from neonctl_async.local.clock import SECOND, Instant, in_seconds, instant, span
 from neonctl_async.local.database import SqlValue, Transaction
 from neonctl_async.local.errors import forbidden, not_found
-from neonctl_async.local.rows import Branch, Database, Project, Role, User
+from neonctl_async.local.rows import Branch, Project, User
 
 DEFAULT_LIMIT: Final = 10
 MAXIMUM_LIMIT: Final = 400
 LOGICAL_SIZE_LIMIT_MIB: Final = 3072
+RECOVERABLE: Final = 7 * 86400.0
+"""How long a deleted project can be recovered, in seconds."""
 
 
 def list_page(tx: Transaction, call: Call) -> Answer:
@@ -93,22 +95,23 @@ def create(tx: Transaction, call: Call) -> Answer:
         state_at=created.settles_at,
     )
     branches.insert(tx, branch)
-    _first_database(tx, branch.id, spec.branch)
+    roles.add(tx, branch.id, spec.branch.role_name)
+    databases.add(tx, branch.id, spec.branch.database_name, spec.branch.role_name)
     wanted = bodies.EndpointSpec(
         type="read_write",
         autoscaling_limit_min_cu=spec.autoscaling_limit_min_cu,
         autoscaling_limit_max_cu=spec.autoscaling_limit_max_cu,
     )
-    endpoint = endpoints.add(tx, project, branch, wanted, chain)
+    endpoint = computes.add(tx, project, branch, wanted, chain)
     return answer(
         {
             "project": record(tx, project),
             "branch": branches.record(tx, branch),
-            "endpoints": [endpoints.record(endpoint, tx.now)],
+            "endpoints": [computes.record(endpoint, tx.now)],
             "operations": chain.records(),
             "roles": [roles.record(role, password=True) for role in roles.of_branch(tx, branch.id)],
             "databases": [databases.record(found) for found in databases.of_branch(tx, branch.id)],
-            "connection_uris": branches.connection_uris(tx, branch, endpoint),
+            "connection_uris": connections.of_branch(tx, branch, endpoint),
         },
         201,
     )
@@ -117,21 +120,6 @@ def create(tx: Transaction, call: Call) -> Answer:
 def get(tx: Transaction, call: Call) -> Answer:
     """``GET /projects/{project_id}``."""
     return answer({"project": record(tx, access.project(tx, call))})
-
-
-def delete(tx: Transaction, call: Call) -> Answer:
-    """``DELETE /projects/{project_id}``: delete_tenant. A project-scoped key may not (2.1)."""
-    project = access.project(tx, call, Level.ADMIN)
-    shown = record(tx, project)
-    chain = operations.begin(tx, project.id, *_branch_ids(tx, project.id))
-    chain.add("delete_tenant")
-    tx.execute("UPDATE endpoints SET idle_at = NULL WHERE project_id = ?", project.id)
-    tx.execute(
-        "UPDATE branches SET check_at = NULL, archive_at = NULL WHERE project_id = ?", project.id
-    )
-    tx.update(project, deleted_at=tx.now, detach_at=None)
-    keys.end_for_project(tx, project.id)
-    return answer({"project": shown})
 
 
 def listed(tx: Transaction, project: Project) -> Json:
@@ -147,7 +135,7 @@ def listed(tx: Transaction, project: Project) -> Json:
             "pg_version": project.pg_version,
             "locked": False,
             "cpu_used_sec": 0,
-            "proxy_host": endpoints.proxy_host(project.region_id),
+            "proxy_host": computes.proxy_host(project.region_id),
             "branch_logical_size_limit": LOGICAL_SIZE_LIMIT_MIB,
             "branch_logical_size_limit_bytes": LOGICAL_SIZE_LIMIT_MIB << 20,
             "active_time": 0,
@@ -162,9 +150,8 @@ def listed(tx: Transaction, project: Project) -> Json:
             "created_at": in_seconds(project.created_at),
             "updated_at": in_seconds(project.updated_at),
             "compute_last_active_at": _last_active(tx, project),
-            "deleted_at": None if project.deleted_at is None else in_seconds(project.deleted_at),
         }
-    )
+    ) | _recovery(project)
 
 
 def record(tx: Transaction, project: Project) -> Json:
@@ -234,31 +221,6 @@ def _insert(
     return project
 
 
-def _first_database(tx: Transaction, branch_id: str, spec: bodies.FirstBranch) -> None:
-    tx.insert(
-        Role(
-            id=0,
-            branch_id=branch_id,
-            name=spec.role_name,
-            password=ids.password(),
-            no_login=False,
-            protected=False,
-            created_at=tx.now,
-            updated_at=tx.now,
-        )
-    )
-    tx.insert(
-        Database(
-            id=0,
-            branch_id=branch_id,
-            name=spec.database_name,
-            owner_name=spec.role_name,
-            created_at=tx.now,
-            updated_at=tx.now,
-        )
-    )
-
-
 def _reach(caller: Caller) -> tuple[str, list[SqlValue]]:
     if caller.kind == "project":
         return "id = ?", [caller.project_id]
@@ -268,9 +230,19 @@ def _reach(caller: Caller) -> tuple[str, list[SqlValue]]:
     return mine, [caller.user_id, caller.user_id]
 
 
-def _branch_ids(tx: Transaction, project_id: str) -> list[str]:
+def branch_ids(tx: Transaction, project_id: str) -> list[str]:
+    """The branches of a project."""
     where = "WHERE project_id = ? AND deleted_at IS NULL"
     return [branch.id for branch in tx.select(Branch, where, project_id)]
+
+
+def _recovery(project: Project) -> Json:
+    if project.deleted_at is None:
+        return {}
+    return {
+        "deleted_at": in_seconds(project.deleted_at),
+        "recoverable_until": in_seconds(project.deleted_at + span(RECOVERABLE)),
+    }
 
 
 def _last_active(tx: Transaction, project: Project) -> str | None:

@@ -3,7 +3,19 @@
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from neonctl_async.local import accounts, branches, endpoints, keys, operations, projects
+from neonctl_async.local import (
+    accounts,
+    branch_changes,
+    branches,
+    connections,
+    databases,
+    endpoints,
+    keys,
+    operations,
+    project_changes,
+    projects,
+    roles,
+)
 from neonctl_async.local.calls import Answer, Call
 from neonctl_async.local.database import Transaction
 
@@ -22,10 +34,14 @@ class Route(NamedTuple):
 
 
 _PROJECT = "/projects/{project_id}"
+_OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
 _BRANCH = f"{_PROJECT}/branches/{{branch_id}}"
+_DATABASE = f"{_BRANCH}/databases/{{database_name}}"
+_ROLE = f"{_BRANCH}/roles/{{role_name}}"
 _ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
 _ORGANIZATION = "/organizations/{org_id}"
 _MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
+_TRANSFER = "/organizations/{source_org_id}/projects/transfer"
 
 CREATE_ORGANIZATION_KEY: Final = f"POST {_ORGANIZATION}/api_keys"
 """The route with a rate limit of its own."""
@@ -33,6 +49,7 @@ CREATE_ORGANIZATION_KEY: Final = f"POST {_ORGANIZATION}/api_keys"
 ROUTES: Final = (
     Route("GET", "/users/me", accounts.me),
     Route("GET", "/users/me/organizations", accounts.list_mine),
+    Route("POST", "/users/me/projects/transfer", project_changes.transfer_from_user),
     Route("GET", "/auth", accounts.auth_details),
     Route("GET", "/api_keys", keys.list_personal),
     Route("POST", "/api_keys", keys.create_personal),
@@ -45,20 +62,47 @@ ROUTES: Final = (
     Route("GET", f"{_ORGANIZATION}/api_keys", keys.list_organization),
     Route("POST", f"{_ORGANIZATION}/api_keys", keys.create_organization),
     Route("DELETE", f"{_ORGANIZATION}/api_keys/{{key_id}}", keys.revoke_organization),
+    Route("POST", _TRANSFER, project_changes.transfer_from_organization),
     Route("GET", "/projects", projects.list_page),
     Route("POST", "/projects", projects.create),
     Route("GET", "/projects/shared", projects.list_shared),
     Route("GET", _PROJECT, projects.get),
-    Route("DELETE", _PROJECT, projects.delete),
+    Route("PATCH", _PROJECT, project_changes.update),
+    Route("DELETE", _PROJECT, project_changes.delete),
+    Route("POST", f"{_PROJECT}/recover", project_changes.recover),
+    Route("GET", f"{_PROJECT}/connection_uri", connections.get_uri),
     Route("GET", f"{_PROJECT}/operations", operations.list_page),
-    Route("GET", f"{_PROJECT}/operations/{{operation_id}}", operations.get),
+    Route("GET", _OPERATION, operations.get),
     Route("GET", f"{_PROJECT}/branches", branches.list_page),
     Route("POST", f"{_PROJECT}/branches", branches.create),
     Route("GET", f"{_PROJECT}/branches/count", branches.count),
     Route("GET", _BRANCH, branches.get),
+    Route("PATCH", _BRANCH, branch_changes.update),
     Route("DELETE", _BRANCH, branches.delete),
+    Route("POST", f"{_BRANCH}/restore", branch_changes.restore),
+    Route("POST", f"{_BRANCH}/set_as_default", branch_changes.set_default),
+    # As neon-api 0.3.0 has it.
+    Route("POST", f"{_BRANCH}/set_as_primary", branch_changes.set_default),
     Route("GET", f"{_BRANCH}/endpoints", endpoints.list_branch),
+    Route("GET", f"{_BRANCH}/databases", databases.list_branch),
+    Route("POST", f"{_BRANCH}/databases", databases.create),
+    Route("GET", _DATABASE, databases.get),
+    Route("PATCH", _DATABASE, databases.update),
+    Route("DELETE", _DATABASE, databases.delete),
+    Route("GET", f"{_BRANCH}/roles", roles.list_branch),
+    Route("POST", f"{_BRANCH}/roles", roles.create),
+    Route("GET", _ROLE, roles.get),
+    Route("DELETE", _ROLE, roles.delete),
+    Route("GET", f"{_ROLE}/reveal_password", roles.reveal_password),
+    # As neon-api 0.3.0 has it.
+    Route("POST", f"{_ROLE}/reveal_password", roles.reveal_password),
+    Route("POST", f"{_ROLE}/reset_password", roles.reset_password),
     Route("GET", f"{_PROJECT}/endpoints", endpoints.list_project),
     Route("POST", f"{_PROJECT}/endpoints", endpoints.create),
     Route("GET", _ENDPOINT, endpoints.get),
+    Route("PATCH", _ENDPOINT, endpoints.update),
+    Route("DELETE", _ENDPOINT, endpoints.delete),
+    Route("POST", f"{_ENDPOINT}/start", endpoints.start),
+    Route("POST", f"{_ENDPOINT}/suspend", endpoints.suspend),
+    Route("POST", f"{_ENDPOINT}/restart", endpoints.restart),
 )

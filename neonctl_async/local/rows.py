@@ -200,3 +200,14 @@ class PlannedFailure(Row, frozen=True):
     status: str
     error: str
     retry_after: float | None
+
+
+class DueEvent(Row, frozen=True):
+    """Something that is to happen ``at`` a time: to a compute, a branch or a project."""
+
+    table: ClassVar[str] = "due_events"
+
+    event: str
+    project_id: str
+    id: str
+    at: Instant

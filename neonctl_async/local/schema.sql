@@ -181,3 +181,25 @@ CREATE TABLE IF NOT EXISTS planned_failures (
 
 CREATE VIEW IF NOT EXISTS members_with_email AS
     SELECT members.*, users.email FROM members JOIN users ON users.id = members.user_id;
+
+-- What the control plane does by itself, and when. The columns are empty where nothing is due.
+CREATE VIEW IF NOT EXISTS due_events (event, project_id, id, at) AS
+    SELECT 'suspend', project_id, id, idle_at FROM endpoints WHERE idle_at IS NOT NULL
+    UNION ALL
+    SELECT 'check', project_id, id, check_at FROM branches WHERE check_at IS NOT NULL
+    UNION ALL
+    SELECT 'archive', project_id, id, archive_at FROM branches WHERE archive_at IS NOT NULL
+    UNION ALL
+    SELECT 'expire', project_id, id, expires_at FROM branches
+        WHERE expires_at IS NOT NULL AND deleted_at IS NULL
+    UNION ALL
+    SELECT 'detach', id, id, detach_at FROM projects WHERE detach_at IS NOT NULL;
+
+CREATE INDEX IF NOT EXISTS endpoints_idle
+    ON endpoints (project_id, idle_at) WHERE idle_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS branches_checked
+    ON branches (project_id, check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS branches_archived
+    ON branches (project_id, archive_at) WHERE archive_at IS NOT NULL;
+CREATE INDEX IF NOT EXISTS branches_expiring
+    ON branches (project_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;

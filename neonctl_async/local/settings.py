@@ -31,7 +31,7 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
         return self.by_action.get(action, self.default)
 
 
-class Periods(msgspec.Struct, frozen=True, kw_only=True):
+class Periods(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When the control plane acts by itself (section 2.3), in seconds; ``None`` is never.
 
     ``suspend_after``: idle time of a compute whose own ``suspend_timeout_seconds`` is 0.
@@ -46,6 +46,14 @@ class Periods(msgspec.Struct, frozen=True, kw_only=True):
     detach_after: float | None = 7 * 86400.0
     archive_after_age: float | None = 14 * 86400.0
     archive_after_idle: float = 86400.0
+
+    def __post_init__(self) -> None:
+        every = self.check_availability_every
+        if every is not None and every <= 0:
+            raise ValueError("check_availability_every is more than 0, or None")
+        others = (self.suspend_after, self.detach_after, self.archive_after_age)
+        if min(self.archive_after_idle, *(period or 0 for period in others)) < 0:
+            raise ValueError("a period is not negative")
 
 
 class RateLimits(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,29 +24,41 @@ def archive(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
 
 
 def unarchive(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
-    """Bring a branch back that is archived, or is to be: something needs it."""
+    """Bring a branch back that is archived, or about to be: something needs it."""
     if branch.state != ARCHIVED:
         return branch
     operation = chain.add("timeline_unarchive", branch_id=branch.id)
     return _move(tx, branch, operation, READY)
 
 
-def archive_at(tx: Transaction, created_at: Instant, idle_since: Instant) -> Instant | None:
-    """When a branch is archived that stays idle."""
+def watch(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
+    """Have a branch archived once it is old enough and idle for long enough.
+
+    The default branch never is, nor one that is protected, archived already or in use.
+    """
     periods = tx.rules.periods
     if periods.archive_after_age is None:
-        return None
-    of_age = created_at + span(periods.archive_after_age)
-    return max(of_age, idle_since + span(periods.archive_after_idle))
+        return
+    tx.execute(
+        "UPDATE branches SET archive_at = CASE "
+        "WHEN is_default OR protected OR deleted_at IS NOT NULL OR state = 'archived' OR EXISTS ("
+        "SELECT 1 FROM endpoints WHERE branch_id = branches.id AND state = 'active' "
+        "AND deleted_at IS NULL) THEN NULL "
+        "ELSE max(created_at + ?, ?) END WHERE id = ?",
+        span(periods.archive_after_age),
+        idle_since + span(periods.archive_after_idle),
+        branch_id,
+    )
 
 
 def _move(tx: Transaction, branch: Branch, operation: Operation, to: str) -> Branch:
     before = state(branch, tx.now)
-    return tx.update(
+    moved = tx.update(
         branch,
         state_before=before,
         state=to if operation.succeeds else before,
         state_at=operation.settles_at,
         updated_at=tx.now,
-        archive_at=None,
     )
+    watch(tx, branch.id, operation.settles_at)
+    return moved

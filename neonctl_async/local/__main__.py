@@ -1,0 +1,183 @@
+"""``python -m neonctl_async.local``: serve a local control plane until interrupted."""
+
+import argparse
+import asyncio
+import ipaddress
+import logging
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO, TypeVar
+
+import msgspec
+
+from neonctl_async.local.faults import Fault
+from neonctl_async.local.plane import LocalControlPlane
+from neonctl_async.local.settings import Durations, Periods
+
+T = TypeVar("T")
+
+
+class PlannedFailure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The value of ``--fail``, as the arguments of ``LocalControlPlane.fail_next``."""
+
+    action: str
+    times: int = 1
+    retry_after: float | None = None
+    status: str = "failed"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; answers its exit status."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if not _is_loopback(options.host):
+        if not options.expose:
+            parser.error(f"--host {options.host} is not loopback: add --expose if you mean it")
+        print(
+            f"warning: serving on {options.host}: whoever reaches it sees keys in the clear",
+            file=sys.stderr,
+        )
+    logging.basicConfig(
+        level=logging.WARNING if options.quiet else logging.INFO,
+        format="%(asctime)s %(levelname)s %(name)s %(message)s",
+        stream=sys.stderr,
+    )
+    try:
+        asyncio.run(_serve(options))
+    except (OSError, RuntimeError, ValueError) as error:
+        parser.exit(1, f"{parser.prog}: {error}\n")
+    return 0
+
+
+async def _serve(options: argparse.Namespace) -> None:
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        # Windows has no such handlers: there, Ctrl-C ends the command with KeyboardInterrupt.
+        with suppress(NotImplementedError):
+            loop.add_signal_handler(number, stopped.set)
+    plane = _plane(options)
+    for fault in options.fault:
+        plane.inject(fault)
+    async with plane:
+        for failure in options.fail:
+            await plane.fail_next(
+                failure.action,
+                times=failure.times,
+                retry_after=failure.retry_after,
+                status=failure.status,
+            )
+        await _announce(plane, options.create_key, sys.stdout)
+        await stopped.wait()
+    for injected in plane.faults:
+        print(f"fired {injected.fired} times: {injected.fault}", file=sys.stderr)
+
+
+def _plane(options: argparse.Namespace) -> LocalControlPlane:
+    return LocalControlPlane(
+        data=options.data,
+        host=options.host,
+        port=options.port,
+        durations=Durations(
+            default=options.duration,
+            by_action=dict(options.duration_of),
+            scheduling=options.scheduling,
+        ),
+        periods=options.periods,
+        rate_limits=options.rate_limits,
+        lock=options.lock,
+    )
+
+
+async def _announce(plane: LocalControlPlane, key_name: str | None, out: TextIO) -> None:
+    print(f"export NEON_API_HOST={plane.base_url}", file=out)
+    token = plane.first_start_key
+    if key_name is not None:
+        token = await plane.create_api_key(key_name)
+    if token is not None:
+        print(f"export NEON_API_KEY={token}", file=out)
+    out.flush()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m neonctl_async.local",
+        description="Serve a local control plane until interrupted. Prints two lines to paste "
+        "into a shell: the base address, and, at first start, the first API key.",
+    )
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add("--expose", action="store_true", help="allow an address that is not loopback")
+    add("--port", type=int, default=8080, help="0 is any free one (default: %(default)s)")
+    add("--data", type=Path, metavar="FILE", help="SQLite file (default: in memory)")
+    add("--create-key", metavar="NAME", help="make one more personal key, and print that one")
+    add("--duration", type=float, default=1.0, metavar="SECONDS", help="of operations (1)")
+    add(
+        "--duration-of",
+        type=_duration,
+        action="append",
+        default=[],
+        metavar="ACTION=SECONDS",
+        help="of operations of one action; may be repeated",
+    )
+    add("--scheduling", type=float, default=0.0, metavar="SHARE", help="of it, waiting to run (0)")
+    add(
+        "--periods",
+        type=_json(Periods),
+        default=Periods(),
+        metavar="JSON",
+        help='when the plane acts by itself, as {"suspend_after": 60}',
+    )
+    add("--lock", choices=("none", "branch", "project"), default="none", help="answer 423")
+    add("--rate-limits", action="store_true", help="answer 429 past the platform's limits")
+    add(
+        "--fault",
+        type=_json(Fault),
+        action="append",
+        default=[],
+        metavar="JSON",
+        help='a planned fault, as {"route": "GET /projects", "status": 503, "times": 2}',
+    )
+    add(
+        "--fail",
+        type=_json(PlannedFailure),
+        action="append",
+        default=[],
+        metavar="JSON",
+        help='a planned failure of an operation, as {"action": "create_branch", "retry_after": 5}',
+    )
+    add("--quiet", action="store_true", help="no log line for each request")
+    return parser
+
+
+def _duration(text: str) -> tuple[str, float]:
+    action, equals, seconds = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not like create_branch=2.5")
+    return action, float(seconds)
+
+
+def _json(kind: type[T]) -> Callable[[str], T]:
+    def decode(text: str) -> T:
+        try:
+            return msgspec.json.decode(text, type=kind)
+        except msgspec.DecodeError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+
+    return decode
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())

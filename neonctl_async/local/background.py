@@ -1,0 +1,114 @@
+"""What the control plane does by itself (section 2.3), caught up with at the next request.
+
+Whatever is to happen is stored as the time at which it falls due. Before a request on a project
+is served, all that fell due in it is done, in order and as of its own time, so that nothing has
+to run meanwhile and a process that was away has missed nothing.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from neonctl_async.local import access, branches, computes, timelines
+from neonctl_async.local.calls import Caller
+from neonctl_async.local.clock import SECOND, span
+from neonctl_async.local.database import Transaction
+from neonctl_async.local.operations import Chain
+from neonctl_async.local.rows import Branch, DueEvent, Endpoint, Project
+
+
+def arrive(tx: Transaction, caller: Caller, project_id: str) -> None:
+    """A request on a project has come: catch up, and reattach the project if it was detached."""
+    project = access.reached_project(tx, caller, project_id)
+    if project is None or project.deleted_at is not None:
+        return
+    catch_up(tx, project.id)
+    project = tx.first(Project, "WHERE id = ?", project.id) or project
+    if project.detached:
+        _reattach(tx, project)
+    _postpone_detachment(tx, project)
+
+
+def catch_up(tx: Transaction, project_id: str) -> None:
+    """Do what fell due in a project."""
+    while due := tx.first(DueEvent, _WHERE_DUE, project_id, tx.now):
+        _EVENTS[due.event](tx.at(due.at), due.id)
+
+
+def _suspend(tx: Transaction, endpoint_id: str) -> None:
+    endpoint = tx.first(Endpoint, "WHERE id = ?", endpoint_id)
+    assert endpoint is not None
+    computes.suspend(tx, endpoint, Chain(tx, endpoint.project_id))
+
+
+def _check(tx: Transaction, branch_id: str) -> None:
+    branch = _branch(tx, branch_id)
+    every = tx.rules.periods.check_availability_every
+    candidates = computes.of_branch(tx, branch.id)
+    if every is None or not candidates:
+        tx.update(branch, check_at=None)
+        return
+    # "read_write" sorts after "read_only".
+    checked = max(candidates, key=lambda endpoint: endpoint.type)
+    Chain(tx, branch.project_id).add(
+        "check_availability", branch_id=branch.id, endpoint_id=checked.id
+    )
+    tx.update(branch, check_at=tx.now + span(every))
+
+
+def _archive(tx: Transaction, branch_id: str) -> None:
+    branch = _branch(tx, branch_id)
+    timelines.archive(tx, branch, Chain(tx, branch.project_id))
+
+
+def _expire(tx: Transaction, branch_id: str) -> None:
+    branch = _branch(tx, branch_id)
+    if branches.why_kept(tx, branch) is None:
+        branches.remove(tx, branch, Chain(tx, branch.project_id))
+    tx.update(branch, expires_at=None)
+
+
+def _detach(tx: Transaction, project_id: str) -> None:
+    project = tx.first(Project, "WHERE id = ?", project_id)
+    assert project is not None
+    active = "WHERE project_id = ? AND deleted_at IS NULL AND state = 'active'"
+    if tx.first(Endpoint, active, project_id):
+        _postpone_detachment(tx, project)
+        return
+    operation = Chain(tx, project_id).add("tenant_detach")
+    tx.update(project, detached=operation.succeeds, detach_at=None)
+    if operation.succeeds:
+        tx.execute("UPDATE branches SET check_at = NULL WHERE project_id = ?", project_id)
+
+
+def _reattach(tx: Transaction, project: Project) -> None:
+    operation = Chain(tx, project.id).add("tenant_reattach")
+    tx.update(project, detached=not operation.succeeds)
+    where = "WHERE project_id = ? AND deleted_at IS NULL"
+    for branch in tx.select(Branch, where, project.id):
+        computes.watch_branch(tx, branch.id)
+
+
+def _postpone_detachment(tx: Transaction, project: Project) -> None:
+    after = tx.rules.periods.detach_after
+    if after is None:
+        return
+    at = tx.now + span(after)
+    # To the second is enough, and spares most requests a write.
+    if project.detach_at is None or at - project.detach_at >= SECOND:
+        tx.update(project, detach_at=at)
+
+
+def _branch(tx: Transaction, branch_id: str) -> Branch:
+    branch = tx.first(Branch, "WHERE id = ?", branch_id)
+    assert branch is not None
+    return branch
+
+
+_WHERE_DUE: Final = "WHERE project_id = ? AND at <= ? ORDER BY at, id LIMIT 1"
+_EVENTS: Final[dict[str, Callable[[Transaction, str], None]]] = {
+    "suspend": _suspend,
+    "check": _check,
+    "archive": _archive,
+    "expire": _expire,
+    "detach": _detach,
+}

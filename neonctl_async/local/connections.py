@@ -1,0 +1,67 @@
+"""How to connect to a database: a URI with the password in it, and its parts."""
+
+from urllib.parse import quote
+
+from neonctl_async.local import access, computes, databases, roles
+from neonctl_async.local.calls import Answer, Call, Json, answer
+from neonctl_async.local.database import Transaction
+from neonctl_async.local.errors import invalid, not_found
+from neonctl_async.local.rows import Branch, Database, Endpoint, Role
+
+
+def get_uri(tx: Transaction, call: Call) -> Answer:
+    """``GET /projects/{project_id}/connection_uri``: on the default branch unless told."""
+    project = access.project(tx, call)
+    branch_id = call.query.get("branch_id")
+    branch = (
+        access.branch_of(tx, project.id, branch_id)
+        if branch_id
+        else access.default_branch(tx, project.id)
+    )
+    database_name, role_name = call.required("database_name"), call.required("role_name")
+    if databases.find(tx, branch.id, database_name) is None:
+        raise not_found("database", database_name)
+    role = roles.find(tx, branch.id, role_name)
+    if role is None:
+        raise not_found("role", role_name)
+    endpoint = _endpoint(tx, branch, call.query.get("endpoint_id"))
+    return answer({"uri": _uri(endpoint, role, database_name, pooled=call.flag("pooled"))})
+
+
+def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
+    """How to connect to every database of a branch, as its owner."""
+    owners = {role.name: role for role in roles.of_branch(tx, branch.id)}
+    return [
+        _details(endpoint, owners[database.owner_name], database)
+        for database in databases.of_branch(tx, branch.id)
+    ]
+
+
+def _endpoint(tx: Transaction, branch: Branch, endpoint_id: str | None) -> Endpoint:
+    # "read_write" sorts after "read_only".
+    candidates = sorted(computes.of_branch(tx, branch.id), key=lambda found: found.type)
+    for endpoint in reversed(candidates):
+        if endpoint_id in (None, "", endpoint.id):
+            return endpoint
+    if endpoint_id:
+        raise not_found("endpoint", endpoint_id)
+    raise invalid(f"invalid request: branch_id: branch {branch.id!r} has no endpoint")
+
+
+def _uri(endpoint: Endpoint, role: Role, database_name: str, *, pooled: bool = False) -> str:
+    host = computes.host(endpoint, pooled=pooled)
+    user, name = quote(role.name, safe=""), quote(database_name, safe="")
+    return f"postgresql://{user}:{role.password}@{host}/{name}?sslmode=require"
+
+
+def _details(endpoint: Endpoint, role: Role, database: Database) -> Json:
+    return {
+        "connection_uri": _uri(endpoint, role, database.name),
+        "connection_parameters": {
+            "database": database.name,
+            "password": role.password,
+            "role": role.name,
+            "host": computes.host(endpoint),
+            "pooler_host": computes.host(endpoint, pooled=True),
+        },
+    }
