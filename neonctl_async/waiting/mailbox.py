@@ -3,19 +3,9 @@
 import asyncio
 import copy
 
-import msgspec
-
 from neonctl_async.errors import NeonError
-from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.status import Outcome
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A record as it was just seen, and what it means."""
-
-    ref: OperationRef
-    operation: Operation
-    outcome: Outcome
+from neonctl_async.models.operations import OperationRef
+from neonctl_async.waiting.status import Change
 
 
 class Mailbox:

@@ -20,9 +20,9 @@ from neonctl_async.errors import (
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.retry import PASSING
 from neonctl_async.waiting import cadence
-from neonctl_async.waiting.mailbox import Change, Mailbox
+from neonctl_async.waiting.mailbox import Mailbox
 from neonctl_async.waiting.source import MAX_PAGE, OperationSource
-from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.status import Change, Outcome, outcome
 
 T = TypeVar("T")
 

@@ -3,7 +3,9 @@
 import enum
 from datetime import datetime
 
-from neonctl_async.models.operations import Operation, OperationStatus
+import msgspec
+
+from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 
 SUCCEEDED = frozenset({OperationStatus.FINISHED, OperationStatus.SKIPPED})
 UNSUCCESSFUL = frozenset({OperationStatus.FAILED, OperationStatus.ERROR, OperationStatus.CANCELLED})
@@ -15,6 +17,14 @@ class Outcome(enum.Enum):
     SUCCEEDED = enum.auto()
     UNSUCCESSFUL = enum.auto()
     PENDING = enum.auto()
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A record as it was just seen, and what it means."""
+
+    ref: OperationRef
+    operation: Operation
+    outcome: Outcome
 
 
 def outcome(operation: Operation, now: datetime) -> Outcome:

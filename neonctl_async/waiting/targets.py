@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.mailbox import Change
-from neonctl_async.waiting.status import Outcome
+from neonctl_async.waiting.status import Change, Outcome
 
 
 class HasOperations(Protocol):
