@@ -8,12 +8,16 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import ClassVar, Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
 
 from neonctl_async.local.clock import Clock, Instant, instant
 from neonctl_async.local.settings import Rules
+
+_SCHEMA: Final = (
+    resources.files("neonctl_async.local").joinpath("schema.sql").read_text(encoding="utf-8")
+)
 
 SqlValue = str | int | float | bytes | None
 
@@ -143,7 +147,7 @@ class Database:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.executescript(_schema())
+            connection.executescript(_SCHEMA)
             newest = connection.execute("SELECT max(created_at) FROM operations").fetchone()[0]
         except BaseException:
             connection.close()
@@ -185,7 +189,3 @@ def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
     return msgspec.convert(
         dict(zip(kind.__struct_fields__, values, strict=True)), kind, strict=False
     )
-
-
-def _schema() -> str:
-    return resources.files("neonctl_async.local").joinpath("schema.sql").read_text(encoding="utf-8")

@@ -147,6 +147,12 @@ class LocalControlPlane:
         return 0 if self._application is None else self._application.requests_served
 
     @property
+    def open_connections(self) -> int:
+        """How many connections clients have open."""
+        server = None if self._runner is None else self._runner.server
+        return 0 if server is None else len(server.connections)
+
+    @property
     def faults(self) -> Sequence[InjectedFault]:
         """The faults in force, each with how often it fired."""
         return self._faults.injected

@@ -1,0 +1,44 @@
+# make demo, make test: each sets up what it needs, again and again without harm.
+
+PYTHON ?= python3
+# The oldest and the newest CPython of this machine, from 3.11 on; VERSIONS=3.12 picks one.
+ifndef VERSIONS
+VERSIONS := $(shell $(PYTHON) tools/pythons.py)
+endif
+NEWEST = $(lastword $(VERSIONS))
+BIN = .venv-$(NEWEST)/bin
+
+.PHONY: demo test check format clean
+.SECONDARY:
+
+demo: .venv-$(NEWEST)/ready-test
+	$(BIN)/python examples/fan_out.py
+
+test: $(VERSIONS:%=test-%)
+
+test-%: .venv-%/ready-test
+	COVERAGE_FILE=.coverage-$* .venv-$*/bin/python -X dev -m pytest --numprocesses 2 --cov
+
+check: .venv-$(NEWEST)/ready-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright --pythonpath $(BIN)/python
+	$(BIN)/lint-imports
+
+format: .venv-$(NEWEST)/ready-check
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf .venv-* .coverage-* .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+
+# An environment is made anew whenever what it installs changes.
+.venv-%/ready-test: pyproject.toml
+	$$($(PYTHON) tools/pythons.py $*) -m venv --clear .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+.venv-%/ready-check: .venv-%/ready-test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	touch $@

@@ -1,0 +1,191 @@
+"""The client and the local control plane together, as a user meets them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from neonctl_async import (
+    AuthenticationError,
+    ConfigurationError,
+    EndpointSpec,
+    NeonClient,
+    NotFoundError,
+    Operation,
+    OperationFailedError,
+    PollPolicy,
+    RateBudget,
+)
+from neonctl_async.local import Durations, LocalControlPlane
+
+COMPUTE = [EndpointSpec(type="read_write")]
+
+
+@pytest.fixture
+async def plane() -> AsyncIterator[LocalControlPlane]:
+    async with LocalControlPlane(durations=Durations(default=0.05)) as plane:
+        yield plane
+
+
+@pytest.fixture
+async def neon(plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+        yield neon
+
+
+@pytest.fixture
+async def project_id(neon: NeonClient) -> str:
+    created = await neon.projects.create(name="tests", wait=True)
+    return created.project.id
+
+
+async def test_a_branch_with_a_compute_is_provisioned_and_waited_for(
+    neon: NeonClient, project_id: str
+) -> None:
+    created = await neon.branches.create(project_id, name="preview", endpoints=COMPUTE)
+    assert [operation.action for operation in created.operations] == [
+        "create_branch",
+        "start_compute",
+    ]
+    done = await neon.operations.wait(created)
+    assert [operation.status for operation in done] == ["finished", "finished"]
+    assert [operation.id for operation in done] == [one.id for one in created.operations]
+    assert created.connection_uris[0].connection_uri.reveal().startswith("postgresql://")
+    assert (await neon.branches.get(project_id, created.branch.id)).current_state == "ready"
+
+
+async def test_projects_come_and_go(neon: NeonClient) -> None:
+    created = await neon.projects.create(name="short-lived", pg_version=16, wait=True)
+    assert {operation.status for operation in created.operations} == {"finished"}
+    listed = await neon.projects.list(search="short-lived").collect()
+    assert [project.id for project in listed] == [created.project.id]
+    assert (await neon.projects.get(created.project.id)).pg_version == 16
+    await neon.projects.delete(created.project.id)
+    with pytest.raises(NotFoundError):
+        await neon.projects.get(created.project.id)
+
+
+async def test_a_deleted_branch_is_gone(neon: NeonClient, project_id: str) -> None:
+    created = await neon.branches.create(project_id, name="preview", wait=True)
+    await neon.branches.delete(project_id, created.branch.id, wait=True)
+    left = await neon.branches.list(project_id).collect()
+    assert created.branch.id not in [branch.id for branch in left]
+
+
+async def test_a_failed_operation_is_told_with_what_was_created(
+    plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await plane.fail_next("start_compute", error="no capacity")
+    with pytest.raises(OperationFailedError, match="no capacity") as caught:
+        await neon.branches.create(project_id, name="unlucky", endpoints=COMPUTE, wait=True)
+    assert [operation.action for operation in caught.value.failed] == ["start_compute"]
+    branches = await neon.branches.list(project_id, search="unlucky").collect()
+    assert [branch.id for branch in branches] == [getattr(caught.value.result, "branch").id]  # noqa: B009 - result is an object to the type checker
+
+
+async def test_a_failure_that_the_platform_retries_is_waited_through(
+    plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await plane.fail_next("create_branch", retry_after=1.5)
+    seen: list[Operation] = []
+    created = await neon.branches.create(project_id, name="second-try")
+    [done] = await neon.operations.wait(created, on_update=seen.append)
+    assert (done.status, done.failures_count) == ("finished", 1)
+    assert "failed" in [operation.status for operation in seen]
+
+
+async def test_the_history_is_paged_newest_first_while_new_operations_arrive(
+    neon: NeonClient, project_id: str
+) -> None:
+    for number in range(5):
+        await neon.branches.create(project_id, name=f"before-{number}")
+    before = await neon.operations.list(project_id).collect()
+    paged: list[Operation] = []
+    async for page in neon.operations.list(project_id, limit=2).pages():
+        paged += page
+        await neon.branches.create(project_id, name=f"during-{len(paged)}")
+    assert [operation.id for operation in paged[-len(before) :]] == [one.id for one in before]
+    assert len({operation.id for operation in paged}) == len(paged)
+
+
+async def test_a_revoked_key_is_asked_about_exactly_once(
+    plane: LocalControlPlane, neon: NeonClient
+) -> None:
+    created = await neon.api_keys.create(key_name="short-lived")
+    async with NeonClient(created.key, base_url=plane.base_url) as other:
+        assert created.id in [key.id for key in await other.api_keys.list()]
+        revoked = await neon.api_keys.revoke(created.id)
+        assert revoked.revoked
+        served = plane.requests_served
+        with pytest.raises(AuthenticationError):
+            await other.projects.list().collect()
+        assert plane.requests_served == served + 1
+
+
+async def test_organization_and_project_scoped_keys(
+    plane: LocalControlPlane, neon: NeonClient
+) -> None:
+    project = await neon.projects.create(name="owned", org_id=plane.org_id, wait=True)
+    wide = await neon.organizations.create_api_key(plane.org_id, key_name="wide")
+    narrow = await neon.organizations.create_api_key(
+        plane.org_id, key_name="narrow", project_id=project.project.id
+    )
+    assert (wide.project_id, narrow.project_id) == (None, project.project.id)
+    listed = await neon.organizations.list_api_keys(plane.org_id)
+    assert {key.name for key in listed} >= {"wide", "narrow"}
+    async with NeonClient(narrow.key, base_url=plane.base_url) as member:
+        assert await member.branches.list(project.project.id).collect()
+    revoked = await neon.organizations.revoke_api_key(plane.org_id, narrow.id)
+    assert revoked.revoked
+
+
+async def test_settings_come_from_the_environment(
+    plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigurationError, match="NEON_API_KEY"):
+        NeonClient()
+    monkeypatch.setenv("NEON_API_KEY", plane.api_key)
+    monkeypatch.setenv("NEON_API_HOST", plane.base_url)
+    async with NeonClient() as neon:
+        assert await neon.projects.list().collect() == []
+    assert plane.api_key not in repr(neon)
+    assert plane.base_url in repr(neon)
+
+
+@pytest.mark.virtual_time
+async def test_500_operations_in_100_projects_end_soon_after_the_last_has() -> None:
+    loop = asyncio.get_running_loop()
+    most_connections = 0
+
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=loop.time())
+
+    async with (
+        LocalControlPlane(durations=Durations(default=2.0), clock=clock) as plane,
+        NeonClient(
+            plane.api_key,
+            base_url=plane.base_url,
+            budget=RateBudget.unlimited(),
+            polling=PollPolicy.constant(0.25),
+        ) as neon,
+    ):
+        projects = await asyncio.gather(
+            *(neon.projects.create(name=f"p{n}", wait=True) for n in range(100))
+        )
+        created = await asyncio.gather(
+            *(neon.branches.create(projects[n % 100].project.id, name=f"b{n}") for n in range(500))
+        )
+        begun = loop.time()
+
+        def count(_operation: Operation) -> None:
+            nonlocal most_connections
+            most_connections = max(most_connections, plane.open_connections)
+
+        requests = neon.requests_sent
+        done = await neon.operations.wait(created, on_update=count)
+        assert len(done) == 500
+        assert {operation.status for operation in done} == {"finished"}
+        assert loop.time() - begun <= 2.0 + 0.3
+        assert 0 < most_connections <= 100
+        assert neon.requests_sent - requests <= 100 * 10

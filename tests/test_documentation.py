@@ -1,0 +1,97 @@
+"""What README, docs and examples show works as shown."""
+
+import ast
+import asyncio
+import inspect
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from neonctl_async import NeonClient, errors
+from neonctl_async.local import Durations, LocalControlPlane
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = [page for page in PAGES if page.parent.name == "docs"]
+
+
+TEXTS = {page: page.read_text() for page in PAGES}
+
+
+def code_blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
+    """The line and text of each fenced block of a language."""
+    for token in MarkdownIt().parse(TEXTS[page]):
+        if token.type == "fence" and token.info.strip() == language and token.map:
+            yield token.map[0] + 2, token.content
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
+async def test_the_code_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
+    async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
+        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+            project = await neon.projects.create(name="docs", wait=True)
+            shown: dict[str, object] = {
+                "neon": neon,
+                "plane": plane,
+                "project_id": project.project.id,
+            }
+            for line, text in code_blocks(page, "python"):
+                code = compile(
+                    "\n" * (line - 1) + text, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+                )
+                result = eval(code, shown)
+                if inspect.iscoroutine(result):
+                    await result
+
+
+def test_the_readme_shows_the_quick_start() -> None:
+    [(_, shown)] = code_blocks(ROOT / "README.md", "python")
+    source = (ROOT / "examples" / "quickstart.py").read_text()
+    _docstring, _, code = source.partition('"""\n\n')
+    assert shown == code
+
+
+def test_errors_are_drawn_alike_in_code_and_docs() -> None:
+    [(_, drawn)] = code_blocks(ROOT / "docs" / "errors.md", "")
+    assert inspect.cleandoc(drawn) in inspect.cleandoc(errors.__doc__ or "").replace("\n    ", "\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)", TEXTS[page]):
+        if "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("example", ["quickstart.py", "fan_out.py"])
+@pytest.mark.parametrize("where", ["embedded", "elsewhere"])
+async def test_the_examples_run(example: str, where: str) -> None:
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("NEON_")
+    }
+    async with LocalControlPlane(durations=Durations(default=0.05)) as plane:
+        if where == "elsewhere":
+            environment |= {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url}
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-W",
+            "error",
+            ROOT / "examples" / example,
+            env=environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        output, complaints = await process.communicate()
+        assert (plane.requests_served > 0) == (where == "elsewhere")
+        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+            assert await neon.projects.list().collect() == []
+    assert (complaints.decode(), process.returncode) == ("", 0)
+    assert ("20 branches ready" if example == "fan_out.py" else "preview is ready") in (
+        output.decode()
+    )
+    assert plane.api_key not in output.decode()
