@@ -2,6 +2,7 @@
 
 import ipaddress
 import math
+import re
 from collections.abc import Mapping
 from typing import Self
 from urllib.parse import urlsplit
@@ -57,14 +58,14 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     """The requests that may be sent within any 60 seconds and any one second.
 
     The defaults are the platform's documented limits: 700 a minute for an account, 40 a second
-    for a route, 10 a second for creating organization keys. A route is a method and a path
-    template. ``None`` is no limit.
+    for a route, 10 a second for creating organization keys. A route is a method and a path with
+    ``{id}`` for each parameter. ``None`` is no limit.
     """
 
     per_minute: int | None = 700
     per_second_of_route: int | None = 40
     per_second_of: Mapping[str, int] = msgspec.field(
-        default_factory=lambda: {"POST /organizations/{org_id}/api_keys": 10}
+        default_factory=lambda: {"POST /organizations/{id}/api_keys": 10}
     )
 
     def __post_init__(self) -> None:
@@ -137,8 +138,9 @@ def find_api_key(given: str | Secret | None, environment: Mapping[str, str]) -> 
     Raises ConfigurationError if there is none, or if it could not stand in a header (RFC 9110,
     section 5.5).
     """
-    secret = given if isinstance(given, Secret) else Secret(given or "")
-    key = (secret.reveal() or environment.get(API_KEY_VARIABLE, "")).strip()
+    if given is None:
+        given = environment.get(API_KEY_VARIABLE, "")
+    key = (given.reveal() if isinstance(given, Secret) else given).strip()
     if not key:
         raise ConfigurationError(
             f"no API key: set the environment variable {API_KEY_VARIABLE} or pass api_key="
@@ -156,23 +158,28 @@ def find_base_url(given: str | None, environment: Mapping[str, str]) -> str:
 
     Raises ConfigurationError unless it is https, or http to a loopback address.
     """
-    url = (given or environment.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL).strip()
-    source = "base_url" if given or not environment.get(BASE_URL_VARIABLE) else BASE_URL_VARIABLE
+    source = "base_url" if given is not None else BASE_URL_VARIABLE
+    if given is None:
+        given = environment.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL
+    url = given.strip()
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
-    except ValueError as error:
-        raise ConfigurationError(f"{source} is not a URL: {error}") from None
+    except ValueError:
+        raise ConfigurationError(f"{source} is not a URL, as {DEFAULT_BASE_URL} is") from None
     if "@" in parts.netloc:
         raise ConfigurationError(f"{source} must not hold a user name or password")
     if parts.scheme not in {"http", "https"} or not host or port == 0:
+        # What does not even look like a host may be the key, put in the wrong place.
+        shown = repr(url) if "." in url or ":" in url else "no URL"
         raise ConfigurationError(
-            f"{source} is {url!r}: it needs a scheme, a host and the version segment, "
+            f"{source} is {shown}: it needs a scheme, a host and the version segment, "
             f"as in {DEFAULT_BASE_URL}"
         )
-    if parts.query or parts.fragment or not url.isascii() or not url.isprintable() or " " in url:
+    if not re.fullmatch(r"[!-~]+", url) or "?" in url or "#" in url:
         raise ConfigurationError(
-            f"{source} is {url!r}: it must be plain ASCII without spaces, query or fragment"
+            f"{source} must be plain ASCII without spaces, query or fragment, "
+            f"as {DEFAULT_BASE_URL} is"
         )
     if parts.scheme == "http" and not _is_loopback(host):
         raise ConfigurationError(

@@ -46,7 +46,9 @@ class NeonError(Exception):
 
 
 def _rebuild(cls: type[NeonError], args: tuple[object, ...]) -> NeonError:
-    return cls.__new__(cls, *args)
+    error = cls.__new__(cls)
+    error.args = args
+    return error
 
 
 class ConfigurationError(NeonError, ValueError):

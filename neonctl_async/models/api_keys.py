@@ -6,7 +6,7 @@ from neonctl_async.models.base import Model, Timestamp
 from neonctl_async.models.secret import Secret
 
 
-class ApiKeyCreated(Model):
+class ApiKeyCreated(Model, kw_only=True):
     """A key just created. ``key`` is the secret token, and this is the only time it is shown.
 
     Some answers hold ``id`` and ``key`` alone. ``project_id`` is set for a project-scoped key.
@@ -20,7 +20,7 @@ class ApiKeyCreated(Model):
     project_id: str | None = None
 
 
-class ApiKeyCreator(Model):
+class ApiKeyCreator(Model, kw_only=True):
     """Who created a key."""
 
     id: str
@@ -28,7 +28,7 @@ class ApiKeyCreator(Model):
     image: str | None = None
 
 
-class ApiKey(Model):
+class ApiKey(Model, kw_only=True):
     """A key as it is listed, without its token."""
 
     id: int
@@ -40,7 +40,7 @@ class ApiKey(Model):
     project_id: str | None = None
 
 
-class ApiKeyRevoked(Model):
+class ApiKeyRevoked(Model, kw_only=True):
     """A key just revoked."""
 
     id: int
@@ -53,7 +53,7 @@ class ApiKeyRevoked(Model):
     project_id: str | None = None
 
 
-class ApiKeyCreateRequest(Model):
+class ApiKeyCreateRequest(Model, kw_only=True):
     """The body of the three requests that create a key; ``project_id`` scopes it to a project."""
 
     key_name: str

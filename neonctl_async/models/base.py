@@ -7,9 +7,9 @@ from typing import Annotated, Self, dataclass_transform
 import msgspec
 
 
-# Type checkers learn here what msgspec inherits by itself: subclasses are frozen, keywords only.
-@dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(msgspec.field,))
-class Model(msgspec.Struct, frozen=True, kw_only=True):
+# Type checkers learn here what msgspec inherits by itself: that subclasses are frozen.
+@dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
+class Model(msgspec.Struct, frozen=True):
     """A record of the API. Unknown fields are ignored; equal records compare equal."""
 
 
@@ -32,7 +32,7 @@ class OpenEnum(enum.StrEnum):
     @property
     def is_known(self) -> bool:
         """Whether this library has a name for the value."""
-        return self.name in type(self).__members__
+        return any(self is member for member in type(self))
 
 
 Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]

@@ -11,21 +11,21 @@ from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.roles import Role
 
 
-class BranchCreator(Model):
+class BranchCreator(Model, kw_only=True):
     """Who created a branch."""
 
     name: str | None = None
     image: str | None = None
 
 
-class BranchRestrictedAction(Model):
+class BranchRestrictedAction(Model, kw_only=True):
     """An action that the platform refuses on a branch, and why."""
 
     name: str
     reason: str
 
 
-class BranchRecovery(Model):
+class BranchRecovery(Model, kw_only=True):
     """Until when a deleted branch can be recovered."""
 
     deleted_at: Timestamp
@@ -33,7 +33,7 @@ class BranchRecovery(Model):
     deletion_method: str | None = None
 
 
-class Branch(Model):
+class Branch(Model, kw_only=True):
     """A branch.
 
     ``logical_size``, ``written_data_bytes`` and ``data_transfer_bytes`` are in bytes,
@@ -74,7 +74,7 @@ class Branch(Model):
     recovery: BranchRecovery | None = None
 
 
-class Annotation(Model):
+class Annotation(Model, kw_only=True):
     """Key-value notes on an object of the platform."""
 
     object: dict[str, str]
@@ -83,7 +83,7 @@ class Annotation(Model):
     updated_at: Timestamp | None = None
 
 
-class BranchSpec(Model):
+class BranchSpec(Model, kw_only=True):
     """The branch part of a create-branch request; what is left out, the platform decides."""
 
     name: str | UnsetType = UNSET
@@ -96,7 +96,7 @@ class BranchSpec(Model):
     expires_at: Timestamp | UnsetType = UNSET
 
 
-class BranchCreateRequest(Model):
+class BranchCreateRequest(Model, kw_only=True):
     """The body of ``POST /projects/{project_id}/branches``."""
 
     branch: BranchSpec | UnsetType = UNSET
@@ -104,7 +104,7 @@ class BranchCreateRequest(Model):
     annotation_value: dict[str, str] | UnsetType = UNSET
 
 
-class BranchCreated(Started):
+class BranchCreated(Started, kw_only=True):
     """A branch just created, with everything created along with it."""
 
     branch: Branch
@@ -114,21 +114,21 @@ class BranchCreated(Started):
     connection_uris: list[ConnectionDetails] = []
 
 
-class BranchDeleted(Started):
+class BranchDeleted(Started, kw_only=True):
     """The answer to a branch deletion. Both parts are empty where the platform answers 204."""
 
     branch: Branch | None = None
     operations: list[Operation] = []
 
 
-class BranchResponse(Model):
+class BranchResponse(Model, kw_only=True):
     """The answer of ``GET /projects/{project_id}/branches/{branch_id}``."""
 
     branch: Branch
     annotation: Annotation | None = None
 
 
-class BranchesPage(Model):
+class BranchesPage(Model, kw_only=True):
     """A page of ``GET /projects/{project_id}/branches``; ``annotations`` is keyed by branch id."""
 
     branches: list[Branch]

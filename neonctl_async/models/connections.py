@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model
 from neonctl_async.models.secret import Secret
 
 
-class ConnectionParameters(Model):
+class ConnectionParameters(Model, kw_only=True):
     """The parts of a connection URI."""
 
     database: str
@@ -14,7 +14,7 @@ class ConnectionParameters(Model):
     pooler_host: str | None = None
 
 
-class ConnectionDetails(Model):
+class ConnectionDetails(Model, kw_only=True):
     """A connection URI, which includes the password, and its parts."""
 
     connection_uri: Secret

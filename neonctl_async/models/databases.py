@@ -3,7 +3,7 @@
 from neonctl_async.models.base import Model, Timestamp
 
 
-class Database(Model):
+class Database(Model, kw_only=True):
     """A database and the role that owns it."""
 
     id: int

@@ -20,14 +20,14 @@ class EndpointState(OpenEnum):
     IDLE = "idle"
 
 
-class PreloadLibraries(Model):
+class PreloadLibraries(Model, kw_only=True):
     """Libraries that Postgres loads at start."""
 
     use_defaults: bool | UnsetType = UNSET
     enabled_libraries: list[str] | UnsetType = UNSET
 
 
-class EndpointSettings(Model):
+class EndpointSettings(Model, kw_only=True):
     """Settings of a compute: of Postgres, of PgBouncer, and the libraries to preload."""
 
     pg_settings: dict[str, str] | UnsetType = UNSET
@@ -35,7 +35,7 @@ class EndpointSettings(Model):
     preload_libraries: PreloadLibraries | UnsetType = UNSET
 
 
-class EndpointSpec(Model):
+class EndpointSpec(Model, kw_only=True):
     """A compute to create along with a branch. What is left out, the platform decides.
 
     ``type`` is an :class:`EndpointType`. Sizes are in compute units, at least 0.25.
@@ -51,7 +51,7 @@ class EndpointSpec(Model):
     suspend_timeout_seconds: int | UnsetType = UNSET
 
 
-class Endpoint(Model):
+class Endpoint(Model, kw_only=True):
     """A compute. ``suspend_timeout_seconds`` as in :class:`EndpointSpec`."""
 
     id: str

@@ -56,7 +56,7 @@ class OperationStatus(OpenEnum):
     SKIPPED = "skipped"
 
 
-class OperationRef(Model):
+class OperationRef(Model, kw_only=True):
     """The two ids that name an operation.
 
     Holds no secret and goes to JSON and back (``msgspec.json``), so that another process can
@@ -67,7 +67,7 @@ class OperationRef(Model):
     id: str
 
 
-class Operation(Model):
+class Operation(Model, kw_only=True):
     """One operation.
 
     ``total_duration_ms`` is in milliseconds. ``retry_at`` in the future means that the platform
@@ -93,19 +93,19 @@ class Operation(Model):
         return OperationRef(project_id=self.project_id, id=self.id)
 
 
-class Started(Model):
+class Started(Model, kw_only=True):
     """An answer that announces the operations its request started (specification, section 4.5)."""
 
     operations: list[Operation]
 
 
-class OperationResponse(Model):
+class OperationResponse(Model, kw_only=True):
     """The answer of ``GET /projects/{project_id}/operations/{operation_id}``."""
 
     operation: Operation
 
 
-class OperationsPage(Model):
+class OperationsPage(Model, kw_only=True):
     """A page of ``GET /projects/{project_id}/operations``, newest operation first."""
 
     operations: list[Operation]

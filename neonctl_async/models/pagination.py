@@ -3,7 +3,7 @@
 from neonctl_async.models.base import Model
 
 
-class Pagination(Model):
+class Pagination(Model, kw_only=True):
     """Where the next page begins: ``cursor`` or ``next``, by endpoint.
 
     Both are opaque, and both go back as the query parameter ``cursor``.

@@ -12,7 +12,7 @@ from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.roles import Role
 
 
-class ProjectQuota(Model):
+class ProjectQuota(Model, kw_only=True):
     """Limits of a billing period, in seconds and bytes; 0 is no limit."""
 
     active_time_seconds: int | UnsetType = UNSET
@@ -22,14 +22,14 @@ class ProjectQuota(Model):
     logical_size_bytes: int | UnsetType = UNSET
 
 
-class AllowedIps(Model):
+class AllowedIps(Model, kw_only=True):
     """The addresses that may connect."""
 
     ips: list[str] | UnsetType = UNSET
     protected_branches_only: bool | UnsetType = UNSET
 
 
-class MaintenanceWindow(Model):
+class MaintenanceWindow(Model, kw_only=True):
     """When the platform may do maintenance: days of the week, 1 to 7, and ``HH:MM`` in UTC."""
 
     weekdays: list[int]
@@ -37,7 +37,7 @@ class MaintenanceWindow(Model):
     end_time: str
 
 
-class ProjectSettings(Model):
+class ProjectSettings(Model, kw_only=True):
     """Settings of a project."""
 
     quota: ProjectQuota | UnsetType = UNSET
@@ -51,7 +51,7 @@ class ProjectSettings(Model):
     preload_libraries: PreloadLibraries | UnsetType = UNSET
 
 
-class DefaultEndpointSettings(Model):
+class DefaultEndpointSettings(Model, kw_only=True):
     """What new computes of a project begin with; units as in ``EndpointSpec``."""
 
     pg_settings: dict[str, str] | UnsetType = UNSET
@@ -61,7 +61,7 @@ class DefaultEndpointSettings(Model):
     suspend_timeout_seconds: int | UnsetType = UNSET
 
 
-class ProjectOwner(Model):
+class ProjectOwner(Model, kw_only=True):
     """The account that owns a project."""
 
     email: str | None = None
@@ -70,7 +70,7 @@ class ProjectOwner(Model):
     subscription_type: str | None = None
 
 
-class Project(Model):
+class Project(Model, kw_only=True):
     """A project, as listed and as read alone; the latter holds more fields.
 
     ``branch_logical_size_limit`` is in MiB, ``synthetic_storage_size`` in bytes,
@@ -118,7 +118,7 @@ class Project(Model):
     written_data_bytes: int | None = None
 
 
-class ProjectBranchSpec(Model):
+class ProjectBranchSpec(Model, kw_only=True):
     """The first branch of a project to create, its role and its database."""
 
     name: str | UnsetType = UNSET
@@ -127,7 +127,7 @@ class ProjectBranchSpec(Model):
     annotations: dict[str, str] | UnsetType = UNSET
 
 
-class ProjectSpec(Model):
+class ProjectSpec(Model, kw_only=True):
     """The project part of a create-project request; what is left out, the platform decides."""
 
     name: str | UnsetType = UNSET
@@ -144,13 +144,13 @@ class ProjectSpec(Model):
     history_retention_seconds: int | UnsetType = UNSET
 
 
-class ProjectCreateRequest(Model):
+class ProjectCreateRequest(Model, kw_only=True):
     """The body of ``POST /projects``."""
 
     project: ProjectSpec
 
 
-class ProjectCreated(Started):
+class ProjectCreated(Started, kw_only=True):
     """A project just created, with everything created along with it."""
 
     project: Project
@@ -161,13 +161,13 @@ class ProjectCreated(Started):
     connection_uris: list[ConnectionDetails] = []
 
 
-class ProjectResponse(Model):
+class ProjectResponse(Model, kw_only=True):
     """The answer of ``GET`` and ``DELETE /projects/{project_id}``."""
 
     project: Project
 
 
-class ProjectsPage(Model):
+class ProjectsPage(Model, kw_only=True):
     """A page of ``GET /projects``."""
 
     projects: list[Project]

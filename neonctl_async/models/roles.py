@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model, Timestamp
 from neonctl_async.models.secret import Secret
 
 
-class Role(Model):
+class Role(Model, kw_only=True):
     """A role. ``password`` is there only in answers that create the role or reset its password."""
 
     branch_id: str

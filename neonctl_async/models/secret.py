@@ -29,10 +29,16 @@ class Secret:
     def __repr__(self) -> str:
         return f"Secret('{_HIDDEN}')"
 
+    def __format__(self, spec: str) -> str:
+        return format(_HIDDEN, spec)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):
             return NotImplemented
-        return hmac.compare_digest(self._value.encode(), other._value.encode())
+        return hmac.compare_digest(self._bytes(), other._bytes())
+
+    def _bytes(self) -> bytes:
+        return self._value.encode(errors="surrogatepass")
 
     def __hash__(self) -> int:
         return hash((Secret, self._value))

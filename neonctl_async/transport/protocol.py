@@ -1,7 +1,7 @@
 """The wire format, without I/O: URL, headers and body of a call; Struct or error of an answer."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -17,14 +17,14 @@ from neonctl_async.models.secret import Secret, decode_hook
 T = TypeVar("T")
 
 Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
-QueryValue: TypeAlias = str | int | float | datetime | Sequence[str] | UnsetType
+QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ...] | UnsetType
 
 USER_AGENT = f"neonctl-async/{__version__}"
 EXCERPT_CHARACTERS = 200
 
 
 class Request(msgspec.Struct, Generic[T], frozen=True):
-    """One call. ``route`` is method and path template, which the rate budget counts by."""
+    """One call. ``route`` is what the rate budget counts by: ``GET /projects/{id}``."""
 
     method: str
     path: str
@@ -57,7 +57,8 @@ def request(
     the path.
     """
     path = template.format_map({name: _segment(name, value) for name, value in ids.items()})
-    return _request(method, path, template, answer, query=query, body=body)
+    shape = template.format_map(dict.fromkeys(ids, "{id}"))
+    return _request(method, path, shape, answer, query=query, body=body)
 
 
 def raw_request(
@@ -83,14 +84,14 @@ def raw_request(
             f"path is {path!r}: expected segments of unreserved or percent-encoded characters, "
             "none of them '.' or '..'; a query goes into query="
         )
-    template = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
-    return _request(method.upper(), path, f"/{template}", answer, query=query, body=body)
+    shape = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
+    return _request(method.upper(), path, f"/{shape}", answer, query=query, body=body)
 
 
 def _request(
     method: str,
     path: str,
-    template: str,
+    shape: str,
     answer: type[T],
     *,
     query: Mapping[str, QueryValue] | None,
@@ -99,7 +100,7 @@ def _request(
     return Request(
         method=method,
         path=path,
-        route=f"{method} {template}",
+        route=f"{method} {shape}",
         answer=answer,
         query=tuple(_query_items(query or {})),
         body=None if body is UNSET else msgspec.json.encode(body),
@@ -147,14 +148,14 @@ class Wire:
         if not 200 <= answer.status < 300:
             raise self._error(request, request_id, answer)
         try:
-            return _decoder(request.answer).decode(answer.body or _nothing(request.answer))
+            return _decode(request.answer, answer.body or _nothing(request.answer))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise InvalidResponseError(
                 str(error),
                 method=request.method,
                 path=request.path,
                 status=answer.status,
-                request_id=answer.headers.get("x-neon-ret-request-id") or request_id,
+                request_id=self._hide(answer.headers.get("x-neon-ret-request-id") or request_id),
                 excerpt=self._excerpt(answer.body),
             ) from error
 
@@ -166,10 +167,10 @@ class Wire:
         message = told.message if isinstance(told.message, str) else ""
         return APIError.for_status(answer.status)(
             status=answer.status,
-            code=str(told.code or ""),
+            code=self._hide(str(told.code or "")),
             message=self._hide(message) or self._excerpt(answer.body) or "no explanation given",
-            request_id=str(
-                told.request_id or answer.headers.get("x-neon-ret-request-id") or request_id
+            request_id=self._hide(
+                str(told.request_id or answer.headers.get("x-neon-ret-request-id") or request_id)
             ),
             method=request.method,
             path=request.path,
@@ -177,10 +178,10 @@ class Wire:
         )
 
     def _excerpt(self, body: bytes) -> str:
-        return self._hide(body[:_SEARCHED_BYTES].decode(errors="replace"))[:EXCERPT_CHARACTERS]
+        return self._hide(body[:_SEARCHED].decode(errors="replace"))[:EXCERPT_CHARACTERS]
 
     def _hide(self, text: str) -> str:
-        text = text.replace(self._api_key.reveal(), _MASK)
+        text = text[:_SEARCHED].replace(self._api_key.reveal(), _MASK)
         for pattern, replacement in _SECRETS:
             text = pattern.sub(replacement, text)
         return text
@@ -229,10 +230,15 @@ def _segment(name: str, value: str | int) -> str:
             f"{name} is {text!r}: expected an id, not empty and without '/' or '..', "
             "which would change the path"
         )
+    return quote(_check_utf8(name, text), safe="")
+
+
+def _check_utf8(name: str, text: str) -> str:
     try:
-        return quote(text, safe="")
+        text.encode()
     except UnicodeEncodeError:
         raise ValueError(f"{name} is {text!r}: it cannot be written as UTF-8") from None
+    return text
 
 
 def _query_items(query: Mapping[str, QueryValue]) -> Iterator[tuple[str, str]]:
@@ -240,16 +246,24 @@ def _query_items(query: Mapping[str, QueryValue]) -> Iterator[tuple[str, str]]:
         match value:
             case UnsetType():
                 pass
-            case str():
-                yield name, value
-            case bool():
-                yield name, str(value).lower()
-            case int() | float():
-                yield name, str(value)
-            case datetime():
-                yield name, check_aware(name, value).astimezone(UTC).isoformat()
+            case list() | tuple():
+                yield from ((name, _query_text(name, item)) for item in value)
             case _:
-                yield from ((name, item) for item in value)
+                yield name, _query_text(name, value)
+
+
+def _query_text(name: str, value: object) -> str:
+    match value:
+        case str():
+            return _check_utf8(name, value)
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return str(value)
+        case datetime():
+            return check_aware(name, value).astimezone(UTC).isoformat()
+        case _:
+            raise TypeError(f"{name} is {value!r}: it cannot stand in a query")
 
 
 def check_aware(name: str, value: datetime) -> datetime:
@@ -270,6 +284,25 @@ def _decoder(answer: type[T]) -> "msgspec.json.Decoder[T]":
     return decoder
 
 
+def _decode(answer: type[T], body: bytes) -> T:
+    try:
+        return _decoder(answer).decode(body)
+    except msgspec.ValidationError:
+        # The platform may write null for what it leaves out elsewhere. Only here is that costly.
+        content = _without_nulls(msgspec.json.decode(body))
+        return msgspec.convert(content, answer, dec_hook=decode_hook)
+
+
+def _without_nulls(content: Json) -> Json:
+    match content:
+        case dict():
+            return {name: _without_nulls(one) for name, one in content.items() if one is not None}
+        case list():
+            return [_without_nulls(one) for one in content]
+        case _:
+            return content
+
+
 def _nothing(answer: object) -> bytes:
     """What an empty body stands for: a record without fields, or null."""
     is_record = isinstance(answer, type) and issubclass(answer, msgspec.Struct)
@@ -285,17 +318,19 @@ class _ErrorBody(msgspec.Struct):
 _ERROR_BODY = msgspec.json.Decoder(_ErrorBody)
 
 _MASK = "**********"
-_SEARCHED_BYTES = 64 * 1024
-_SECRETS = (
-    # Members of a JSON object, a value cut off in the middle included.
-    (
-        re.compile(
-            r'("(?:[a-z0-9_]*_)?(?:key|password|token|secret|uri|authorization)"\s*:\s*")'
-            r'(?:[^"\\]|\\.)*',
-            re.IGNORECASE,
-        ),
-        rf"\1{_MASK}",
-    ),
-    (re.compile(r"(://[^\s:/@\"']*:)[^\s@\"']*(?=@|$)"), rf"\1{_MASK}"),
-    (re.compile(r"(?i)\b(bearer\s+|napi_|neon_[a-z]+_key_)[\w.~+/-]+=*"), rf"\1{_MASK}"),
+_SEARCHED = 16 * 1024
+"""How much of a text is searched for secrets, and shown at the most."""
+_NAME = (
+    r"(?:(?:[a-z0-9_]{0,40}_)?(?:key|password|token|secret|uri|authorization)"
+    r"|[a-z0-9]{1,40}(?:Key|Password|Token|Secret|Uri))"
+)
+_SECRETS = tuple(
+    (re.compile(pattern), rf"\1{_MASK}")
+    for pattern in (
+        # A member of a JSON object, perhaps within a JSON string, perhaps cut off in the middle.
+        rf"""(\\*"(?i:{_NAME})\\*"\s{{0,8}}:\s{{0,8}}\\*")(?:[^"\\]|\\.)*""",
+        rf"""(\b(?i:{_NAME})=)[^\s&"']+""",
+        r"""(?m)(://[^\s:/@"]{0,256}:)[^\s@"/]{0,1024}(?=@|$)""",
+        r"""(\b(?i:bearer\s{1,8}|napi_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",
+    )
 )

@@ -68,7 +68,7 @@ async def test_the_platforms_limits_are_the_default() -> None:
 async def test_a_route_has_40_a_second_and_creating_organization_keys_10() -> None:
     await spend(Budget(RateBudget()), [(0.0, "GET /projects")] * 41)
     assert now() == pytest.approx(1)
-    await spend(Budget(RateBudget()), [(0.0, "POST /organizations/{org_id}/api_keys")] * 11)
+    await spend(Budget(RateBudget()), [(0.0, "POST /organizations/{id}/api_keys")] * 11)
     assert now() == pytest.approx(2)
 
 
@@ -138,6 +138,18 @@ async def test_the_ids_in_a_plain_request_do_not_make_it_a_route_of_its_own() ->
         for number in range(3):
             await neon.request("GET", f"/projects/late-frost-{number}/advisors")
         assert now() == pytest.approx(2)
+
+
+@pytest.mark.virtual_time
+async def test_a_plain_request_and_a_method_share_the_window_of_their_route() -> None:
+    limits = RateBudget(per_second_of={"POST /organizations/{id}/api_keys": 1})
+    async with (
+        MisbehavingServer(in_turn(answer(content={"id": 1, "key": "k"}))) as server,
+        client_of(server, budget=limits) as neon,
+    ):
+        await neon.organizations.create_api_key("org-quiet-sun-12345678", key_name="ci")
+        await neon.request("POST", "/organizations/org-quiet-sun-12345678/api_keys")
+        assert now() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("limit", [0, -1])

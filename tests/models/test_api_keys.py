@@ -1,0 +1,64 @@
+import msgspec
+import pytest
+
+from neonctl_async import ApiKey, ApiKeyCreated, ApiKeyCreator, ApiKeyRevoked
+from neonctl_async.models.api_keys import ApiKeyCreateRequest
+from tests.models.answers import AT_NOON, NOON, decode
+
+
+def test_a_personal_key_needs_id_and_key_alone() -> None:
+    created = decode(ApiKeyCreated, {"id": 7, "key": "napi_token"})
+    assert (created.id, created.key.reveal()) == (7, "napi_token")
+    assert (created.name, created.created_at, created.created_by) == (None, None, None)
+    assert created.project_id is None
+
+
+def test_the_token_does_not_show() -> None:
+    created = decode(ApiKeyCreated, {"id": 7, "key": "napi_token", "name": "ci"})
+    assert "napi_token" not in f"{created} {created!r}"
+    assert "'ci'" in repr(created)
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        ("user_01h84bfr2npa81rn8h8jzz8mx4", "user_01h84bfr2npa81rn8h8jzz8mx4"),
+        (
+            {"id": "u-1", "name": "Ada", "image": "https://example.com/a.png"},
+            ApiKeyCreator(id="u-1", name="Ada", image="https://example.com/a.png"),
+        ),
+        ({"id": "u-1"}, ApiKeyCreator(id="u-1")),
+        (None, None),
+    ],
+)
+def test_who_created_a_key_comes_in_several_forms(shown: object, expected: object) -> None:
+    assert decode(ApiKey, {"id": 1, "name": "ci", "created_by": shown}).created_by == expected
+
+
+def test_a_key_that_was_never_used() -> None:
+    shown = {"id": 1, "name": "ci", "last_used_at": None, "last_used_from_addr": ""}
+    listed = decode(ApiKey, shown)
+    assert (listed.last_used_at, listed.last_used_from_addr) == (None, "")
+    revoked = decode(ApiKeyRevoked, {**shown, "revoked": True})
+    assert (revoked.last_used_at, revoked.last_used_from_addr) == (None, "")
+
+
+def test_a_key_in_use() -> None:
+    shown = {"id": 1, "name": "ci", "created_at": NOON, "last_used_at": NOON, "project_id": "p-1"}
+    key = decode(ApiKey, shown)
+    assert key.created_at == key.last_used_at == AT_NOON
+    assert key.project_id == "p-1"
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        (ApiKeyCreateRequest(key_name="ci"), {"key_name": "ci"}),
+        (
+            ApiKeyCreateRequest(key_name="ci", project_id="p-1"),
+            {"key_name": "ci", "project_id": "p-1"},
+        ),
+    ],
+)
+def test_what_is_unset_is_not_sent(body: ApiKeyCreateRequest, sent: dict[str, str]) -> None:
+    assert msgspec.to_builtins(body) == sent

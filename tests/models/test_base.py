@@ -1,0 +1,100 @@
+import copy
+import json
+import pickle
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neonctl_async import (
+    ApiKey,
+    EndpointState,
+    EndpointType,
+    InvalidResponseError,
+    OperationAction,
+    OperationStatus,
+)
+from neonctl_async.models.base import OpenEnum
+from tests.models.answers import decode
+
+ENUMS = [EndpointState, EndpointType, OperationAction, OperationStatus]
+TEXT = st.text(st.characters(codec="utf-8"))
+
+
+@pytest.mark.parametrize("kind", ENUMS)
+def test_a_listed_value_decodes_into_its_member(kind: type[OpenEnum]) -> None:
+    for member in kind:
+        assert decode(kind, member.value) is member
+        assert member.is_known
+
+
+@given(text=TEXT)
+def test_any_value_is_kept_as_it_came(text: str) -> None:
+    status = decode(OperationStatus, text)
+    assert isinstance(status, OperationStatus)
+    assert status == text
+    assert str(status) == f"{status}" == status.value == text
+    assert hash(status) == hash(text)
+    assert json.loads(msgspec.json.encode(status)) == text
+
+
+@given(text=TEXT)
+def test_a_value_is_known_only_if_it_is_listed(text: str) -> None:
+    assert OperationStatus(text).is_known is (text in {status.value for status in OperationStatus})
+
+
+@pytest.mark.parametrize("kind", ENUMS)
+def test_the_name_of_a_member_is_not_a_listed_value(kind: type[OpenEnum]) -> None:
+    for name in kind.__members__:
+        assert not kind(name).is_known
+
+
+@given(text=TEXT)
+def test_any_value_survives_copy_and_pickle(text: str) -> None:
+    status = OperationStatus(text)
+    for other in (copy.copy(status), copy.deepcopy(status), pickle.loads(pickle.dumps(status))):
+        assert other == status
+        assert type(other) is OperationStatus
+
+
+def test_an_unknown_value_leaves_the_enumeration_as_it_was() -> None:
+    OperationStatus("paused")
+    assert "paused" not in {status.value for status in OperationStatus}
+
+
+def test_unknown_values_work_as_keys_and_in_repr() -> None:
+    counts = {OperationStatus("paused"): 1}
+    assert counts[OperationStatus("paused")] == 1
+    assert "paused" in repr(OperationStatus("paused"))
+
+
+@pytest.mark.parametrize("value", [None, 1, True, ["running"]])
+def test_a_value_that_is_no_string_is_refused(value: object) -> None:
+    with pytest.raises(ValueError, match="not a valid OperationStatus"):
+        OperationStatus(value)  # type: ignore[arg-type]  # callers without a type checker
+    with pytest.raises(InvalidResponseError):
+        decode(OperationStatus, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("2022-12-09T08:47:52Z", datetime(2022, 12, 9, 8, 47, 52, tzinfo=UTC)),
+        ("2022-12-09T08:47:52.20417Z", datetime(2022, 12, 9, 8, 47, 52, 204170, tzinfo=UTC)),
+        ("2022-12-09T08:47:52.204171999Z", datetime(2022, 12, 9, 8, 47, 52, 204172, tzinfo=UTC)),
+        ("0001-01-01T00:00:00Z", datetime(1, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_timestamp_is_aware_and_in_utc(text: str, moment: datetime) -> None:
+    decoded = decode(ApiKey, {"id": 1, "name": "ci", "created_at": text}).created_at
+    assert decoded is not None
+    assert decoded == moment
+    assert decoded.utcoffset() == timedelta(0)
+
+
+@pytest.mark.parametrize("text", ["2022-12-09T08:47:52", "2022-12-09", "yesterday", ""])
+def test_a_timestamp_without_a_zone_is_refused(text: str) -> None:
+    with pytest.raises(InvalidResponseError):
+        decode(ApiKey, {"id": 1, "name": "ci", "created_at": text})

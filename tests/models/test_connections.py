@@ -1,0 +1,15 @@
+from neonctl_async import ConnectionDetails
+from tests.models.answers import CONNECTION, decode
+
+
+def test_uri_and_password_are_secrets() -> None:
+    details = decode(ConnectionDetails, CONNECTION)
+    assert details.connection_uri.reveal() == CONNECTION["connection_uri"]
+    assert details.connection_parameters.password.reveal() == "hunter2"
+    assert "hunter2" not in f"{details} {details!r}"
+
+
+def test_what_is_no_secret_shows() -> None:
+    parameters = decode(ConnectionDetails, CONNECTION).connection_parameters
+    assert (parameters.database, parameters.role) == ("neondb", "owner")
+    assert (parameters.host, parameters.pooler_host) == ("ep-1.example.com", None)

@@ -1,0 +1,51 @@
+import msgspec
+
+from neonctl_async import (
+    Endpoint,
+    EndpointSettings,
+    EndpointSpec,
+    EndpointState,
+    EndpointType,
+    PreloadLibraries,
+)
+from tests.models.answers import AT_NOON, ENDPOINT, NOON, decode
+
+
+def test_a_compute_of_today() -> None:
+    more = {
+        "autoscaling_limit_min_cu": 0.25,
+        "autoscaling_limit_max_cu": 2,
+        "pending_state": "active",
+        "suspend_timeout_seconds": -1,
+        "last_active": NOON,
+        "settings": {"pg_settings": {"work_mem": "8MB"}},
+    }
+    endpoint = decode(Endpoint, {**ENDPOINT, **more})
+    assert endpoint.type is EndpointType.READ_WRITE
+    assert endpoint.current_state is EndpointState.INIT
+    assert endpoint.pending_state is EndpointState.ACTIVE
+    assert (endpoint.autoscaling_limit_min_cu, endpoint.autoscaling_limit_max_cu) == (0.25, 2.0)
+    assert endpoint.suspend_timeout_seconds == -1
+    assert endpoint.last_active == AT_NOON
+    assert endpoint.settings == EndpointSettings(pg_settings={"work_mem": "8MB"})
+
+
+def test_unknown_type_and_state_are_kept() -> None:
+    endpoint = decode(Endpoint, {**ENDPOINT, "type": "write_only", "current_state": "dozing"})
+    assert (endpoint.type, endpoint.current_state) == ("write_only", "dozing")
+
+
+def test_what_is_unset_is_not_sent() -> None:
+    assert msgspec.to_builtins(EndpointSpec(type=EndpointType.READ_ONLY)) == {"type": "read_only"}
+    spec = EndpointSpec(
+        type="read_write",
+        autoscaling_limit_min_cu=0.25,
+        suspend_timeout_seconds=0,
+        settings=EndpointSettings(preload_libraries=PreloadLibraries(use_defaults=False)),
+    )
+    assert msgspec.to_builtins(spec) == {
+        "type": "read_write",
+        "autoscaling_limit_min_cu": 0.25,
+        "suspend_timeout_seconds": 0,
+        "settings": {"preload_libraries": {"use_defaults": False}},
+    }

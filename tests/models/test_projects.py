@@ -1,0 +1,102 @@
+import msgspec
+
+from neonctl_async import (
+    AllowedIps,
+    DefaultEndpointSettings,
+    MaintenanceWindow,
+    Project,
+    ProjectBranchSpec,
+    ProjectCreated,
+    ProjectOwner,
+    ProjectQuota,
+    ProjectSettings,
+)
+from neonctl_async.models.projects import ProjectCreateRequest, ProjectsPage, ProjectSpec
+from tests.models.answers import (
+    AT_NOON,
+    BRANCH,
+    CONNECTION,
+    NOON,
+    OPERATION,
+    PROJECT,
+    ROLE,
+    decode,
+)
+
+
+def test_a_list_of_the_required_fields_alone() -> None:
+    [project] = decode(ProjectsPage, {"projects": [PROJECT]}).projects
+    assert (project.id, project.name, project.pg_version) == ("p-1", "shop", 17)
+    assert (project.locked, project.settings, project.owner, project.org_id) == (None,) * 4
+
+
+def test_a_project_of_today() -> None:
+    more = {
+        "settings": {
+            "quota": {"active_time_seconds": 0},
+            "allowed_ips": {"ips": ["192.0.2.0/24"]},
+            "maintenance_window": {"weekdays": [7], "start_time": "01:00", "end_time": "02:00"},
+            "brand_new": True,
+        },
+        "default_endpoint_settings": {"autoscaling_limit_max_cu": 0.5},
+        "owner": {"email": "ada@example.com", "branches_limit": -1},
+        "consumption_period_start": "0001-01-01T00:00:00Z",
+        "compute_last_active_at": NOON,
+    }
+    project = decode(Project, {**PROJECT, **more})
+    assert project.settings == ProjectSettings(
+        quota=ProjectQuota(active_time_seconds=0),
+        allowed_ips=AllowedIps(ips=["192.0.2.0/24"]),
+        maintenance_window=MaintenanceWindow(weekdays=[7], start_time="01:00", end_time="02:00"),
+    )
+    assert project.default_endpoint_settings == DefaultEndpointSettings(
+        autoscaling_limit_max_cu=0.5
+    )
+    assert project.owner == ProjectOwner(email="ada@example.com", branches_limit=-1)
+    assert project.consumption_period_start is not None
+    assert project.consumption_period_start.year == 1
+    assert project.compute_last_active_at == AT_NOON
+
+
+def test_unavailable_projects_and_integrations_are_kept() -> None:
+    shown = {
+        "projects": [],
+        "unavailable_project_ids": ["p-2"],
+        "applications": {"p-1": ["vercel"]},
+        "integrations": {"p-1": ["brand_new"]},
+    }
+    page = decode(ProjectsPage, shown)
+    assert page.unavailable_project_ids == ["p-2"]
+    assert page.applications == {"p-1": ["vercel"]}
+    assert page.integrations == {"p-1": ["brand_new"]}
+
+
+def test_a_created_project_hides_every_secret() -> None:
+    created = decode(
+        ProjectCreated,
+        {
+            "project": PROJECT,
+            "branch": BRANCH,
+            "operations": [OPERATION],
+            "roles": [{**ROLE, "password": "hunter2"}],
+            "connection_uris": [CONNECTION],
+        },
+    )
+    assert "hunter2" not in repr(created)
+    assert created.operations[0].id == "op-1"
+
+
+def test_what_is_unset_is_not_sent() -> None:
+    assert msgspec.to_builtins(ProjectCreateRequest(project=ProjectSpec())) == {"project": {}}
+    spec = ProjectSpec(
+        name="shop",
+        store_passwords=False,
+        branch=ProjectBranchSpec(role_name="owner"),
+        settings=ProjectSettings(quota=ProjectQuota(written_data_bytes=0)),
+    )
+    assert msgspec.to_builtins(spec) == {
+        "name": "shop",
+        "store_passwords": False,
+        "branch": {"role_name": "owner"},
+        "settings": {"quota": {"written_data_bytes": 0}},
+    }

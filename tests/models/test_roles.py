@@ -1,0 +1,14 @@
+from neonctl_async import Role
+from tests.models.answers import ROLE, decode
+
+
+def test_a_role_is_listed_without_its_password() -> None:
+    role = decode(Role, ROLE)
+    assert (role.branch_id, role.name, role.password) == ("br-1", "owner", None)
+
+
+def test_a_password_is_a_secret() -> None:
+    role = decode(Role, {**ROLE, "password": "hunter2"})
+    assert role.password is not None
+    assert role.password.reveal() == "hunter2"
+    assert "hunter2" not in repr(role)

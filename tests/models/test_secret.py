@@ -1,0 +1,108 @@
+import copy
+import logging
+import pickle
+import traceback
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neonctl_async import ApiKeyCreated, InvalidResponseError, Secret
+from tests.models.answers import decode
+
+VALUE = "hunter2-and-more"
+
+
+def test_reveal_gives_the_value() -> None:
+    assert Secret(VALUE).reveal() == VALUE
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        str(Secret(VALUE)),
+        repr(Secret(VALUE)),
+        f"{Secret(VALUE)}",
+        f"{Secret(VALUE)!r:.40}",
+        "{}".format(Secret(VALUE)),  # noqa: UP032 - each way of formatting is tried
+        "%s %r" % (Secret(VALUE), Secret(VALUE)),  # noqa: UP031 - each way of formatting is tried
+        repr([Secret(VALUE)]),
+        repr(ApiKeyCreated(id=1, key=Secret(VALUE))),
+        repr(msgspec.structs.asdict(ApiKeyCreated(id=1, key=Secret(VALUE)))),
+    ],
+)
+def test_no_text_form_shows_the_value(shown: str) -> None:
+    assert "hunter" not in shown
+    assert "***" in shown
+
+
+def test_a_format_with_a_width_hides_the_value_too() -> None:
+    assert f"{Secret(VALUE):>20}" == f"{Secret(VALUE)!s:>20}"
+
+
+def test_the_length_does_not_show() -> None:
+    assert str(Secret("a")) == str(Secret("a" * 99))
+    assert repr(Secret("a")) == repr(Secret("a" * 99))
+
+
+def test_logs_hide_the_value(caplog: pytest.LogCaptureFixture) -> None:
+    logging.getLogger("test").warning("made %s, %r", Secret(VALUE), Secret(VALUE))
+    assert "made ***" in caplog.text
+    assert VALUE not in caplog.text
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_it_is_not_pickled(protocol: int) -> None:
+    with pytest.raises(TypeError, match="reveal") as caught:
+        pickle.dumps({"key": Secret(VALUE)}, protocol)
+    assert VALUE not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "encode", [msgspec.json.encode, msgspec.msgpack.encode, msgspec.to_builtins]
+)
+@pytest.mark.parametrize("within", [Secret(VALUE), ApiKeyCreated(id=1, key=Secret(VALUE))])
+def test_msgspec_does_not_encode_it(encode: object, within: object) -> None:
+    assert callable(encode)
+    with pytest.raises(TypeError, match="Secret") as caught:
+        encode(within)
+    assert VALUE not in str(caught.value)
+
+
+def test_copies_reveal_the_same() -> None:
+    secret = Secret(VALUE)
+    assert copy.copy(secret).reveal() == VALUE
+    assert copy.deepcopy({"key": secret})["key"].reveal() == VALUE
+
+
+@given(one=st.text(), other=st.text())
+def test_equal_values_make_equal_secrets(one: str, other: str) -> None:
+    assert (Secret(one) == Secret(other)) is (one == other)
+    if one == other:
+        assert hash(Secret(one)) == hash(Secret(other))
+
+
+def test_a_secret_equals_no_string() -> None:
+    assert Secret(VALUE) != VALUE
+    assert len({Secret(VALUE), VALUE, Secret(VALUE)}) == 2
+
+
+def test_the_hash_is_not_that_of_the_value() -> None:
+    assert hash(Secret(VALUE)) != hash(VALUE)
+
+
+def test_an_empty_secret_is_false() -> None:
+    assert not Secret("")
+    assert Secret("x")
+
+
+def test_nothing_can_be_attached() -> None:
+    with pytest.raises(AttributeError):
+        Secret(VALUE).note = "x"  # type: ignore[attr-defined]  # the point of the test
+
+
+@pytest.mark.parametrize("value", [5, None, True, [VALUE], {"key": VALUE}])
+def test_a_token_that_is_no_string_is_refused(value: object) -> None:
+    with pytest.raises(InvalidResponseError):
+        decode(ApiKeyCreated, {"id": 1, "key": value})
