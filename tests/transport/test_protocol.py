@@ -132,7 +132,8 @@ def test_an_id_is_percent_encoded(id: str | int, segment: str) -> None:
 
 
 def test_the_route_is_the_template_whatever_the_id() -> None:
-    assert request("GET", TEMPLATE, Started, project_id="p-1").route == f"GET {TEMPLATE}"
+    call = request("GET", TEMPLATE, Started, project_id="p-1")
+    assert call.route == "GET " + TEMPLATE.replace("{project_id}", "{id}")
 
 
 @given(
