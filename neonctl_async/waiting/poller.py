@@ -72,12 +72,11 @@ class Poller:
         if one is None:
             one = self._awaited[ref.id] = _Awaited(ref, now)
         one.mailboxes.add(mailbox)
-        if one.record is None:
-            one.record = record
-        elif record is None or record.updated_at < one.record.updated_at:
-            mailbox.deliver(Change(ref, one.record, Outcome.PENDING))
-        else:
+        known = one.record
+        if record is not None and (known is None or record.updated_at >= known.updated_at):
             self._see(one, record)
+        elif known is not None:
+            mailbox.deliver(Change(ref, known, Outcome.PENDING))
         first_look = now if one.record is None else now + self._delay(0.0)
         self._due = min(self._due, first_look, self._last_look(mailbox, now))
         self._replan.set()

@@ -132,10 +132,10 @@ class Waiter:
         now = datetime.now(UTC)
         for ref, record in progress.records.items():
             state = Outcome.PENDING if record is None else outcome(record, now)
-            if record is not None:
-                mailbox.deliver(Change(ref, record, state))
-            if state is Outcome.PENDING:
+            if record is None or state is Outcome.PENDING:
                 self._pollers.add(ref, record, mailbox)
+            else:
+                mailbox.deliver(Change(ref, record, state))
 
     async def _next(self, mailbox: Mailbox) -> Change | None:
         """The next change, None once the deadline has passed."""

@@ -2,7 +2,9 @@
 
 import asyncio
 import gc
+import socket
 import uuid
+from collections.abc import Iterator
 
 import aiohttp
 import pytest
@@ -139,6 +141,28 @@ async def test_a_name_that_does_not_resolve_means_nothing_was_sent() -> None:
     async with neon:
         with pytest.raises(ConnectionFailedError):
             await neon.api_keys.create(key_name="ci")
+
+
+@pytest.fixture
+def full_port() -> Iterator[int]:
+    """The port of a server that accepts no connection any more."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, socket.socket() as last:
+        last.connect(server.getsockname())
+        yield server.getsockname()[1]
+
+
+@pytest.mark.virtual_time
+async def test_a_connection_that_is_never_accepted_means_nothing_was_sent(full_port: int) -> None:
+    neon = NeonClient(
+        API_KEY,
+        base_url=f"http://127.0.0.1:{full_port}",
+        retry=RetryPolicy.never(),
+        timeout=Timeout(connect=3),
+    )
+    async with neon:
+        with pytest.raises(RequestTimeoutError, match="no connection within 3 s") as caught:
+            await neon.api_keys.create(key_name="ci")
+    assert not caught.value.maybe_delivered
 
 
 @pytest.mark.virtual_time

@@ -4,11 +4,12 @@ import asyncio
 from contextlib import aclosing
 
 import pytest
+from msgspec import convert
 
-from neonctl_async import NotFoundError, OperationRef, WaitTimeoutError
+from neonctl_async import NotFoundError, Operation, OperationRef, WaitTimeoutError
 from neonctl_async.waiting.targets import Target
 from tests.support.platform import Platform
-from tests.support.records import PROJECT, client_of, operation
+from tests.support.records import PROJECT, client_of, operation, operation_json
 from tests.support.server import answer
 
 pytestmark = pytest.mark.virtual_time
@@ -118,3 +119,42 @@ async def test_leaving_a_stream_early_stops_its_polling(stream: str) -> None:
         polls = len(platform.server.received)
         await asyncio.sleep(100)
     assert len(platform.server.received) == polls
+
+
+async def test_a_wait_that_joins_sees_the_newest_state_known() -> None:
+    platform = Platform()
+    platform.start("a", states={0: "scheduling", 1: "running", 20: "finished"})
+    async with platform.server, client_of(platform.server) as neon:
+        first = asyncio.create_task(neon.operations.wait(ref("a")))
+        await asyncio.sleep(5)
+        for joins in (ref("a"), operation("a", "scheduling")):
+            async with aclosing(neon.operations.watch(joins)) as seen:
+                assert (await anext(seen)).status == "running"
+        await first
+
+
+async def test_what_one_wait_brings_the_others_see() -> None:
+    platform = Platform()
+    platform.start("a", ends=20)
+    newer = convert(operation_json("a", "cancelling", at=3), Operation)
+    async with platform.server, client_of(platform.server) as neon:
+        async with aclosing(neon.operations.watch(ref("a"))) as seen:
+            assert (await anext(seen)).status == "running"
+            joins = asyncio.create_task(neon.operations.wait(newer))
+            assert (await anext(seen)).status == "cancelling"
+            assert now() < 0.5
+        await joins
+
+
+async def test_each_wait_sees_the_first_state_whoever_knew_it_first() -> None:
+    platform = Platform()
+    platform.start("a", ends=5)
+    seen: dict[str, list[str]] = {"by reference": [], "by record": []}
+    async with platform.server, client_of(platform.server) as neon:
+
+        async def follow(how: str, target: Target) -> None:
+            async for one in neon.operations.watch(target):
+                seen[how].append(one.status)
+
+        await asyncio.gather(follow("by reference", ref("a")), follow("by record", operation("a")))
+    assert set(map(tuple, seen.values())) == {("running", "finished")}

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import anyio
 import msgspec
@@ -492,6 +493,7 @@ async def test_references_resume_a_wait_in_another_process() -> None:
         (None, TypeError, "cannot wait on NoneType"),
         (42, TypeError, "expected an Operation"),
         ([operation(), "op-1"], TypeError, "item 1, str"),
+        (SimpleNamespace(operations=["op-1"]), TypeError, "cannot wait on SimpleNamespace"),
         ({"operations": []}, TypeError, "item 0, str"),
     ],
 )
