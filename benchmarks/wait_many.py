@@ -27,7 +27,7 @@ async def one_after_another(neon: NeonClient, created: list[BranchCreated]) -> N
     """Each operation until it has ended, a look a second, then the next."""
     for branch in created:
         for operation in branch.operations:
-            seen = operation
+            seen = await neon.operations.get(operation.project_id, operation.id)
             while seen.status in ("scheduling", "running"):
                 await asyncio.sleep(1.0)
                 seen = await neon.operations.get(seen.project_id, seen.id)
