@@ -50,8 +50,7 @@ def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:
 
 def me(tx: Transaction, call: Call) -> Answer:
     """``GET /users/me``."""
-    user = tx.first(User, "WHERE id = ?", access.personal(call))
-    assert user is not None
+    user = tx.get(User, access.personal(call))
     return answer(
         {
             "id": user.id,

@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -51,6 +52,13 @@ class Transaction:
         row = self._connection.execute(f"{_select(kind)} {where}", values).fetchone()
         return None if row is None else _row(kind, row)
 
+    def get(self, kind: type[RowT], key: str) -> RowT:
+        """The row with an id that is known to be there."""
+        row = self.first(kind, "WHERE id = ?", key)
+        if row is None:
+            raise LookupError(f"no {kind.__name__} {key!r}")
+        return row
+
     def number(self, sql: str, *values: SqlValue) -> int | None:
         """The single number that a query answers."""
         row = self._connection.execute(sql, values).fetchone()
@@ -63,13 +71,13 @@ class Transaction:
             del values["id"]
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
-        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
+        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"  # noqa: S608 - our own names
         return self._connection.execute(sql, tuple(values.values())).lastrowid or 0
 
     def update(self, row: RowT, **changes: SqlValue) -> RowT:
         """Store changes of a row, found by its ``id``; answers the changed row."""
         assignments = ", ".join(f"{name} = ?" for name in changes)
-        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
+        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"  # noqa: S608 - our own names
         key: SqlValue = getattr(row, "id")  # noqa: B009 - rows have an id, Row itself has none
         self._connection.execute(sql, (*changes.values(), key))
         return msgspec.structs.replace(row, **changes)
@@ -100,17 +108,19 @@ class Database:
         try:
             await self._submit(self._connect)
         except BaseException:
-            self._worker.shutdown()
-            self._worker = None
+            await self.close()
             raise
 
     async def close(self) -> None:
         """Close the connection and end the thread."""
         if self._worker is None:
             return
-        await self._submit(self._disconnect)
-        self._worker.shutdown()
+        thread = await self._submit(self._disconnect)
+        self._worker.shutdown(wait=False)
         self._worker = None
+        # Joining it would block the loop, though it has nothing left to do.
+        while thread.is_alive():  # noqa: ASYNC110 - no event is set after a thread's last step
+            await asyncio.sleep(0.001)
 
     async def run(
         self,
@@ -143,13 +153,15 @@ class Database:
         self._now = newest or 0
         self._connection = connection
 
-    def _disconnect(self) -> None:
+    def _disconnect(self) -> threading.Thread:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        return threading.current_thread()
 
     def _transact(self, function: Callable[[Transaction], T]) -> T:
-        assert self._connection is not None
+        if self._connection is None:
+            raise RuntimeError("the database is not open")
         # A clock set back must not move a status back.
         self._now = max(self._now, instant(self._clock()))
         with _atomic(self._connection):
@@ -169,7 +181,8 @@ def _atomic(connection: sqlite3.Connection) -> Generator[None, None, None]:
 
 @lru_cache
 def _select(kind: type[Row]) -> str:
-    return f"SELECT {', '.join(kind.__struct_fields__)} FROM {kind.table}"
+    names = ", ".join(kind.__struct_fields__)
+    return f"SELECT {names} FROM {kind.table}"  # noqa: S608 - our own names
 
 
 def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
