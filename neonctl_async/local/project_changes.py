@@ -127,5 +127,7 @@ def _apply_to_running(tx: Transaction, project: Project, chain: Chain) -> None:
         computes.apply(tx, endpoint, chain)
 
 
-def _merged(before: str, changes: dict[str, object]) -> str:
-    return stored(msgspec.json.decode(before, type=dict[str, object]) | changes)
+def _merged(before: str, changes: object) -> str:
+    merged = msgspec.json.decode(before, type=dict[str, object])
+    merged |= msgspec.to_builtins(changes)
+    return stored(merged)

@@ -1,5 +1,6 @@
 """A plain HTTP client for the tests: nothing of the package's own client is in it."""
 
+import io
 import json
 from collections.abc import Mapping
 from types import TracebackType
@@ -72,8 +73,9 @@ class Client:
             content = json.dumps(body).encode()
             sent["Content-Type"] = "application/json"
         url = URL(self.plane.base_url + path, encoded=True)
+        data = None if content is None else io.BytesIO(content)
         async with self._session.request(
-            method, url, data=content, headers=sent | dict(headers or {})
+            method, url, data=data, headers=sent | dict(headers or {})
         ) as response:
             return Reply(response.status, response.headers, await response.read())
 
