@@ -89,7 +89,7 @@ def auth_details(tx: Transaction, call: Call) -> Answer:
 
 def list_mine(tx: Transaction, call: Call) -> Answer:
     """``GET /users/me/organizations``."""
-    where = "WHERE id IN (SELECT org_id FROM members WHERE user_id = ?) ORDER BY created_at, id"
+    where = "WHERE id IN (SELECT org_id FROM members WHERE user_id = ?) ORDER BY created_at, rowid"
     found = tx.select(Organization, where, access.personal(call))
     return answer({"organizations": [_organization(organization) for organization in found]})
 

@@ -22,7 +22,7 @@ SMALLEST: Final = 0.25
 
 def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
     """The computes of a branch, oldest first."""
-    where = "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY created_at, id"
+    where = "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
     return tx.select(Endpoint, where, branch_id)
 
 
@@ -60,7 +60,7 @@ def add(
         created_at=tx.now,
         updated_at=tx.now,
         state_before=INIT,
-        state=IDLE,
+        state=IDLE if options and options.disabled else INIT,
         state_at=tx.now,
     )
     refuse_crossed_limits(endpoint)
