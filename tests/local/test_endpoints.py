@@ -156,7 +156,7 @@ async def test_a_compute_is_moved_to_a_branch_that_has_none(api: Client, project
     for branch_id, status in ((taken, 409), ("br-none-1", 404), (free, 200)):
         reply = await api.send("PATCH", path, {"endpoint": {"branch_id": branch_id}})
         assert reply.status == status
-    assert (await compute(api, project_id))["branch_id"] == free
+    assert (await api.get(path))["endpoint"]["branch_id"] == free
 
 
 @pytest.mark.parametrize(
