@@ -246,6 +246,60 @@ async def test_a_branch_is_restored_to_another(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     created = await api.branch(project_id, name="preview", compute=True)
+    source = (await main_branch(api, project_id))["id"]
+    branch_id = created["branch"]["id"]
+    path = f"/projects/{project_id}/branches/{branch_id}"
+    await api.done("POST", f"{path}/roles", {"role": {"name": "gone"}})
+    clock.advance(9)
+    restored = await api.done("POST", f"{path}/restore", {"source_branch_id": source})
+    assert [op["action"] for op in restored["operations"]] == [
+        "suspend_compute",
+        "create_branch",
+        "start_compute",
+    ]
+    assert restored["branch"]["restored_from"] == restored["branch"]["parent_id"] == source
+    assert restored["branch"]["last_reset_at"] == "2026-01-01T00:00:09Z"
+    roles = (await api.get(f"{path}/roles"))["roles"]
+    assert [role["name"] for role in roles] == ["neondb_owner"]
+    clock.advance(9)
+    (endpoint,) = (await api.get(f"{path}/endpoints"))["endpoints"]
+    assert endpoint["current_state"] == "active"
+
+
+async def test_a_restore_can_keep_what_was(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    branch_id = (await api.branch(project_id, name="preview"))["branch"]["id"]
+    child = (await api.branch(project_id, parent_id=branch_id))["branch"]["id"]
+    clock.advance(9)
+    path = f"/projects/{project_id}/branches"
+    body = {"source_branch_id": branch_id, "source_timestamp": "2026-01-01T00:00:05Z"}
+    refused = await api.send("POST", f"{path}/{branch_id}/restore", body)
+    assert (refused.status, "preserve_under_name" in refused.message) == (400, True)
+    body["preserve_under_name"] = "before"
+    restored = (await api.done("POST", f"{path}/{branch_id}/restore", body))["branch"]
+    (kept,) = (await api.get(f"{path}?search=before"))["branches"]
+    assert (kept["restored_as"], restored["parent_id"]) == (branch_id, kept["id"])
+    assert restored["parent_timestamp"] == "2026-01-01T00:00:05Z"
+    assert (await api.get(f"{path}/{child}"))["branch"]["parent_id"] == kept["id"]
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "word"),
+    [
+        ({}, 400, "source_branch_id"),
+        ({"source_branch_id": "br-none-1"}, 404, "br-none-1"),
+        ({"source_branch_id": "self"}, 400, "preserve_under_name"),
+        ({"source_branch_id": "self", "preserve_under_name": "x"}, 400, "source_timestamp"),
+        ({"source_branch_id": "root", "preserve_under_name": "main"}, 409, "main"),
+    ],
+)
+async def test_a_restore_that_does_not_fit_is_refused(
+    api: Client, project_id: str, body: dict[str, str], status: int, word: str
+) -> None:
+    main = (await main_branch(api, project_id))["id"]
+    branch_id = (await api.branch(project_id))["branch"]["id"]
+    named = {"self": branch_id, "root": main}
     sent = {name: named.get(value, value) for name, value in body.items()}
     path = f"/projects/{project_id}/branches/{branch_id}/restore"
     reply = await api.send("POST", path, sent)
