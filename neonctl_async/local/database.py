@@ -138,8 +138,9 @@ class Database:
         return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
 
     def _connect(self) -> None:
-        connection = sqlite3.connect(self._path or ":memory:", isolation_level=None)
         try:
+            connection = sqlite3.connect(self._path or ":memory:", timeout=0, isolation_level=None)
+            self._connection = connection
             # One process a file: another one is refused here, not in the middle of a request.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
@@ -147,11 +148,9 @@ class Database:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.executescript(_schema())
             newest = connection.execute("SELECT max(created_at) FROM operations").fetchone()[0]
-        except BaseException:
-            connection.close()
-            raise
+        except sqlite3.Error as error:
+            raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
         self._now = newest or 0
-        self._connection = connection
 
     def _disconnect(self) -> threading.Thread:
         if self._connection is not None:

@@ -35,12 +35,12 @@ class Reply:
         return str(body["message"])
 
 
-class Client:
-    """Sends requests to a plane with a key, its first one unless another is given."""
+class Http:
+    """Sends requests to a base address with a key."""
 
-    def __init__(self, plane: LocalControlPlane, key: str | None = None) -> None:
-        self.plane = plane
-        self.key = plane.api_key if key is None else key
+    def __init__(self, base_url: str, key: str) -> None:
+        self.base_url = base_url
+        self.key = key
         self._session = aiohttp.ClientSession()
 
     async def __aenter__(self) -> Self:
@@ -72,7 +72,7 @@ class Client:
         if body is not None:
             content = json.dumps(body).encode()
             sent["Content-Type"] = "application/json"
-        url = URL(self.plane.base_url + path, encoded=True)
+        url = URL(self.base_url + path, encoded=True)
         data = None if content is None else io.BytesIO(content)
         async with self._session.request(
             method, url, data=data, headers=sent | dict(headers or {})
@@ -92,11 +92,6 @@ class Client:
         assert reply.status in {200, 201}, reply.content
         return reply.json
 
-    async def project(self, **spec: object) -> Any:  # Any: as Reply.json
-        """The answer to a new project of the first organization, unless told otherwise."""
-        spec = {"org_id": self.plane.org_id} | spec
-        return await self.done("POST", "/projects", {"project": spec})
-
     async def branch(self, project_id: str, *, compute: bool = False, **spec: object) -> Any:
         """The answer to a new branch, with a read_write compute or with none."""
         body: dict[str, object] = {"branch": spec}
@@ -112,3 +107,16 @@ class Client:
     async def actions(self, project_id: str) -> list[str]:
         """Their actions."""
         return [operation["action"] for operation in await self.operations(project_id)]
+
+
+class Client(Http):
+    """Sends requests to a plane with a key, its first one unless another is given."""
+
+    def __init__(self, plane: LocalControlPlane, key: str | None = None) -> None:
+        super().__init__(plane.base_url, plane.api_key if key is None else key)
+        self.plane = plane
+
+    async def project(self, **spec: object) -> Any:  # Any: as Reply.json
+        """The answer to a new project of the first organization, unless told otherwise."""
+        spec = {"org_id": self.plane.org_id} | spec
+        return await self.done("POST", "/projects", {"project": spec})

@@ -89,7 +89,7 @@ async def test_a_name_is_taken_once_in_a_project(api: Client, project_id: str) -
         ({"branch": {"name": ""}}, "branch.name"),
         ({"branch": {"expires_at": "tomorrow"}}, "branch.expires_at"),
         ({"branch": {"expires_at": "2025-01-01T00:00:00Z"}}, "expires_at"),
-        ({"endpoints": [{"settings": {}}]}, "endpoints[0].type"),
+        ({"endpoints": [{"provisioner": "k8s-pod"}]}, "endpoints[0].type"),
         ({"endpoints": [{"type": "write_only"}]}, "endpoints[0].type"),
         ({"endpoints": [{"type": "read_write", "suspend_timeout_seconds": 604801}]}, "suspend"),
         (["branch"], "body"),
