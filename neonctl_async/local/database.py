@@ -38,6 +38,11 @@ class Transaction:
         self.rules = rules
         self._connection = connection
 
+    def keep(self) -> None:
+        """Store what was written so far, whatever becomes of the rest."""
+        self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN IMMEDIATE")
+
     def at(self, moment: Instant) -> "Transaction":
         """The same transaction, seen from another moment."""
         return Transaction(self._connection, moment, self.rules)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import msgspec
 from hypothesis import settings
@@ -21,7 +21,7 @@ from neonctl_async.local import LocalControlPlane
 from tests.local.client import Client
 
 T = TypeVar("T")
-NOTHING: Any = multiple()
+NOTHING = cast("Any", multiple())
 ORGANIZATIONS = ("first", "second")
 
 

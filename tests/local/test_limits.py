@@ -155,6 +155,19 @@ async def test_reading_and_renaming_are_never_locked(clock: ManualClock) -> None
         assert (await api.send("PATCH", branch, {"branch": {"name": "trunk"}})).status == 200
 
 
+async def test_a_reattachment_locks_the_request_that_caused_it_only_while_it_runs(
+    clock: ManualClock,
+) -> None:
+    async with LocalControlPlane(clock=clock, lock="project") as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        clock.advance(30 * 86400)
+        path = f"/projects/{project_id}/branches"
+        reply = await api.send("POST", path, {})
+        assert (reply.status, "tenant_reattach" in reply.message) == (423, True)
+        clock.advance(1)
+        assert (await api.send("POST", path, {})).status == 201
+
+
 @pytest.mark.parametrize("retry_after", [None, 5.0])
 async def test_a_lock_ends_when_its_operations_have_settled(
     clock: ManualClock, retry_after: float | None
