@@ -8,11 +8,13 @@ An aiohttp server on SQLite, on loopback, in memory or in a file that survives a
 
 from neonctl_async.local.app import ServedRequest
 from neonctl_async.local.clock import Clock, ManualClock
+from neonctl_async.local.errors import ApiError
 from neonctl_async.local.faults import Fault, InjectedFault
 from neonctl_async.local.plane import LocalControlPlane
 from neonctl_async.local.settings import Durations, Periods, RateLimits
 
 __all__ = [
+    "ApiError",
     "Clock",
     "Durations",
     "Fault",

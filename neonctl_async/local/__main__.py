@@ -36,9 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not _is_loopback(options.host):
         if not options.expose:
             parser.error(f"--host {options.host} is not loopback: add --expose if you mean it")
-        print(
-            f"warning: serving on {options.host}: whoever reaches it sees keys in the clear",
-            file=sys.stderr,
+        sys.stderr.write(
+            f"warning: serving on {options.host}: keys and passwords cross the network in clear\n"
         )
     logging.basicConfig(
         level=logging.WARNING if options.quiet else logging.INFO,
@@ -73,7 +72,7 @@ async def _serve(options: argparse.Namespace) -> None:
         await _announce(plane, options.create_key, sys.stdout)
         await stopped.wait()
     for injected in plane.faults:
-        print(f"fired {injected.fired} times: {injected.fault}", file=sys.stderr)
+        sys.stderr.write(f"fired {injected.fired} times: {injected.fault}\n")
 
 
 def _plane(options: argparse.Namespace) -> LocalControlPlane:
@@ -93,12 +92,12 @@ def _plane(options: argparse.Namespace) -> LocalControlPlane:
 
 
 async def _announce(plane: LocalControlPlane, key_name: str | None, out: TextIO) -> None:
-    print(f"export NEON_API_HOST={plane.base_url}", file=out)
+    out.write(f"export NEON_API_HOST={plane.base_url}\n")
     token = plane.first_start_key
     if key_name is not None:
         token = await plane.create_api_key(key_name)
     if token is not None:
-        print(f"export NEON_API_KEY={token}", file=out)
+        out.write(f"export NEON_API_KEY={token}\n")
     out.flush()
 
 

@@ -66,9 +66,7 @@ def branch_of(tx: Transaction, project_id: str, branch_id: str) -> Branch:
 def default_branch(tx: Transaction, project_id: str) -> Branch:
     """The default branch of a project: there always is one."""
     where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
-    found = tx.first(Branch, where, project_id)
-    assert found is not None
-    return found
+    return tx.select(Branch, where, project_id)[0]
 
 
 def endpoint(tx: Transaction, call: Call) -> tuple[Project, Endpoint]:

@@ -22,6 +22,7 @@ def create_user(tx: Transaction, name: str, email: str) -> User:
 
 def create_organization(tx: Transaction, name: str, admin_id: str) -> Organization:
     """Found an organization with its first administrator."""
+    _refuse_unknown(tx, admin_id)
     organization = Organization(
         id=ids.organization_id(), name=name, created_at=tx.now, updated_at=tx.now
     )
@@ -32,6 +33,7 @@ def create_organization(tx: Transaction, name: str, admin_id: str) -> Organizati
 
 def add_member(tx: Transaction, org_id: str, user_id: str, role: MemberRole) -> Member:
     """Have a user join an organization."""
+    _refuse_unknown(tx, user_id)
     if tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id):
         raise conflict(f"user {user_id!r} is already a member")
     member = Member(id=ids.uuid_text(), org_id=org_id, user_id=user_id, role=role, joined_at=tx.now)
@@ -50,8 +52,7 @@ def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:
 
 def me(tx: Transaction, call: Call) -> Answer:
     """``GET /users/me``."""
-    user = tx.first(User, "WHERE id = ?", access.personal(call))
-    assert user is not None
+    user = tx.get(User, access.personal(call))
     return answer(
         {
             "id": user.id,
@@ -88,7 +89,7 @@ def auth_details(tx: Transaction, call: Call) -> Answer:
 
 def list_mine(tx: Transaction, call: Call) -> Answer:
     """``GET /users/me/organizations``."""
-    where = "WHERE id IN (SELECT org_id FROM members WHERE user_id = ?) ORDER BY created_at, id"
+    where = "WHERE id IN (SELECT org_id FROM members WHERE user_id = ?) ORDER BY created_at, rowid"
     found = tx.select(Organization, where, access.personal(call))
     return answer({"organizations": [_organization(organization) for organization in found]})
 
@@ -138,6 +139,11 @@ class MemberWithEmail(Member, frozen=True):
     table = "members_with_email"
 
     email: str
+
+
+def _refuse_unknown(tx: Transaction, user_id: str) -> None:
+    if tx.first(User, "WHERE id = ?", user_id) is None:
+        raise not_found("user", user_id)
 
 
 def _found_member(tx: Transaction, organization: Organization, call: Call) -> Member:

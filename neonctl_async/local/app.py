@@ -12,9 +12,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import background, ids, keys
-from neonctl_async.local.calls import Call, Caller, error_body
+from neonctl_async.local.calls import Answer, Call, Caller, error_body
 from neonctl_async.local.clock import Clock, instant
-from neonctl_async.local.database import Database
+from neonctl_async.local.database import Database, Transaction
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.faults import Fault, Faults
 from neonctl_async.local.limits import Limiter
@@ -84,9 +84,7 @@ class Application:
                 query=dict(request.query),
                 content=await _content(request),
             )
-            if project_id := call.path.get("project_id"):
-                await self._database.run(background.arrive, call.caller, project_id)
-            answer = await self._database.run(route.handler, call)
+            answer = await self._database.run(_answer, route, call)
             return _json_response(answer.status, answer.content)
 
         return serve
@@ -171,6 +169,13 @@ class Application:
         if self._limiter is not None:
             self._limiter.admit(caller.account, _route_of(request), instant(self._clock()))
         return await handler(request)
+
+
+def _answer(tx: Transaction, route: Route, call: Call) -> Answer:
+    if project_id := call.path.get("project_id"):
+        background.arrive(tx, call.caller, project_id)
+        tx.keep()
+    return route.handler(tx, call)
 
 
 async def _content(request: web.Request) -> bytes:

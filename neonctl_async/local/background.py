@@ -22,7 +22,7 @@ def arrive(tx: Transaction, caller: Caller, project_id: str) -> None:
     if project is None or project.deleted_at is not None:
         return
     catch_up(tx, project.id)
-    project = tx.first(Project, "WHERE id = ?", project.id) or project
+    project = tx.get(Project, project.id)
     if project.detached:
         _reattach(tx, project)
     _postpone_detachment(tx, project)
@@ -35,13 +35,12 @@ def catch_up(tx: Transaction, project_id: str) -> None:
 
 
 def _suspend(tx: Transaction, endpoint_id: str) -> None:
-    endpoint = tx.first(Endpoint, "WHERE id = ?", endpoint_id)
-    assert endpoint is not None
+    endpoint = tx.get(Endpoint, endpoint_id)
     computes.suspend(tx, endpoint, Chain(tx, endpoint.project_id))
 
 
 def _check(tx: Transaction, branch_id: str) -> None:
-    branch = _branch(tx, branch_id)
+    branch = tx.get(Branch, branch_id)
     every = tx.rules.periods.check_availability_every
     candidates = computes.of_branch(tx, branch.id)
     if every is None or not candidates:
@@ -56,20 +55,19 @@ def _check(tx: Transaction, branch_id: str) -> None:
 
 
 def _archive(tx: Transaction, branch_id: str) -> None:
-    branch = _branch(tx, branch_id)
+    branch = tx.get(Branch, branch_id)
     timelines.archive(tx, branch, Chain(tx, branch.project_id))
 
 
 def _expire(tx: Transaction, branch_id: str) -> None:
-    branch = _branch(tx, branch_id)
+    branch = tx.get(Branch, branch_id)
     if branches.why_kept(tx, branch) is None:
         branches.remove(tx, branch, Chain(tx, branch.project_id))
     tx.update(branch, expires_at=None)
 
 
 def _detach(tx: Transaction, project_id: str) -> None:
-    project = tx.first(Project, "WHERE id = ?", project_id)
-    assert project is not None
+    project = tx.get(Project, project_id)
     active = "WHERE project_id = ? AND deleted_at IS NULL AND state = 'active'"
     if tx.first(Endpoint, active, project_id):
         _postpone_detachment(tx, project)
@@ -96,12 +94,6 @@ def _postpone_detachment(tx: Transaction, project: Project) -> None:
     # To the second is enough, and spares most requests a write.
     if project.detach_at is None or at - project.detach_at >= SECOND:
         tx.update(project, detach_at=at)
-
-
-def _branch(tx: Transaction, branch_id: str) -> Branch:
-    branch = tx.first(Branch, "WHERE id = ?", branch_id)
-    assert branch is not None
-    return branch
 
 
 _WHERE_DUE: Final = "WHERE project_id = ? AND at <= ? ORDER BY at, id LIMIT 1"

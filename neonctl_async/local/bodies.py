@@ -31,6 +31,16 @@ class KeyCreate(Body, frozen=True):
     project_id: str | None = None
 
 
+class EndpointDefaults(Body, frozen=True):
+    """What new computes of a project begin with."""
+
+    pg_settings: dict[str, str] | UnsetType = UNSET
+    pgbouncer_settings: dict[str, str] | UnsetType = UNSET
+    autoscaling_limit_min_cu: ComputeUnits | UnsetType = UNSET
+    autoscaling_limit_max_cu: ComputeUnits | UnsetType = UNSET
+    suspend_timeout_seconds: SuspendTimeout | UnsetType = UNSET
+
+
 class FirstBranch(Body, frozen=True):
     """The first branch of a project to create."""
 
@@ -49,7 +59,7 @@ class ProjectSpec(Body, frozen=True):
     provisioner: str = "k8s-neonvm"
     branch: FirstBranch = FirstBranch()
     settings: Settings = {}
-    default_endpoint_settings: Settings = {}
+    default_endpoint_settings: EndpointDefaults = EndpointDefaults()
     autoscaling_limit_min_cu: ComputeUnits | None = None
     autoscaling_limit_max_cu: ComputeUnits | None = None
     store_passwords: bool = True
@@ -67,7 +77,7 @@ class ProjectChanges(Body, frozen=True):
 
     name: Name | UnsetType = UNSET
     settings: Settings | UnsetType = UNSET
-    default_endpoint_settings: Settings | UnsetType = UNSET
+    default_endpoint_settings: EndpointDefaults | UnsetType = UNSET
     history_retention_seconds: Retention | UnsetType = UNSET
 
 
@@ -221,11 +231,3 @@ class MemberUpdate(Body, frozen=True):
     """Changes the role of a member."""
 
     role: MemberRole
-
-
-class EndpointDefaults(Body, frozen=True):
-    """The part of a project's ``default_endpoint_settings`` that decides about new computes."""
-
-    autoscaling_limit_min_cu: ComputeUnits = 0.25
-    autoscaling_limit_max_cu: ComputeUnits = 0.25
-    suspend_timeout_seconds: SuspendTimeout = 0

@@ -99,11 +99,9 @@ def _take_over(
     created = chain.add("create_branch", branch_id=branch.id)
     if source.id != branch.id:
         for table in ("roles", "databases"):
-            tx.execute(
-                f"UPDATE {table} SET deleted_at = ? WHERE branch_id = ? AND deleted_at IS NULL",
-                tx.now,
-                branch.id,
-            )
+            which = "WHERE branch_id = ? AND deleted_at IS NULL"
+            sql = f"UPDATE {table} SET deleted_at = ? {which}"  # noqa: S608 - our own names
+            tx.execute(sql, tx.now, branch.id)
         branches.inherit(tx, source.id, branch.id)
     at = body.source_timestamp
     return tx.update(

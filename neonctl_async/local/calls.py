@@ -17,7 +17,6 @@ Json = dict[str, object]
 _MISSING: Final = re.compile(
     r"Object missing required field `(?P<name>[^`]+)`(?: - at `\$(?P<at>.*)`)?"
 )
-_MISFIT: Final = re.compile(r"(?P<problem>.*?)(?: - at `\$(?P<at>.*)`)?", re.DOTALL)
 _encoder = msgspec.json.Encoder()
 
 
@@ -121,10 +120,8 @@ def _explain(error: msgspec.DecodeError) -> str:
         return f"invalid: {_field(missing['at'], missing['name'])} (field required)"
     if not isinstance(error, msgspec.ValidationError):
         return text
-    misfit = _MISFIT.fullmatch(text)
-    assert misfit is not None
-    problem = misfit["problem"]
-    return f"invalid: {_field(misfit['at']) or 'body'} ({problem[:1].lower()}{problem[1:]})"
+    problem, _, at = text.partition(" - at `$")
+    return f"invalid: {_field(at.rstrip('`')) or 'body'} ({problem[:1].lower()}{problem[1:]})"
 
 
 def _field(at: str | None, name: str = "") -> str:

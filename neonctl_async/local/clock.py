@@ -51,7 +51,7 @@ def span(seconds: float) -> int:
 
 def in_seconds(at: Instant) -> str:
     """An instant as the API shows it: ISO 8601, UTC, whole seconds as in every recorded answer."""
-    return (_EPOCH + timedelta(seconds=at // SECOND)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (_EPOCH + timedelta(seconds=at // SECOND)).isoformat()[: -len("+00:00")] + "Z"
 
 
 def exactly(at: Instant) -> str:

@@ -16,10 +16,13 @@ INIT: Final = "init"
 ACTIVE: Final = "active"
 IDLE: Final = "idle"
 
+SMALLEST: Final = 0.25
+"""The smallest compute, in compute units."""
+
 
 def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
     """The computes of a branch, oldest first."""
-    where = "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY created_at, id"
+    where = "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
     return tx.select(Endpoint, where, branch_id)
 
 
@@ -34,9 +37,11 @@ def add(
     refuse_second_writer(tx, branch.id, spec.type)
     options = spec if isinstance(spec, bodies.NewEndpoint) else None
     defaults = msgspec.json.decode(project.default_endpoint_settings, type=bodies.EndpointDefaults)
-    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu
-    maximum = spec.autoscaling_limit_max_cu or max(minimum, defaults.autoscaling_limit_max_cu)
+    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu or SMALLEST
+    maximum = spec.autoscaling_limit_max_cu or defaults.autoscaling_limit_max_cu or minimum
     timeout = spec.suspend_timeout_seconds
+    if timeout is None:
+        timeout = defaults.suspend_timeout_seconds or 0
     endpoint = Endpoint(
         id=ids.endpoint_id(),
         project_id=project.id,
@@ -47,7 +52,7 @@ def add(
         provisioner=spec.provisioner or project.provisioner,
         autoscaling_limit_min_cu=minimum,
         autoscaling_limit_max_cu=maximum,
-        suspend_timeout_seconds=defaults.suspend_timeout_seconds if timeout is None else timeout,
+        suspend_timeout_seconds=timeout,
         settings=stored(spec.settings),
         pooler_enabled=options.pooler_enabled if options else False,
         disabled=options.disabled if options else False,
@@ -55,7 +60,7 @@ def add(
         created_at=tx.now,
         updated_at=tx.now,
         state_before=INIT,
-        state=IDLE,
+        state=IDLE if options and options.disabled else INIT,
         state_at=tx.now,
     )
     refuse_crossed_limits(endpoint)

@@ -1,23 +1,20 @@
-"""One SQLite connection: a transaction a call, records in and out as Structs."""
+"""One SQLite connection on one thread: a transaction a call, records in and out as Structs."""
 
 import asyncio
 import sqlite3
+import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import ClassVar, Concatenate, Final, ParamSpec, TypeVar
+from typing import ClassVar, Concatenate, ParamSpec, TypeVar
 
 import msgspec
 
 from neonctl_async.local.clock import Clock, Instant, instant
 from neonctl_async.local.settings import Rules
-
-_SCHEMA: Final = (
-    resources.files("neonctl_async.local").joinpath("schema.sql").read_text(encoding="utf-8")
-)
 
 SqlValue = str | int | float | bytes | None
 
@@ -41,6 +38,11 @@ class Transaction:
         self.rules = rules
         self._connection = connection
 
+    def keep(self) -> None:
+        """Store what was written so far, whatever becomes of the rest."""
+        self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN IMMEDIATE")
+
     def at(self, moment: Instant) -> "Transaction":
         """The same transaction, seen from another moment."""
         return Transaction(self._connection, moment, self.rules)
@@ -55,6 +57,13 @@ class Transaction:
         row = self._connection.execute(f"{_select(kind)} {where}", values).fetchone()
         return None if row is None else _row(kind, row)
 
+    def get(self, kind: type[RowT], key: str) -> RowT:
+        """The row with an id that is known to be there."""
+        row = self.first(kind, "WHERE id = ?", key)
+        if row is None:
+            raise LookupError(f"no {kind.__name__} {key!r}")
+        return row
+
     def number(self, sql: str, *values: SqlValue) -> int | None:
         """The single number that a query answers."""
         row = self._connection.execute(sql, values).fetchone()
@@ -67,13 +76,13 @@ class Transaction:
             del values["id"]
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
-        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
+        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"  # noqa: S608 - our own names
         return self._connection.execute(sql, tuple(values.values())).lastrowid or 0
 
     def update(self, row: RowT, **changes: SqlValue) -> RowT:
         """Store changes of a row, found by its ``id``; answers the changed row."""
         assignments = ", ".join(f"{name} = ?" for name in changes)
-        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
+        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"  # noqa: S608 - our own names
         key: SqlValue = getattr(row, "id")  # noqa: B009 - rows have an id, Row itself has none
         self._connection.execute(sql, (*changes.values(), key))
         return msgspec.structs.replace(row, **changes)
@@ -84,12 +93,10 @@ class Transaction:
 
 
 class Database:
-    """Runs functions of a :class:`Transaction`, one after another.
+    """Runs functions of a :class:`Transaction`, one after another, off the event loop.
 
     Whatever a function wrote is stored when it returns and undone when it raises. In a file,
-    the write-ahead log holds what was answered even where the process is killed. Work on a file
-    goes to a thread of its own. Work in memory waits for nothing and stays on the event loop:
-    each statement would cost a busy loop a switch of threads, a hundred times its own time.
+    the write-ahead log holds what was answered even where the process is killed.
     """
 
     def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
@@ -97,15 +104,12 @@ class Database:
         self._clock = clock
         self._rules = rules
         self._now: Instant = 0
-        self._is_open = False
         self._worker: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
 
     async def open(self) -> None:
         """Open the file, or memory, and create what is missing in it."""
-        if self._path is not None:
-            self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
-        self._is_open = True
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
         try:
             await self._submit(self._connect)
         except BaseException:
@@ -114,13 +118,14 @@ class Database:
 
     async def close(self) -> None:
         """Close the connection and end the thread."""
-        if not self._is_open:
+        if self._worker is None:
             return
-        await self._submit(self._disconnect)
-        self._is_open = False
-        if self._worker is not None:
-            self._worker.shutdown()
-            self._worker = None
+        thread = await self._submit(self._disconnect)
+        self._worker.shutdown(wait=False)
+        self._worker = None
+        # Joining it would block the loop, though it has nothing left to do.
+        while thread.is_alive():  # noqa: ASYNC110 - no event is set after a thread's last step
+            await asyncio.sleep(0.001)
 
     async def run(
         self,
@@ -128,40 +133,39 @@ class Database:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Call ``function(transaction, ...)`` as one transaction."""
+        """Call ``function(transaction, ...)`` on the database's thread, as one transaction."""
         return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))
 
     async def _submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if not self._is_open:
-            raise RuntimeError("the control plane is not running")
         if self._worker is None:
-            return function(*args, **kwargs)
+            raise RuntimeError("the control plane is not running")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
 
     def _connect(self) -> None:
-        connection = sqlite3.connect(self._path or ":memory:", isolation_level=None)
         try:
+            connection = sqlite3.connect(self._path or ":memory:", timeout=0, isolation_level=None)
+            self._connection = connection
             # One process a file: another one is refused here, not in the middle of a request.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.executescript(_SCHEMA)
+            connection.executescript(_schema())
             newest = connection.execute("SELECT max(created_at) FROM operations").fetchone()[0]
-        except BaseException:
-            connection.close()
-            raise
+        except sqlite3.Error as error:
+            raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
         self._now = newest or 0
-        self._connection = connection
 
-    def _disconnect(self) -> None:
+    def _disconnect(self) -> threading.Thread:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+        return threading.current_thread()
 
     def _transact(self, function: Callable[[Transaction], T]) -> T:
-        assert self._connection is not None
+        if self._connection is None:
+            raise RuntimeError("the database is not open")
         # A clock set back must not move a status back.
         self._now = max(self._now, instant(self._clock()))
         with _atomic(self._connection):
@@ -181,7 +185,8 @@ def _atomic(connection: sqlite3.Connection) -> Generator[None, None, None]:
 
 @lru_cache
 def _select(kind: type[Row]) -> str:
-    return f"SELECT {', '.join(kind.__struct_fields__)} FROM {kind.table}"
+    names = ", ".join(kind.__struct_fields__)
+    return f"SELECT {names} FROM {kind.table}"  # noqa: S608 - our own names
 
 
 def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
@@ -189,3 +194,7 @@ def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
     return msgspec.convert(
         dict(zip(kind.__struct_fields__, values, strict=True)), kind, strict=False
     )
+
+
+def _schema() -> str:
+    return resources.files("neonctl_async.local").joinpath("schema.sql").read_text(encoding="utf-8")

@@ -25,7 +25,7 @@ def create(tx: Transaction, call: Call) -> Answer:
 def list_project(tx: Transaction, call: Call) -> Answer:
     """``GET /projects/{project_id}/endpoints``."""
     project = access.project(tx, call)
-    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, id"
+    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
     return _listed(tx, tx.select(Endpoint, where, project.id))
 
 
@@ -43,7 +43,8 @@ def get(tx: Transaction, call: Call) -> Answer:
 
 def update(tx: Transaction, call: Call) -> Answer:
     """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: apply_config."""
-    _, endpoint = access.endpoint(tx, call)
+    _, before = access.endpoint(tx, call)
+    endpoint = before
     body = call.body(bodies.EndpointUpdate).endpoint
     chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
     changes = _changes(tx, endpoint, body)
@@ -51,6 +52,8 @@ def update(tx: Transaction, call: Call) -> Answer:
         endpoint = tx.update(endpoint, updated_at=tx.now, **changes)
         computes.refuse_crossed_limits(endpoint)
         endpoint = computes.apply(tx, endpoint, chain)
+        computes.watch_branch(tx, before.branch_id)
+        computes.watch_branch(tx, endpoint.branch_id)
     return _changed(tx, endpoint, chain)
 
 

@@ -19,6 +19,7 @@ RECOMMENDED_KEYS: Final = 10_000
 """Keys an account had better stay under (section 8); there is no strict limit."""
 
 _LOCATOR: Final = 16
+_ID_DIGITS: Final = 18
 _logger = logging.getLogger(__name__)
 
 
@@ -162,7 +163,8 @@ def _live(tx: Transaction, owner: str, owner_id: str) -> list[ApiKey]:
 def _revoke(tx: Transaction, call: Call, owner: str, owner_id: str) -> Json:
     text = call.path["key_id"]
     where = f"WHERE id = ? AND {owner} = ? AND ended_at IS NULL"
-    key = tx.first(ApiKey, where, int(text), owner_id) if text.isdecimal() else None
+    number = int(text) if text.isdecimal() and len(text) <= _ID_DIGITS else 0
+    key = tx.first(ApiKey, where, number, owner_id)
     if key is None:
         raise not_found("API key", text)
     tx.update(key, ended_at=tx.now)
@@ -218,7 +220,7 @@ def _use(key: ApiKey) -> Json:
 
 def _warn_of_many(tx: Transaction, key: ApiKey) -> None:
     owner, owner_id = ("user_id", key.user_id) if key.user_id else ("org_id", key.org_id)
-    sql = f"SELECT count(*) FROM api_keys WHERE {owner} = ? AND ended_at IS NULL"
+    sql = f"SELECT count(*) FROM api_keys WHERE {owner} = ? AND ended_at IS NULL"  # noqa: S608 - ours
     count = tx.number(sql, owner_id) or 0
     if count > RECOMMENDED_KEYS:
         _logger.warning(

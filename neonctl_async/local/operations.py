@@ -30,14 +30,13 @@ class Chain:
         """Store one more operation, its life decided."""
         tx = self._tx
         newest = tx.number(
-            "SELECT max(created_at) FROM operations WHERE project_id = ?", self._project_id
+            "SELECT max(position) FROM operations WHERE project_id = ?", self._project_id
         )
-        created_at = max(self._at, (newest or 0) + 1)
         previous: Plan | None = self.operations[-1] if self.operations else None
         runs = previous is None or previous.succeeds
         plan = lifecycle.plan(
             action,
-            created_at,
+            self._at,
             tx.rules.durations,
             after=previous,
             failure=_planned(tx, action) if runs else None,
@@ -48,6 +47,8 @@ class Chain:
             branch_id=branch_id,
             endpoint_id=endpoint_id,
             action=action,
+            # Distinct even where times are not, so that a cursor names one place for good.
+            position=max(self._at, (newest or 0) + 1),
             **{name: getattr(plan, name) for name in Plan.__struct_fields__},
         )
         tx.insert(operation)
@@ -89,14 +90,14 @@ def list_page(tx: Transaction, call: Call) -> Answer:
     before = cursor(call)
     page = tx.select(
         Operation,
-        "WHERE project_id = ? AND created_at < ? ORDER BY created_at DESC LIMIT ?",
+        "WHERE project_id = ? AND position < ? ORDER BY position DESC LIMIT ?",
         project.id,
         before,
         limit,
     )
     body: Json = {"operations": [record(operation, tx.now) for operation in page]}
     if page:
-        body["pagination"] = {"cursor": clock.exactly(page[-1].created_at)}
+        body["pagination"] = {"cursor": clock.exactly(page[-1].position)}
     return answer(body)
 
 
@@ -160,7 +161,7 @@ def _refuse_if_locked(tx: Transaction, project_id: str, branch_ids: Sequence[str
     if tx.rules.lock == "branch":
         where += f" AND branch_id IN ({', '.join('?' * len(branch_ids))})"
         values += branch_ids
-    running = tx.first(Operation, f"{where} ORDER BY created_at", *values)
+    running = tx.first(Operation, f"{where} ORDER BY position", *values)
     if running is not None:
         raise locked(
             f"project {project_id!r} has running conflicting operations, the first of them "

@@ -73,7 +73,7 @@ def recover(tx: Transaction, call: Call) -> Answer:
         raise not_found("deleted project", project.id)
     operations.begin(tx, project.id).add("tenant_attach")
     project = tx.update(project, deleted_at=None, updated_at=tx.now)
-    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, id"
+    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
     kept = tx.select(Branch, where, project.id)
     for branch in kept:
         computes.watch_branch(tx, branch.id)
@@ -127,5 +127,7 @@ def _apply_to_running(tx: Transaction, project: Project, chain: Chain) -> None:
         computes.apply(tx, endpoint, chain)
 
 
-def _merged(before: str, changes: dict[str, object]) -> str:
-    return stored(msgspec.json.decode(before, type=dict[str, object]) | changes)
+def _merged(before: str, changes: object) -> str:
+    merged = msgspec.json.decode(before, type=dict[str, object])
+    merged |= msgspec.to_builtins(changes)
+    return stored(merged)

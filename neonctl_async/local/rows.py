@@ -178,7 +178,10 @@ class Database(Row, frozen=True):
 
 
 class Operation(Row, Plan, frozen=True, kw_only=True):
-    """An operation: what it is about, and its plan."""
+    """An operation: what it is about, its plan, and its place in the list of its project.
+
+    ``position`` is the time of its creation, a microsecond or more later where that is taken.
+    """
 
     table: ClassVar[str] = "operations"
 
@@ -187,6 +190,7 @@ class Operation(Row, Plan, frozen=True, kw_only=True):
     branch_id: str | None
     endpoint_id: str | None
     action: str
+    position: Instant
 
 
 class PlannedFailure(Row, frozen=True):

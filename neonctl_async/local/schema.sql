@@ -152,13 +152,14 @@ CREATE INDEX IF NOT EXISTS databases_by_branch ON databases (branch_id, name);
 CREATE UNIQUE INDEX IF NOT EXISTS database_names
     ON databases (branch_id, name) WHERE deleted_at IS NULL;
 
--- created_at is distinct within a project, and so is a cursor that names a position for good.
+-- position is created_at, made distinct within a project: a cursor names one place for good.
 CREATE TABLE IF NOT EXISTS operations (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES projects (id),
     branch_id TEXT,
     endpoint_id TEXT,
     action TEXT NOT NULL,
+    position INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     starts_at INTEGER NOT NULL,
     ends_at INTEGER NOT NULL,
@@ -167,7 +168,7 @@ CREATE TABLE IF NOT EXISTS operations (
     outcome TEXT NOT NULL,
     error TEXT
 ) STRICT;
-CREATE UNIQUE INDEX IF NOT EXISTS operations_by_project ON operations (project_id, created_at);
+CREATE UNIQUE INDEX IF NOT EXISTS operations_by_project ON operations (project_id, position);
 CREATE INDEX IF NOT EXISTS operations_unsettled ON operations (project_id, settles_at);
 
 CREATE TABLE IF NOT EXISTS planned_failures (

@@ -1,0 +1,55 @@
+"""The command, as a process of its own."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+
+class Served:
+    """A process that serves, and what it told to export."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.base_url = self.api_key = ""
+
+    async def kill(self) -> None:
+        """End the process as a power cut would."""
+        self.process.kill()
+        await self.process.communicate()
+
+    async def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int | None, str, str]:
+        """Ask it to stop; answers its exit status, and what it printed since."""
+        self.process.send_signal(number)
+        out, err = await self.process.communicate()
+        return self.process.returncode, out.decode(), err.decode()
+
+
+@asynccontextmanager
+async def serving(*arguments: str, first: bool = True) -> AsyncGenerator[Served, None]:
+    """Run the command on a free port, warnings being errors; ``first`` if it prints a key."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-W", "error", "-m", "neonctl_async.local", "--port", "0"),
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=os.environ | {"PYTHONDEVMODE": "1"},
+    )
+    served = Served(process)
+    try:
+        served.base_url = await _exported(process, "NEON_API_HOST")
+        if first:
+            served.api_key = await _exported(process, "NEON_API_KEY")
+        yield served
+    finally:
+        if process.returncode is None:
+            await served.kill()
+
+
+async def _exported(process: asyncio.subprocess.Process, name: str) -> str:
+    assert process.stdout is not None
+    line = (await process.stdout.readline()).decode()
+    assert line.startswith(f"export {name}="), (line, (await process.communicate())[1].decode())
+    return line.strip().partition("=")[2]

@@ -1,0 +1,266 @@
+"""``python -m tests.local.soak``: 50 clients for 60 seconds, the plane killed in the middle.
+
+Each client makes a branch with a compute, waits for its operations, lists, makes a key, uses it,
+revokes it, and deletes the branch. Halfway the serving process is killed and started again on its
+file. At the end everything that was answered has to be there: every key opens what it did or is
+refused, every branch is there or gone, and every operation that was announced has exactly one
+final status. No status but the specified ones may have been seen, and the memory of the process
+may not have grown.
+"""
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import aiohttp
+
+from tests.local.client import Http, Reply
+from tests.local.process import Served, serving
+
+EXPECTED = frozenset({200, 201})
+FINAL = frozenset({"finished", "failed"})
+MEGABYTE = 1 << 20
+
+
+class Ledger:
+    """What was answered, and so has to be true."""
+
+    def __init__(self) -> None:
+        self.statuses: Counter[int] = Counter()
+        self.lost_connections = 0
+        self.keys: dict[str, bool | None] = {}
+        self.branches: dict[str, bool | None] = {}
+        self.operations: dict[str, str | None] = {}
+        self.contradictions: list[str] = []
+
+    def settle(self, operation: dict[str, Any]) -> None:
+        """Take note of a final status; a second one that differs is a contradiction."""
+        if operation["status"] in FINAL and not operation.get("retry_at"):
+            before = self.operations.get(operation["id"])
+            if before not in (None, operation["status"]):
+                self.contradictions.append(f"{operation['id']}: {before}, {operation}")
+            self.operations[operation["id"]] = operation["status"]
+
+
+class Worker:
+    """One client. A key and a branch are ``None`` in the ledger while their fate is unknown."""
+
+    def __init__(self, number: int, soak: "Soak") -> None:
+        self.number = number
+        self.soak = soak
+        self.ledger = soak.ledger
+        self.made = 0
+
+    async def send(self, method: str, path: str, body: object = None, key: str = "") -> Reply:
+        """Send a request, again and again while the plane is away."""
+        while True:
+            await self.soak.up.wait()
+            try:
+                reply = await self.soak.http.send(method, path, body, key=key or None)
+            except (aiohttp.ClientError, RuntimeError):
+                self.ledger.lost_connections += 1
+                if method == "POST":
+                    raise
+                await asyncio.sleep(0.05)
+                continue
+            self.ledger.statuses[reply.status] += 1
+            return reply
+
+    async def run(self) -> None:
+        """Do rounds until the time is over."""
+        while not self.soak.over:
+            try:
+                await self.round()
+            except (aiohttp.ClientError, RuntimeError):
+                # What this POST would have made may be there or not: nothing was answered.
+                await asyncio.sleep(0.05)
+
+    async def round(self) -> None:
+        project = self.soak.project_id
+        self.made += 1
+        body = {
+            "branch": {"name": f"b-{self.number}-{self.made}"},
+            "endpoints": [{"type": "read_write"}],
+        }
+        created = (await self.expect("POST", f"/projects/{project}/branches", body)).json
+        branch_id = created["branch"]["id"]
+        self.ledger.branches[branch_id] = True
+        await self.wait(created["operations"])
+        await self.use_a_key()
+        await self.expect("GET", f"/projects/{project}/branches?limit=20")
+        self.ledger.branches[branch_id] = None
+        # 204 is the answer where an earlier try, whose answer was lost, had already done it.
+        deleted = await self.expect("DELETE", f"/projects/{project}/branches/{branch_id}", also=204)
+        self.ledger.branches[branch_id] = False
+        if deleted.status == 200:
+            await self.wait(deleted.json["operations"])
+
+    async def use_a_key(self) -> None:
+        created = (await self.expect("POST", "/api_keys", {"key_name": "soak"})).json
+        token = created["key"]
+        self.ledger.keys[token] = True
+        await self.expect("GET", "/users/me", key=token)
+        if random.random() < 0.5:
+            self.ledger.keys[token] = None
+            await self.expect("DELETE", f"/api_keys/{created['id']}", also=404)
+            self.ledger.keys[token] = False
+            reply = await self.send("GET", "/users/me", key=token)
+            if reply.status != 401:
+                self.ledger.contradictions.append(f"a revoked key was answered {reply.status}")
+
+    async def wait(self, operations: list[dict[str, Any]]) -> None:
+        for operation in operations:
+            self.ledger.operations.setdefault(operation["id"], None)
+        path = f"/projects/{self.soak.project_id}/operations"
+        while any(self.ledger.operations[operation["id"]] is None for operation in operations):
+            for operation in operations:
+                reply = await self.expect("GET", f"{path}/{operation['id']}")
+                self.ledger.settle(reply.json["operation"])
+            await asyncio.sleep(0.1)
+
+    async def expect(
+        self, method: str, path: str, body: object = None, *, key: str = "", also: int = 200
+    ) -> Reply:
+        reply = await self.send(method, path, body, key)
+        if reply.status not in EXPECTED | {also}:
+            self.ledger.contradictions.append(f"{method} {path}: {reply.status} {reply.content!r}")
+        return reply
+
+
+class Soak:
+    """The run: a served process, the clients, the kill, and the reckoning."""
+
+    def __init__(self, clients: int, seconds: float, data: Path) -> None:
+        self.ledger = Ledger()
+        self.up = asyncio.Event()
+        self.over = False
+        self.http: Http
+        self.project_id = ""
+        self._clients = clients
+        self._seconds = seconds
+        self._arguments = ("--data", str(data), "--duration", "0.2", "--quiet")
+        self._memory: list[int] = []
+
+    async def run(self) -> list[str]:
+        """Run it all; answers what was wrong."""
+        async with serving(*self._arguments) as served:
+            key = served.api_key
+            async with Http(served.base_url, key) as self.http:
+                made = await self.http.done("POST", "/projects", {"project": {}})
+                self.project_id = made["project"]["id"]
+                workers = [Worker(number, self) for number in range(self._clients)]
+                self.up.set()
+                tasks = [asyncio.create_task(worker.run()) for worker in workers]
+                await self._measured(served, self._seconds / 2)
+                self.up.clear()
+                await served.kill()
+        async with (
+            serving(*self._arguments, first=False) as served,
+            Http(served.base_url, key) as self.http,
+        ):
+            self.up.set()
+            await self._measured(served, self._seconds / 2)
+            self.over = True
+            await asyncio.gather(*tasks)
+            return self.ledger.contradictions + await self._reckon()
+
+    async def _measured(self, served: Served, seconds: float) -> None:
+        end = time.monotonic() + seconds
+        self._memory = []
+        while time.monotonic() < end:
+            await asyncio.sleep(min(1.0, seconds / 10))
+            self._memory.append(resident(served.process.pid))
+
+    async def _reckon(self) -> list[str]:
+        wrong = [
+            f"an answer was {status}"
+            for status in self.ledger.statuses
+            if status >= 402 and status != 404
+        ]
+        wrong += await self._missing_operations()
+        for branch_id, there in self.ledger.branches.items():
+            path = f"/projects/{self.project_id}/branches/{branch_id}"
+            status = (await self.http.send("GET", path)).status
+            if there is not None and status != (200 if there else 404):
+                wrong.append(f"branch {branch_id} is answered {status}, {there=}")
+        for token, valid in self.ledger.keys.items():
+            status = (await self.http.send("GET", "/users/me", key=token)).status
+            if valid is not None and status != (200 if valid else 401):
+                wrong.append(f"a key is answered {status}, {valid=}")
+        early, late = (sum(part) / len(part) for part in halves(self._memory))
+        if late - early > 8 * MEGABYTE:
+            wrong.append(f"memory grew from {early / MEGABYTE:.1f} to {late / MEGABYTE:.1f} MiB")
+        self._report(early, late)
+        return wrong
+
+    async def _missing_operations(self) -> list[str]:
+        path = f"/projects/{self.project_id}/operations?limit=1000"
+        found: dict[str, str] = {}
+        page = await self.http.get(path)
+        while page["operations"]:
+            for operation in page["operations"]:
+                self.ledger.settle(operation)
+                found[operation["id"]] = operation["status"]
+            cursor = quote(page["pagination"]["cursor"], safe="")
+            page = await self.http.get(f"{path}&cursor={cursor}")
+        missing = [f"operation {id_} is gone" for id_ in self.ledger.operations if id_ not in found]
+        pending = [
+            f"operation {id_} is {status}"
+            for id_, status in found.items()
+            if id_ in self.ledger.operations and status not in FINAL
+        ]
+        return missing + pending + self.ledger.contradictions
+
+    def _report(self, early: float, late: float) -> None:
+        report = {
+            "statuses": dict(sorted(self.ledger.statuses.items())),
+            "connections lost": self.ledger.lost_connections,
+            "operations": len(self.ledger.operations),
+            "branches": len(self.ledger.branches),
+            "keys": len(self.ledger.keys),
+            "memory, MiB": [round(early / MEGABYTE, 1), round(late / MEGABYTE, 1)],
+        }
+        print(json.dumps(report, indent=2))
+
+
+def halves(numbers: list[int]) -> tuple[list[int], list[int]]:
+    """The two halves of a list, leaving out the first fifth, in which a process warms up."""
+    steady = numbers[len(numbers) // 5 :] or [0]
+    middle = len(steady) // 2 or 1
+    return steady[:middle], steady[middle:] or steady
+
+
+def resident(pid: int) -> int:
+    """The memory a process holds, in bytes; 0 where the system does not tell."""
+    try:
+        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
+            return int(file.read().split()[1]) * 4096
+    except OSError:
+        return 0
+
+
+def main() -> int:
+    """Run the soak; answers 1 if anything was wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tests.local.soak")
+    parser.add_argument("--clients", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        soak = Soak(options.clients, options.seconds, Path(directory) / "plane.db")
+        wrong = asyncio.run(soak.run())
+    for line in wrong[:20]:
+        print(line)
+    print("wrong" if wrong else "nothing lost, nothing wrong")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

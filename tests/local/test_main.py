@@ -1,0 +1,123 @@
+"""The command: what it prints, how it stops, what a kill leaves."""
+
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from neonctl_async.local.__main__ import main
+from tests.local.client import Http
+from tests.local.process import serving
+
+
+async def test_it_prints_two_lines_to_paste_and_the_key_at_first_start_only(
+    tmp_path: Path,
+) -> None:
+    data = ("--data", str(tmp_path / "plane.db"))
+    async with serving(*data) as served, Http(served.base_url, served.api_key) as api:
+        assert served.base_url.startswith("http://127.0.0.1:")
+        assert served.base_url.endswith("/api/v2")
+        assert await api.get("/users/me")
+        key = served.api_key
+        assert (await served.end())[:2] == (0, "")
+    async with serving(*data, first=False) as served, Http(served.base_url, key) as api:
+        assert await api.get("/users/me")
+        assert (await served.end())[:2] == (0, "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_it_stops_cleanly_when_interrupted(number: signal.Signals) -> None:
+    async with serving() as served, Http(served.base_url, served.api_key) as api:
+        await api.get("/projects")
+        status, _, err = await served.end(number)
+    assert status == 0
+    assert "GET /api/v2/projects 200" in err
+    assert "Traceback" not in err
+    assert served.api_key not in err
+
+
+async def test_it_makes_one_more_key_where_asked(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "plane.db"), "--create-key", "more")
+    for _ in range(2):
+        async with serving(*data) as served, Http(served.base_url, served.api_key) as api:
+            names = [key["name"] for key in await api.get("/api_keys")]
+            assert names[-1] == "more"
+            await served.end()
+
+
+async def test_its_settings_are_those_of_the_plane() -> None:
+    arguments = (
+        *("--duration", "0", "--duration-of", "start_compute=1000", "--lock", "project"),
+        *("--periods", '{"suspend_after": 5}', "--quiet"),
+        *("--fault", '{"route": "GET /users/me", "status": 503, "times": 1}'),
+        *("--fail", '{"action": "create_timeline"}'),
+    )
+    async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
+        assert (await api.send("GET", "/users/me")).status == 503
+        assert (await api.send("GET", "/users/me")).status == 200
+        failed, running = [await api.done("POST", "/projects", {"project": {}}) for _ in range(2)]
+        assert [op["status"] for op in failed["operations"]] == ["failed", "failed"]
+        assert [op["status"] for op in running["operations"]] == ["finished", "running"]
+        path = f"/projects/{running['project']['id']}/branches"
+        assert (await api.send("POST", path, {})).status == 423
+        _, _, err = await served.end()
+    assert err.startswith("fired 1 times: Fault(")
+
+
+async def test_killed_it_has_lost_nothing_that_was_answered(tmp_path: Path) -> None:
+    arguments = ("--data", str(tmp_path / "plane.db"), "--duration", "1000")
+    async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
+        key = (await api.done("POST", "/api_keys", {"key_name": "kept"}))["key"]
+        revoked = await api.done("POST", "/api_keys", {"key_name": "revoked"})
+        made = await api.done("POST", "/projects", {"project": {}})
+        project_id = made["project"]["id"]
+        created = await api.branch(project_id, name="kept", compute=True)
+        await api.done("DELETE", f"/api_keys/{revoked['id']}")
+        await served.kill()
+    async with serving(*arguments, first=False) as served, Http(served.base_url, key) as api:
+        assert (await api.send("GET", "/projects", key=revoked["key"])).status == 401
+        branch = await api.get(f"/projects/{project_id}/branches/{created['branch']['id']}")
+        assert branch["branch"]["name"] == "kept"
+        listed = await api.operations(project_id)
+        announced = made["operations"] + created["operations"]
+        assert [op["id"] for op in listed] == [op["id"] for op in announced]
+        assert {op["status"] for op in listed} == {"running", "scheduling"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["--host", "0.0.0.0"], "--expose"),
+        (["--host", "example.com"], "--expose"),
+        (["--fault", "{"], "--fault"),
+        (["--fault", '{"route": "x"}'], "route"),
+        (["--fail", "{}"], "action"),
+        (["--duration-of", "x"], "create_branch=2.5"),
+        (["--periods", '{"unknown": 1}'], "unknown"),
+    ],
+)
+def test_arguments_that_make_no_sense_are_refused(
+    arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert exit_.value.code == 2
+    assert word in capsys.readouterr().err
+
+
+async def test_another_address_is_served_with_a_warning() -> None:
+    async with serving("--host", "0.0.0.0", "--expose") as served:
+        _, _, err = await served.end()
+    assert err.startswith("warning: serving on 0.0.0.0")
+
+
+def test_what_cannot_be_served_is_said_in_a_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["--data", str(tmp_path / "missing" / "plane.db")])
+    assert exit_.value.code == 1
+    err = capsys.readouterr().err
+    assert ("unable to open database file" in err, "Traceback" in err) == (True, False)
+    assert sys.exc_info() == (None, None, None)

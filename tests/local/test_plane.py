@@ -1,0 +1,134 @@
+"""Starting and stopping; what a file keeps, even where the process is killed."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from neonctl_async.local import LocalControlPlane, ManualClock
+from tests.local.client import Client
+
+
+async def test_it_is_started_in_one_task_and_stopped_in_another() -> None:
+    plane = LocalControlPlane()
+    await asyncio.create_task(plane.start())
+    async with Client(plane) as api:
+        assert (await api.send("GET", "/projects")).status == 200
+    await asyncio.create_task(plane.stop())
+    await plane.stop()
+
+
+async def test_it_starts_again_afresh_in_memory() -> None:
+    plane = LocalControlPlane()
+    keys: list[str] = []
+    for _ in range(2):
+        async with plane:
+            keys.append(plane.api_key)
+            with pytest.raises(RuntimeError, match="running already"):
+                await plane.start()
+    assert keys[0] != keys[1]
+
+
+async def test_what_is_not_running_says_so() -> None:
+    plane = LocalControlPlane()
+    with pytest.raises(RuntimeError, match="not started"):
+        _ = plane.api_key
+    with pytest.raises(RuntimeError, match="not running"):
+        await plane.fail_next("create_branch")
+    async with plane:
+        pass
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = plane.base_url
+    assert (list(plane.requests), plane.requests_served) == ([], 0)
+
+
+async def test_stopping_leaves_no_thread_task_or_socket_behind() -> None:
+    threads, tasks = threading.active_count(), asyncio.all_tasks()
+    async with LocalControlPlane() as plane, aiohttp.ClientSession() as session:
+        async with session.get(plane.base_url):
+            pass
+        url = plane.base_url
+        await plane.stop()
+        assert (threading.active_count(), asyncio.all_tasks()) == (threads, tasks)
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await session.get(url)
+
+
+async def test_an_open_connection_does_not_delay_the_stop() -> None:
+    async with LocalControlPlane() as plane:
+        host, port = "127.0.0.1", int(plane.base_url.split(":")[2].split("/")[0])
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /api/v2/projects HTTP/1.1\r\nHost: x\r\n")
+        await writer.drain()
+        async with asyncio.timeout(5):
+            await plane.stop()
+            assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_a_port_that_is_taken_leaves_nothing_open() -> None:
+    threads = threading.active_count()
+    async with LocalControlPlane() as plane:
+        port = int(plane.base_url.split(":")[2].split("/")[0])
+        second = LocalControlPlane(port=port)
+        with pytest.raises(OSError, match="address already in use"):
+            await second.start()
+    assert threading.active_count() == threads
+
+
+async def test_a_file_keeps_everything_and_operations_go_on(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    data = tmp_path / "plane.db"
+    async with LocalControlPlane(data=data, clock=clock) as plane, Client(plane) as api:
+        key, org_id = plane.api_key, plane.org_id
+        project_id = (await api.project())["project"]["id"]
+        await plane.fail_next("create_branch")
+        assert [op["status"] for op in await api.operations(project_id)] == [
+            "running",
+            "scheduling",
+        ]
+    clock.advance(1.5)
+    async with LocalControlPlane(data=data, clock=clock) as plane, Client(plane, key) as api:
+        assert plane.org_id == org_id
+        with pytest.raises(RuntimeError, match="first start"):
+            _ = plane.api_key
+        statuses = [op["status"] for op in await api.operations(project_id)]
+        assert statuses == ["finished", "running"]
+        await api.branch(project_id)
+        clock.advance(5)
+        assert (await api.operations(project_id))[-1]["status"] == "failed"
+        assert await api.get("/users/me", key=await plane.create_api_key("another"))
+
+
+async def test_a_key_is_stored_as_a_hash(tmp_path: Path) -> None:
+    data = tmp_path / "plane.db"
+    async with LocalControlPlane(data=data) as plane:
+        token = plane.api_key
+    files = await asyncio.to_thread(lambda: list(tmp_path.iterdir()))
+    stored = b"".join([await asyncio.to_thread(file.read_bytes) for file in files])
+    assert b"first key" in stored
+    assert token.encode() not in stored
+    assert token.rpartition("_")[2].encode() not in stored
+
+
+async def test_a_clock_set_back_moves_no_status_back(clock: ManualClock) -> None:
+    early = clock()
+    moments = [early]
+    async with LocalControlPlane(clock=lambda: moments[-1]) as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        clock.advance(60)
+        moments.append(clock())
+        assert (await api.operations(project_id))[0]["status"] == "finished"
+        moments.append(early)
+        assert (await api.operations(project_id))[0]["status"] == "finished"
+
+
+async def test_a_file_is_of_one_process_at_a_time(tmp_path: Path) -> None:
+    data = tmp_path / "plane.db"
+    async with LocalControlPlane(data=data):
+        with pytest.raises(RuntimeError, match=r"plane\.db: database is locked"):
+            await LocalControlPlane(data=data).start()
