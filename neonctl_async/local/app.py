@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import re
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Final, NamedTuple
 
+import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
@@ -15,7 +18,7 @@ from neonctl_async.local import background, ids, keys
 from neonctl_async.local.calls import Answer, Call, Caller, error_body
 from neonctl_async.local.clock import Clock, instant
 from neonctl_async.local.database import Database, Transaction
-from neonctl_async.local.errors import ApiError
+from neonctl_async.local.errors import ApiError, unauthorized
 from neonctl_async.local.faults import Fault, Faults
 from neonctl_async.local.limits import Limiter
 from neonctl_async.local.routes import CREATE_ORGANIZATION_KEY, ROUTES, Route
@@ -29,9 +32,9 @@ MAXIMUM_BODY: Final = 1 << 20
 
 REMEMBERED_REQUESTS: Final = 10_000
 
-_REQUEST_ID: Final = web.RequestKey("request_id", str)
-_CALLER: Final = web.RequestKey("caller", Caller)
-_UNANSWERED: Final = web.RequestKey("unanswered", bool)
+_DRAIN_SECONDS: Final = 1.0
+
+_REQUEST_ID: Final = re.compile(r"[!-~]{1,128}")
 _HTML: Final = "<html><head><title>{0}</title></head><body><h1>{0}</h1></body></html>\n"
 _logger = logging.getLogger(__name__)
 
@@ -45,6 +48,17 @@ class ServedRequest(NamedTuple):
     method: str
     path: str
     status: int
+
+
+class Context(msgspec.Struct):
+    """What is known about a request while it is served."""
+
+    request_id: str
+    caller: Caller | None = None
+    dropped: bool = False
+
+
+_context: ContextVar[Context] = ContextVar("_context")
 
 
 class Application:
@@ -78,8 +92,11 @@ class Application:
 
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def serve(request: web.Request) -> web.StreamResponse:
+            caller = _context.get().caller
+            if caller is None:
+                raise unauthorized("the request was not authenticated")
             call = Call(
-                caller=request[_CALLER],
+                caller=caller,
                 path=dict(request.match_info),
                 query=dict(request.query),
                 content=await _content(request),
@@ -91,38 +108,42 @@ class Application:
 
     @web.middleware
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        request_id = request.headers.get("X-Request-ID") or ids.request_id()
-        request[_REQUEST_ID] = request_id
+        named = request.headers.get("X-Request-ID", "")
+        context = Context(named if _REQUEST_ID.fullmatch(named) else ids.request_id())
+        _context.set(context)
         started = time.perf_counter()
         status = 0
         try:
             response = await handler(request)
-            status = 0 if request.get(_UNANSWERED) else response.status
+            status = 0 if context.dropped else response.status
         finally:
-            path = request.path.removeprefix(BASE_PATH)
-            self.requests.append(ServedRequest(request.method, path, status))
+            # As it came, percent-encoded: no path can break a log line in two.
+            path = request.rel_url.raw_path
+            relative = path.removeprefix(BASE_PATH)
+            self.requests.append(ServedRequest(request.method, relative, status))
             self.requests_served += 1
-            caller = request.get(_CALLER)
             _logger.info(
                 "%s %s %d %.1f ms key=%s request_id=%s",
                 request.method,
-                request.path,
+                path,
                 status,
                 (time.perf_counter() - started) * 1000,
-                "-" if caller is None else caller.key_id,
-                request_id,
+                context.caller.key_id if context.caller else "-",
+                context.request_id,
             )
+        if not request.content.is_eof():
+            await _send_then_drain(request, response)
         return response
 
     @web.middleware
     async def _spoil(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         fault = self._faults.strike(_route_of(request))
         if fault is None:
-            return _identified(request, await handler(request))
+            return _identified(await handler(request))
         await self._pause(fault.delay)
         if fault.ends and fault.when == "before":
             return await self._ruin(request, fault)
-        response = _identified(request, await handler(request))
+        response = _identified(await handler(request))
         if fault.ends:
             return await self._ruin(request, fault)
         return await _truncated(request, response) if fault.truncate else response
@@ -139,7 +160,7 @@ class Application:
                 status=status, text=page, content_type="text/html", headers=fault.headers
             )
         error = ApiError(status, fault.message, code=fault.code, headers=fault.headers)
-        return _identified(request, _error_response(request, error))
+        return _identified(_error_response(error))
 
     async def _pause(self, seconds: float) -> None:
         if seconds:
@@ -152,12 +173,12 @@ class Application:
         try:
             return await handler(request)
         except ApiError as error:
-            return _error_response(request, error)
+            return _error_response(error)
         except web.HTTPException as error:
-            return _error_response(request, _translated(request, error))
+            return _error_response(_translated(request, error))
         except Exception:
-            _logger.exception("request %s failed", request[_REQUEST_ID])
-            return _error_response(request, ApiError(500, "internal server error"))
+            _logger.exception("request %s failed", _context.get().request_id)
+            return _error_response(ApiError(500, "internal server error"))
 
     @web.middleware
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -165,7 +186,7 @@ class Application:
         # without a key nothing else is looked at (section 5, rule 3).
         authorization = request.headers.get("Authorization")
         caller = await self._database.run(keys.authenticate, authorization, request.remote or "")
-        request[_CALLER] = caller
+        _context.get().caller = caller
         if self._limiter is not None:
             self._limiter.admit(caller.account, _route_of(request), instant(self._clock()))
         return await handler(request)
@@ -183,6 +204,17 @@ async def _content(request: web.Request) -> bytes:
     if content and request.content_type != "application/json":
         raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
     return content
+
+
+async def _send_then_drain(request: web.Request, response: web.StreamResponse) -> None:
+    # A connection closed on an unread body is reset, and the client loses the answer. aiohttp
+    # would read on too, but in a task that outlives the connection and the server.
+    with suppress(OSError):
+        await response.prepare(request)
+        await response.write_eof()
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            while not request.content.is_eof():
+                await request.content.readany()
 
 
 def _route_of(request: web.Request) -> str:
@@ -209,19 +241,19 @@ def _json_response(status: int, content: bytes) -> web.Response:
     return web.Response(status=status, body=content, content_type="application/json")
 
 
-def _error_response(request: web.Request, error: ApiError) -> web.Response:
-    response = _json_response(error.status, error_body(error, request[_REQUEST_ID]))
+def _error_response(error: ApiError) -> web.Response:
+    response = _json_response(error.status, error_body(error, _context.get().request_id))
     response.headers.update(error.headers)
     return response
 
 
-def _identified(request: web.Request, response: web.StreamResponse) -> web.StreamResponse:
-    response.headers["x-neon-ret-request-id"] = request[_REQUEST_ID]
+def _identified(response: web.StreamResponse) -> web.StreamResponse:
+    response.headers["x-neon-ret-request-id"] = _context.get().request_id
     return response
 
 
 def _dropped(request: web.Request) -> web.StreamResponse:
-    request[_UNANSWERED] = True
+    _context.get().dropped = True
     if request.transport is not None:
         request.transport.abort()
     return web.Response()

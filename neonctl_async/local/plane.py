@@ -83,7 +83,10 @@ class LocalControlPlane:
             self._home = await self._database.run(console.sign_in)
             self._application = Application(self._database, self._faults, self._clock, self._limits)
             self._runner = web.AppRunner(
-                self._application.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
+                self._application.build(),
+                access_log=None,
+                shutdown_timeout=_SHUTDOWN_SECONDS,
+                lingering_time=0,
             )
             await self._runner.setup()
             await web.TCPSite(self._runner, self._host, self._port).start()

@@ -1,5 +1,6 @@
 """Errors, unknown paths, bodies, request ids and the log: section 7 of the specification."""
 
+import asyncio
 import logging
 import uuid
 
@@ -83,11 +84,40 @@ async def test_a_body_that_is_too_large_is_413(api: Client) -> None:
     assert (await api.send("GET", "/projects")).json["projects"] == []
 
 
+@pytest.mark.parametrize("key", ["", None])
+async def test_a_refused_upload_leaves_nothing_behind(api: Client, key: str | None) -> None:
+    headers = {"Content-Type": "application/json"}
+    for _ in range(3):
+        reply = await api.send(
+            "POST", "/projects", key=key, content=b"x" * (8 << 20), headers=headers
+        )
+        assert reply.status == (401 if key == "" else 413)
+    await api.plane.stop()
+    names = {str(task.get_coro()) for task in asyncio.all_tasks()}
+    assert not [name for name in names if "RequestHandler" in name]
+
+
 async def test_a_request_id_is_kept_or_made(api: Client) -> None:
     named = await api.send("GET", "/nowhere", headers={"X-Request-ID": "mine"})
     assert named.json["request_id"] == named.headers["x-neon-ret-request-id"] == "mine"
     made = await api.send("GET", "/projects")
     assert uuid.UUID(made.headers["x-neon-ret-request-id"])
+
+
+@pytest.mark.parametrize("named", ["", "x" * 129, "two words", "\u00e4"])
+async def test_a_request_id_that_is_none_is_replaced(api: Client, named: str) -> None:
+    reply = await api.send("GET", "/projects", headers={"X-Request-ID": named})
+    assert uuid.UUID(reply.headers["x-neon-ret-request-id"])
+
+
+async def test_a_path_cannot_break_a_log_line_in_two(
+    api: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO):
+        await api.send("GET", "/projects%0Afake%0D")
+    (line,) = (line for line in caplog.messages if "request_id=" in line)
+    assert "/api/v2/projects%0Afake%0D 404" in line
+    assert "\n" not in line
 
 
 async def test_other_versions_and_roots_are_not_served(api: Client) -> None:
