@@ -8,7 +8,7 @@ endif
 NEWEST = $(lastword $(VERSIONS))
 BIN = .venv-$(NEWEST)/bin
 
-.PHONY: demo test check format clean
+.PHONY: demo test check format soak bench clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -29,6 +29,14 @@ check: .venv-$(NEWEST)/ready-check
 format: .venv-$(NEWEST)/ready-check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# 50 clients for a minute, with kill -9 and restart in the middle.
+soak: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tests.local.soak
+
+bench: .venv-$(NEWEST)/ready-test
+	$(BIN)/python benchmarks/wait_many.py
+	$(BIN)/python benchmarks/operations_page.py
 
 clean:
 	rm -rf .venv-* .coverage-* .hypothesis .mypy_cache .ruff_cache .import_linter_cache

@@ -35,12 +35,14 @@ async def test_the_code_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
     async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
         async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
             project = await neon.projects.create(name="docs", wait=True)
-            shown: dict[str, object] = {
+            given: dict[str, object] = {
                 "neon": neon,
                 "plane": plane,
                 "project_id": project.project.id,
             }
+            shown: dict[str, object] = {}
             for line, text in code_blocks(page, "python"):
+                shown |= given
                 code = compile(
                     "\n" * (line - 1) + text, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
                 )

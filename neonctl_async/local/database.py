@@ -1,4 +1,4 @@
-"""One SQLite connection on one thread: a transaction a call, records in and out as Structs."""
+"""One SQLite connection: a transaction a call, records in and out as Structs."""
 
 import asyncio
 import sqlite3
@@ -9,12 +9,16 @@ from contextlib import contextmanager
 from functools import lru_cache, partial
 from importlib import resources
 from pathlib import Path
-from typing import ClassVar, Concatenate, ParamSpec, TypeVar
+from typing import ClassVar, Concatenate, Final, ParamSpec, TypeVar
 
 import msgspec
 
 from neonctl_async.local.clock import Clock, Instant, instant
 from neonctl_async.local.settings import Rules
+
+_SCHEMA: Final = (
+    resources.files("neonctl_async.local").joinpath("schema.sql").read_text(encoding="utf-8")
+)
 
 SqlValue = str | int | float | bytes | None
 
@@ -76,13 +80,13 @@ class Transaction:
             del values["id"]
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
-        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"  # noqa: S608 - our own names
+        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
         return self._connection.execute(sql, tuple(values.values())).lastrowid or 0
 
     def update(self, row: RowT, **changes: SqlValue) -> RowT:
         """Store changes of a row, found by its ``id``; answers the changed row."""
         assignments = ", ".join(f"{name} = ?" for name in changes)
-        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"  # noqa: S608 - our own names
+        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
         key: SqlValue = getattr(row, "id")  # noqa: B009 - rows have an id, Row itself has none
         self._connection.execute(sql, (*changes.values(), key))
         return msgspec.structs.replace(row, **changes)
@@ -93,10 +97,12 @@ class Transaction:
 
 
 class Database:
-    """Runs functions of a :class:`Transaction`, one after another, off the event loop.
+    """Runs functions of a :class:`Transaction`, one after another.
 
     Whatever a function wrote is stored when it returns and undone when it raises. In a file,
-    the write-ahead log holds what was answered even where the process is killed.
+    the write-ahead log holds what was answered even where the process is killed. Work on a file
+    goes to a thread of its own. Work in memory waits for nothing and stays on the event loop:
+    each statement would cost a busy loop a switch of threads, a hundred times its own time.
     """
 
     def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
@@ -104,12 +110,15 @@ class Database:
         self._clock = clock
         self._rules = rules
         self._now: Instant = 0
+        self._is_open = False
         self._worker: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
 
     async def open(self) -> None:
         """Open the file, or memory, and create what is missing in it."""
-        self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
+        if self._path is not None:
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
+        self._is_open = True
         try:
             await self._submit(self._connect)
         except BaseException:
@@ -118,9 +127,12 @@ class Database:
 
     async def close(self) -> None:
         """Close the connection and end the thread."""
-        if self._worker is None:
+        if not self._is_open:
             return
         thread = await self._submit(self._disconnect)
+        self._is_open = False
+        if self._worker is None:
+            return
         self._worker.shutdown(wait=False)
         self._worker = None
         # Joining it would block the loop, though it has nothing left to do.
@@ -133,12 +145,14 @@ class Database:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        """Call ``function(transaction, ...)`` on the database's thread, as one transaction."""
+        """Call ``function(transaction, ...)`` as one transaction."""
         return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))
 
     async def _submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._worker is None:
+        if not self._is_open:
             raise RuntimeError("the control plane is not running")
+        if self._worker is None:
+            return function(*args, **kwargs)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
 
@@ -151,7 +165,7 @@ class Database:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
-            connection.executescript(_schema())
+            connection.executescript(_SCHEMA)
             newest = connection.execute("SELECT max(created_at) FROM operations").fetchone()[0]
         except sqlite3.Error as error:
             raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
@@ -186,7 +200,7 @@ def _atomic(connection: sqlite3.Connection) -> Generator[None, None, None]:
 @lru_cache
 def _select(kind: type[Row]) -> str:
     names = ", ".join(kind.__struct_fields__)
-    return f"SELECT {names} FROM {kind.table}"  # noqa: S608 - our own names
+    return f"SELECT {names} FROM {kind.table}"
 
 
 def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
@@ -194,7 +208,3 @@ def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
     return msgspec.convert(
         dict(zip(kind.__struct_fields__, values, strict=True)), kind, strict=False
     )
-
-
-def _schema() -> str:
-    return resources.files("neonctl_async.local").joinpath("schema.sql").read_text(encoding="utf-8")

@@ -241,8 +241,7 @@ def halves(numbers: list[int]) -> tuple[list[int], list[int]]:
 def resident(pid: int) -> int:
     """The memory a process holds, in bytes; 0 where the system does not tell."""
     try:
-        with open(f"/proc/{pid}/statm", encoding="ascii") as file:
-            return int(file.read().split()[1]) * 4096
+        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * 4096
     except OSError:
         return 0
 
