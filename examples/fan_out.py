@@ -102,7 +102,11 @@ async def main() -> int:
             await create_projects(neon, projects)
             ready = await provision(neon, projects, console)
         finally:
-            await asyncio.gather(*(neon.projects.delete(project_id) for project_id in projects))
+            # One deletion that fails must hide neither the others nor the error that led here.
+            deletions = (neon.projects.delete(project_id) for project_id in projects)
+            for outcome in await asyncio.gather(*deletions, return_exceptions=True):
+                if isinstance(outcome, Exception):
+                    console.print(f"left behind: {outcome}")
     return 0 if ready == PROJECTS * BRANCHES_PER_PROJECT else 1
 
 

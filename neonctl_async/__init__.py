@@ -7,6 +7,8 @@
         done = await neon.operations.wait(created)
 """
 
+from msgspec import UNSET, UnsetType
+
 from neonctl_async._version import __version__
 from neonctl_async.client import NeonClient
 from neonctl_async.config import PollPolicy, RateBudget, RetryPolicy, Timeout
@@ -33,6 +35,7 @@ from neonctl_async.errors import (
 )
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyCreator, ApiKeyRevoked
 from neonctl_async.models.branches import (
+    Annotation,
     Branch,
     BranchCreated,
     BranchCreator,
@@ -72,10 +75,14 @@ from neonctl_async.models.projects import (
 from neonctl_async.models.roles import Role
 from neonctl_async.models.secret import Secret
 from neonctl_async.pagination import Paginator
+from neonctl_async.transport.protocol import Json
+from neonctl_async.waiting.targets import Waitable
 
 __all__ = [
+    "UNSET",
     "APIError",
     "AllowedIps",
+    "Annotation",
     "ApiKey",
     "ApiKeyCreated",
     "ApiKeyCreator",
@@ -102,6 +109,7 @@ __all__ = [
     "EndpointState",
     "EndpointType",
     "InvalidResponseError",
+    "Json",
     "LockedError",
     "MaintenanceWindow",
     "NeonClient",
@@ -133,7 +141,9 @@ __all__ = [
     "Started",
     "Timeout",
     "TransportError",
+    "UnsetType",
     "WaitError",
     "WaitTimeoutError",
+    "Waitable",
     "__version__",
 ]

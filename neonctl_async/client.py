@@ -8,6 +8,8 @@ from typing import Any, Self, TypeVar, cast, overload
 from msgspec import UNSET
 
 from neonctl_async.config import (
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
     Config,
     PollPolicy,
     RateBudget,
@@ -28,6 +30,8 @@ from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 
 T = TypeVar("T")
+
+_JSON = cast("type[Json]", Any)
 
 
 class NeonClient:
@@ -51,9 +55,11 @@ class NeonClient:
         polling: PollPolicy = PollPolicy(),
         max_connections: int = 100,
     ) -> None:
+        # From here on no frame holds the key in the clear.
+        api_key = api_key if api_key is None or isinstance(api_key, Secret) else Secret(api_key)
         self._config = Config(
-            api_key=find_api_key(api_key, os.environ),
-            base_url=find_base_url(base_url, os.environ),
+            api_key=find_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
+            base_url=find_base_url(base_url, os.environ.get(BASE_URL_VARIABLE)),
             timeout=timeout,
             retry=retry,
             budget=budget,
@@ -136,8 +142,7 @@ class NeonClient:
 
     async def aclose(self) -> None:
         """Close the connections. What still waits or is under way ends with ClientClosedError."""
-        await self._waiter.aclose()
-        await self._session.aclose()
-
-
-_JSON = cast("type[Json]", Any)
+        try:
+            await self._waiter.aclose()
+        finally:
+            await self._session.aclose()

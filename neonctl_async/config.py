@@ -24,6 +24,7 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
     total: float = 30.0
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _check_above_zero("Timeout", connect=self.connect, total=self.total)
 
 
@@ -42,6 +43,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     deadline: float = 60.0
 
     def __post_init__(self) -> None:
+        _check_types(self)
         if self.attempts < 1:
             raise ConfigurationError(f"RetryPolicy.attempts is {self.attempts}: at least 1")
         _check_not_negative(
@@ -69,6 +71,7 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     def __post_init__(self) -> None:
+        _check_types(self)
         limits = {
             "per_minute": self.per_minute,
             "per_second_of_route": self.per_second_of_route,
@@ -104,6 +107,7 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     jitter: float = 0.1
 
     def __post_init__(self) -> None:
+        _check_types(self)
         _check_above_zero("PollPolicy", initial=self.initial, maximum=self.maximum)
         if not (math.isfinite(self.growth) and self.growth >= 1):
             raise ConfigurationError(f"PollPolicy.growth is {self.growth}: at least 1")
@@ -128,43 +132,43 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     max_connections: int
 
     def __post_init__(self) -> None:
+        _check_types(self)
         if self.max_connections < 1:
             raise ConfigurationError(f"max_connections is {self.max_connections}: at least 1")
 
 
-def find_api_key(given: str | Secret | None, environment: Mapping[str, str]) -> Secret:
+def find_api_key(given: Secret | None, from_environment: Secret) -> Secret:
     """The key given, else that of ``NEON_API_KEY``.
 
     Raises ConfigurationError if there is none, or if it could not stand in a header (RFC 9110,
     section 5.5).
     """
-    if given is None:
-        given = environment.get(API_KEY_VARIABLE, "")
-    key = (given.reveal() if isinstance(given, Secret) else given).strip()
+    key = Secret((from_environment if given is None else given).reveal().strip())
     if not key:
         raise ConfigurationError(
             f"no API key: set the environment variable {API_KEY_VARIABLE} or pass api_key="
         )
-    if not (key.isascii() and key.isprintable()) or " " in key:
+    if not re.fullmatch(r"[!-~]+", key.reveal()):
         raise ConfigurationError(
             "the API key holds a space, a line break or another character that no key has: "
             "was it copied whole, and alone?"
         )
-    return Secret(key)
+    return key
 
 
-def find_base_url(given: str | None, environment: Mapping[str, str]) -> str:
+def find_base_url(given: str | None, from_environment: str | None) -> str:
     """The base URL given, else that of ``NEON_API_HOST``, else the platform's.
 
     Raises ConfigurationError unless it is https, or http to a loopback address.
     """
     source = "base_url" if given is not None else BASE_URL_VARIABLE
     if given is None:
-        given = environment.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL
+        given = from_environment or DEFAULT_BASE_URL
     url = given.strip()
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
+        host.encode("idna")
     except ValueError:
         raise ConfigurationError(f"{source} is not a URL, as {DEFAULT_BASE_URL} is") from None
     if "@" in parts.netloc:
@@ -196,6 +200,17 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def _check_types(settings: msgspec.Struct) -> None:
+    """Raise ConfigurationError for a setting that is not of the type its field declares."""
+    owner = "" if isinstance(settings, Config) else f"{type(settings).__name__}."
+    for field in msgspec.structs.fields(settings):
+        value = getattr(settings, field.name)
+        try:
+            msgspec.convert(value, field.type)
+        except msgspec.ValidationError as error:
+            raise ConfigurationError(f"{owner}{field.name} is {value!r}: {error}") from None
 
 
 def _check_above_zero(owner: str, **values: float) -> None:

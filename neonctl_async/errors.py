@@ -233,7 +233,10 @@ class OperationFailedError(WaitError):
 
 
 class WaitTimeoutError(WaitError, TimeoutError):
-    """The deadline of a wait passed. ``last_error`` is the newest failure of a poll, if any."""
+    """The deadline of a wait passed, ``timeout`` seconds after its begin.
+
+    ``last_error`` is the newest failure of a poll, if any.
+    """
 
     def __init__(
         self,
@@ -245,13 +248,14 @@ class WaitTimeoutError(WaitError, TimeoutError):
     ) -> None:
         shown = "; ".join(_describe(operation) for operation in pending[:_SHOWN])
         more = f" and {len(pending) - _SHOWN} more" if len(pending) > _SHOWN else ""
-        last = f"; the last poll failed: {last_error}" if last_error else ""
+        last = f"; last error: {last_error}" if last_error else ""
         super().__init__(
             f"{len(pending)} of {len(settled) + len(pending)} operations had not ended after "
             f"{timeout:g} s: {shown}{more}{last}",
             settled=settled,
             pending=pending,
         )
+        self.timeout = timeout
         self.last_error = last_error
 
 

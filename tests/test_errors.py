@@ -277,7 +277,7 @@ def test_a_timed_out_wait_says_everything() -> None:
     assert [one.id for one in error.settled] == ["op-good"]
     assert isinstance(error.last_error, ServerError)
     assert "1 of 2 operations had not ended after 2.5 s: op-0 in p-1" in str(error)
-    assert str(error).endswith(f"the last poll failed: {api_error(503)}")
+    assert str(error).endswith(f"last error: {api_error(503)}")
 
 
 @pytest.mark.parametrize(("count", "shown", "more"), [(3, 3, ""), (4, 3, "1"), (500, 3, "497")])

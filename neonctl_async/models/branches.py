@@ -33,8 +33,17 @@ class BranchRecovery(Model, kw_only=True):
     deletion_method: str | None = None
 
 
+class Annotation(Model, kw_only=True):
+    """Key-value notes on an object of the platform."""
+
+    object: dict[str, str]
+    value: dict[str, str]
+    created_at: Timestamp | None = None
+    updated_at: Timestamp | None = None
+
+
 class Branch(Model, kw_only=True):
-    """A branch.
+    """A branch. ``annotation`` comes beside the record in answers, and is put into it here.
 
     ``logical_size``, ``written_data_bytes`` and ``data_transfer_bytes`` are in bytes,
     ``cpu_used_sec``, ``compute_time_seconds``, ``active_time_seconds`` and
@@ -72,15 +81,7 @@ class Branch(Model, kw_only=True):
     restored_as: str | None = None
     restricted_actions: list[BranchRestrictedAction] | None = None
     recovery: BranchRecovery | None = None
-
-
-class Annotation(Model, kw_only=True):
-    """Key-value notes on an object of the platform."""
-
-    object: dict[str, str]
-    value: dict[str, str]
-    created_at: Timestamp | None = None
-    updated_at: Timestamp | None = None
+    annotation: Annotation | None = None
 
 
 class BranchSpec(Model, kw_only=True):

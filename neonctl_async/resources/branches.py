@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from neonctl_async.models.branches import (
     Branch,
@@ -55,7 +56,7 @@ class Branches(Resource):
             },
             project_id=project_id,
         )
-        return self._paginate(first, lambda page: page.branches)
+        return self._paginate(first, _annotated)
 
     async def get(self, project_id: str, branch_id: str) -> Branch:
         """One branch."""
@@ -68,7 +69,7 @@ class Branches(Resource):
                 branch_id=branch_id,
             )
         )
-        return answer.branch
+        return replace(answer.branch, annotation=answer.annotation)
 
     async def create(
         self,
@@ -148,3 +149,7 @@ class Branches(Resource):
             ),
             wait=wait,
         )
+
+
+def _annotated(page: BranchesPage) -> list[Branch]:
+    return [replace(branch, annotation=page.annotations.get(branch.id)) for branch in page.branches]

@@ -65,7 +65,8 @@ class Operations(Resource):
 
         Raises OperationFailedError when all have ended and some unsuccessfully (with
         ``fail_fast`` at the first; never with ``raise_on_failure=False``), WaitTimeoutError at
-        the deadline, TypeError or ValueError for what holds no operations.
+        the deadline, TypeError or ValueError for what holds no operations. An answer whose request
+        started none has nothing to wait for: an empty list.
         """
         return await self._waiter.wait(
             what,

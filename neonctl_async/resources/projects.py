@@ -35,9 +35,9 @@ class Projects(Resource):
         """The projects (specification, section 4.2).
 
         ``limit`` is the size of a page, 1 to 400; the platform takes 10 if it is left out.
-        ``search`` is part of a name or id. ``timeout``, 100 to 30000 milliseconds, is how long
-        the platform may take to collect a page before it leaves projects out. ``recoverable``
-        lists deleted projects that can be recovered.
+        ``search`` is part of a name or id. ``timeout`` is in milliseconds, 100 to 30000: how long
+        the platform may take to collect a page, in which projects it could not reach are missing.
+        ``recoverable`` lists deleted projects that can be recovered.
         """
         check_page_size(limit, MAX_PAGE)
         first = request(

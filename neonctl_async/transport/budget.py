@@ -2,65 +2,91 @@
 
 import asyncio
 from collections import deque
-from typing import Self
 
 from neonctl_async.config import RateBudget
 
 
 class Window:
-    """At most ``limit`` grants within any ``period`` seconds, in the order asked for.
+    """At most ``limit`` requests within any ``period`` seconds, in the order asked for.
 
     The window slides, as the platform's do: a leaky bucket would let nearly twice the limit pass.
-    ``async with window`` waits for a turn with room; within it, :meth:`take` spends a grant.
+    Whoever holds ``turn`` waits for :meth:`room`, and then calls :meth:`take` as it sends.
     """
 
     def __init__(self, limit: int | None, period: float) -> None:
-        self._period = period
+        self.turn = asyncio.Lock()
         self._limit = limit
-        self._grants: deque[float] = deque(maxlen=limit)
-        self._turn = asyncio.Lock()
+        self._period = period
+        self._sent: deque[float] = deque(maxlen=limit)
 
-    async def __aenter__(self) -> Self:
-        await self._turn.acquire()
-        try:
-            while (delay := self._delay()) > 0:  # noqa: ASYNC110 - it is time that is waited for
-                await asyncio.sleep(delay)
-        except BaseException:
-            self._turn.release()
-            raise
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        self._turn.release()
+    async def room(self) -> None:
+        """Wait until one more request fits."""
+        while (delay := self._delay()) > 0:  # noqa: ASYNC110 - it is time that is waited for
+            await asyncio.sleep(delay)
 
     def take(self) -> None:
-        """Spend a grant now."""
+        """Count a request that is sent now."""
         if self._limit is not None:
-            self._grants.append(asyncio.get_running_loop().time())
+            self._sent.append(_time())
 
     def _delay(self) -> float:
-        if self._limit is None or len(self._grants) < self._limit:
+        if self._limit is None or len(self._sent) < self._limit:
             return 0.0
-        return self._grants[0] + self._period - asyncio.get_running_loop().time()
+        return self._sent[0] + self._period - _time()
 
 
 class Budget:
-    """What a client may still send, by account and by route (the platform's rate limits)."""
+    """What a client may send: within a minute, within a second of a route, and at once.
 
-    def __init__(self, limits: RateBudget) -> None:
+    ``connections`` is how many requests may be under way at once. They count as sent from the
+    moment they are, not while they queue for a connection.
+    """
+
+    def __init__(self, limits: RateBudget, connections: int) -> None:
         self._limits = limits
         self._account = Window(limits.per_minute, period=60.0)
         self._routes: dict[str, Window] = {}
+        self._connections = asyncio.Semaphore(connections)
+        self._held_until = 0.0
 
     async def acquire(self, route: str) -> None:
-        """Wait until a request of ``route`` may be sent, first come, first served."""
+        """Wait until a request of ``route`` may be sent, first come, first served.
+
+        Each must be followed by a :meth:`release` when the request has ended.
+        """
+        of_route = self._window_of(route)
         # The route comes first: requests held up by their route hold up no other route.
-        async with self._window_of(route) as of_route, self._account as of_account:
-            of_route.take()
-            of_account.take()
+        async with of_route.turn:
+            await of_route.room()
+            async with self._account.turn:
+                await self._connections.acquire()
+                try:
+                    await self._account.room()
+                    await self._hold()
+                except BaseException:
+                    self._connections.release()
+                    raise
+                of_route.take()
+                self._account.take()
+
+    def release(self) -> None:
+        """Tell that a request has ended."""
+        self._connections.release()
+
+    def hold(self, seconds: float) -> None:
+        """Send nothing for so long: the platform has answered 429, which counts by account."""
+        self._held_until = max(self._held_until, _time() + seconds)
+
+    async def _hold(self) -> None:
+        while (delay := self._held_until - _time()) > 0:  # noqa: ASYNC110 - as in room()
+            await asyncio.sleep(delay)
 
     def _window_of(self, route: str) -> Window:
         window = self._routes.get(route)
         if window is None:
             window = self._routes[route] = Window(self._limits.limit_of(route), period=1.0)
         return window
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()

@@ -33,13 +33,26 @@ class Request(msgspec.Struct, Generic[T], frozen=True):
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
 
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        # Bodies hold passwords, and tracebacks show locals.
+        return [("route", self.route)]
 
-class Answer(msgspec.Struct, frozen=True):
-    """What came back. ``headers`` looks names up whatever their case."""
+    def __repr__(self) -> str:
+        return f"<Request {self.route}>"
 
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
+
+class Answer:
+    """What came back. ``headers`` looks names up whatever their case.
+
+    No Struct, so that its repr does not show the body.
+    """
+
+    __slots__ = ("body", "headers", "status")
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        self.status = status
+        self.headers = headers
+        self.body = body
 
 
 def request(
@@ -56,7 +69,7 @@ def request(
     Raises ValueError or TypeError, naming the parameter, for an id that is empty or would change
     the path.
     """
-    path = template.format_map({name: _segment(name, value) for name, value in ids.items()})
+    path = template.format_map({name: path_segment(name, value) for name, value in ids.items()})
     shape = template.format_map(dict.fromkeys(ids, "{id}"))
     return _request(method, path, shape, answer, query=query, body=body)
 
@@ -157,7 +170,7 @@ class Wire:
                 status=answer.status,
                 request_id=self._hide(answer.headers.get("x-neon-ret-request-id") or request_id),
                 excerpt=self._excerpt(answer.body),
-            ) from error
+            ) from error.with_traceback(None)  # whose frames hold the body
 
     def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
         try:
@@ -221,7 +234,8 @@ def check_page_size(limit: int | UnsetType, maximum: int) -> None:
         raise ValueError(f"limit is {limit}: expected 1 to {maximum}")
 
 
-def _segment(name: str, value: str | int) -> str:
+def path_segment(name: str, value: str | int) -> str:
+    """An id, percent-encoded into a segment of a path. Raises as :func:`request` does."""
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is {value!r}: expected a string")
     text = str(value)

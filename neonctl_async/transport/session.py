@@ -1,19 +1,21 @@
 """The one module that touches aiohttp: sends a request, hands back a Struct or our error."""
 
-import asyncio
 import uuid
+from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 import aiohttp
+import anyio
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from yarl import URL
 
-from neonctl_async.config import Config
+from neonctl_async.config import Config, Timeout
 from neonctl_async.errors import (
     ClientClosedError,
     ConnectionFailedError,
     ConnectionLostError,
     NeonError,
+    RateLimitedError,
     RequestTimeoutError,
     TransportError,
 )
@@ -34,9 +36,9 @@ class Session:
     def __init__(self, config: Config) -> None:
         self._config = config
         self._wire = Wire(config.base_url, config.api_key)
-        self._budget = Budget(config.budget)
-        self._slots = asyncio.Semaphore(config.max_connections)
+        self._budget = Budget(config.budget, config.max_connections)
         self._http: aiohttp.ClientSession | None = None
+        self._calls: set[anyio.CancelScope] = set()
         self._closed = False
         self._requests_sent = 0
 
@@ -50,29 +52,51 @@ class Session:
 
         Raises the errors of :mod:`neonctl_async.errors`.
         """
-        return await send_with_retries(
-            lambda: self.send_once(request), request.method, self._config.retry
+        return await self._while_open(
+            lambda: send_with_retries(
+                lambda: self._send(request), request.method, self._config.retry
+            )
         )
 
     async def send_once(self, request: Request[T]) -> T:
         """The answer to ``request``, sent exactly once."""
-        http = self._open()
-        # The pool has as many connections as there are slots: waiting for one is never counted
-        # as time spent connecting.
-        await self._budget.acquire(request.route)
-        async with self._slots:
-            if self._closed:
-                raise _closed()
-            request_id = uuid.uuid4().hex
-            self._requests_sent += 1
-            answer = await self._exchange(http, request, request_id)
-        return self._wire.read(request, request_id, answer)
+        return await self._while_open(lambda: self._send(request))
 
     async def aclose(self) -> None:
         """Close every connection. Calls under way end with ClientClosedError."""
         self._closed = True
+        for scope in self._calls:
+            scope.cancel()
         if self._http is not None:
             await self._http.close()
+
+    async def _while_open(self, call: Callable[[], Awaitable[T]]) -> T:
+        """What ``call`` returns, unless the client is closed before, whatever it waits for."""
+        if self._closed:
+            raise _closed()
+        with anyio.CancelScope() as scope:
+            self._calls.add(scope)
+            try:
+                return await call()
+            finally:
+                self._calls.discard(scope)
+        raise _closed()
+
+    async def _send(self, request: Request[T]) -> T:
+        http = self._open()
+        await self._budget.acquire(request.route)
+        try:
+            request_id = uuid.uuid4().hex
+            self._requests_sent += 1
+            answer = await self._exchange(http, request, request_id)
+        finally:
+            self._budget.release()
+        try:
+            return self._wire.read(request, request_id, answer)
+        except RateLimitedError as error:
+            if error.retry_after and error.retry_after <= self._config.retry.deadline:
+                self._budget.hold(error.retry_after)
+            raise
 
     async def _exchange(
         self, http: aiohttp.ClientSession, request: Request[T], request_id: str
@@ -87,20 +111,17 @@ class Session:
             ) as response:
                 return Answer(response.status, response.headers, await response.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            if self._closed:
-                raise _closed() from error
             raise self._failure(error, request, request_id) from error
 
     def _open(self) -> aiohttp.ClientSession:
-        if self._closed:
-            raise _closed()
         if self._http is None:
+            timeout = self._config.timeout
             self._http = aiohttp.ClientSession(
+                # The budget lets no more requests go than there are connections: waiting for one
+                # is never counted as time spent connecting.
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(
-                    total=self._config.timeout.total, sock_connect=self._config.timeout.connect
-                ),
+                timeout=aiohttp.ClientTimeout(total=timeout.total, connect=_connect(timeout)),
                 middlewares=(self._authorize, _send_exactly_once),
             )
         return self._http
@@ -117,7 +138,8 @@ class Session:
         kind: type[TransportError]
         match error:
             case aiohttp.ConnectionTimeoutError():
-                kind, reason = RequestTimeoutError, f"no connection within {timeout.connect:g} s"
+                kind = RequestTimeoutError
+                reason = f"no connection within {_connect(timeout):g} s"
             case TimeoutError():
                 kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
             case aiohttp.ClientConnectorError():
@@ -150,6 +172,14 @@ async def _send_exactly_once(request: ClientRequest, handler: ClientHandlerType)
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _BrokenConnectionError(_reason(error)) from error
+
+
+def _connect(timeout: Timeout) -> float:
+    """The seconds for name lookup and connecting.
+
+    They end before the total does, so that a request that never got so far is known to be unsent.
+    """
+    return min(timeout.connect, 0.9 * timeout.total)
 
 
 def _reason(error: Exception) -> str:

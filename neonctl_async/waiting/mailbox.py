@@ -26,12 +26,13 @@ class Mailbox:
 
     def deliver(self, change: Change) -> None:
         """Put a change in."""
+        self._changes.pop(change.ref, None)  # the newest change comes last
         self._changes[change.ref] = change
         self._arrived.set()
 
     def fail(self, error: Exception) -> None:
         """End the wait with ``error``, after the changes that came before it."""
-        self._failure = error
+        self._failure = self._failure or error
         self._arrived.set()
 
     def take(self) -> Change | None:

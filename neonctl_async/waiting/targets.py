@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
 from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.transport.protocol import path_segment
 from neonctl_async.waiting.status import Change, Outcome
 
 
@@ -28,8 +29,17 @@ _EXPECTED = (
 def targets_of(what: Waitable) -> list[Target]:
     """The operations that ``what`` stands for, in order, duplicates included.
 
-    Raises TypeError for what holds no operations by its type, ValueError for an empty iterable.
+    Raises TypeError for what holds no operations by its type, ValueError for an empty iterable or
+    an id that cannot be one.
     """
+    targets = _find_targets(what)
+    for target in targets:
+        path_segment("project_id", target.project_id)
+        path_segment("operation_id", target.id)
+    return targets
+
+
+def _find_targets(what: Waitable) -> list[Target]:
     targets = _targets_of_one(what)
     if targets is not None:
         return targets

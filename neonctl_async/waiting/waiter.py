@@ -114,7 +114,7 @@ class Waiter:
         try:
             self._begin(progress, mailbox)
             while not progress.is_complete:
-                change = await self._next(mailbox)
+                change = await self._next(mailbox, progress)
                 if change is None:
                     raise WaitTimeoutError(
                         timeout=timeout or 0.0,
@@ -137,14 +137,23 @@ class Waiter:
             else:
                 mailbox.deliver(Change(ref, record, state))
 
-    async def _next(self, mailbox: Mailbox) -> Change | None:
-        """The next change, None once the deadline has passed."""
-        while (change := mailbox.take()) is None:
-            with anyio.CancelScope(deadline=mailbox.deadline) as scope:
-                await mailbox.arrival()
-            if scope.cancelled_caught:
+    async def _next(self, mailbox: Mailbox, progress: Progress) -> Change | None:
+        """The next change, None once the deadline has passed and none is a final one."""
+        loop = asyncio.get_running_loop()
+        while True:
+            change = mailbox.take()
+            is_over = loop.time() > mailbox.deadline
+            if change is not None:
+                if not is_over or change.outcome is not Outcome.PENDING:
+                    return change
+                progress.note(change)
+            elif is_over:
                 return None
-        return change
+            else:
+                with anyio.CancelScope(deadline=mailbox.deadline) as scope:
+                    await mailbox.arrival()
+                if scope.cancelled_caught:
+                    return None
 
 
 def _raise_for_failures(progress: Progress) -> None:

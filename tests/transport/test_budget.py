@@ -48,7 +48,7 @@ def test_no_window_however_it_slides_holds_more_than_the_limit(
         per_minute=per_minute, per_second_of_route=per_second, per_second_of={"slow": 1}
     )
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        let_go = runner.run(spend(Budget(limits), requests))
+        let_go = runner.run(spend(Budget(limits, 1000), requests))
     assert len(let_go) == len(requests)
     assert most_within([time for time, _ in let_go], 60 - 1e-6) <= per_minute
     for route in {route for _, route in requests}:
@@ -58,7 +58,9 @@ def test_no_window_however_it_slides_holds_more_than_the_limit(
 
 @pytest.mark.virtual_time
 async def test_the_platforms_limits_are_the_default() -> None:
-    let_go = await spend(Budget(RateBudget()), [(0.0, f"GET /{n % 30}") for n in range(701)])
+    let_go = await spend(
+        Budget(RateBudget(), 10_000), [(0.0, f"GET /{n % 30}") for n in range(701)]
+    )
     times = [time for time, _ in let_go]
     assert sum(time < 60 for time in times) == 700
     assert times[-1] == pytest.approx(60, abs=1)
@@ -66,15 +68,15 @@ async def test_the_platforms_limits_are_the_default() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_route_has_40_a_second_and_creating_organization_keys_10() -> None:
-    await spend(Budget(RateBudget()), [(0.0, "GET /projects")] * 41)
+    await spend(Budget(RateBudget(), 10_000), [(0.0, "GET /projects")] * 41)
     assert now() == pytest.approx(1)
-    await spend(Budget(RateBudget()), [(0.0, "POST /organizations/{id}/api_keys")] * 11)
+    await spend(Budget(RateBudget(), 10_000), [(0.0, "POST /organizations/{id}/api_keys")] * 11)
     assert now() == pytest.approx(2)
 
 
 @pytest.mark.virtual_time
 async def test_requests_go_in_the_order_they_were_wished_for() -> None:
-    budget = Budget(RateBudget(per_minute=5))
+    budget = Budget(RateBudget(per_minute=5), 100)
     order: list[int] = []
 
     async def one(number: int) -> None:
@@ -87,7 +89,7 @@ async def test_requests_go_in_the_order_they_were_wished_for() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_crowded_route_holds_up_no_other() -> None:
-    budget = Budget(RateBudget(per_second_of={"slow": 1}))
+    budget = Budget(RateBudget(per_second_of={"slow": 1}), 100)
     crowd = [asyncio.create_task(budget.acquire("slow")) for _ in range(10)]
     await asyncio.sleep(0)
     await budget.acquire("GET /projects")
@@ -98,7 +100,7 @@ async def test_a_crowded_route_holds_up_no_other() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_cancelled_request_takes_nothing_from_the_budget() -> None:
-    budget = Budget(RateBudget(per_minute=1))
+    budget = Budget(RateBudget(per_minute=1), 100)
     await budget.acquire("GET /projects")
     waiting = [asyncio.create_task(budget.acquire("GET /projects")) for _ in range(5)]
     await asyncio.sleep(30)
@@ -110,7 +112,7 @@ async def test_a_cancelled_request_takes_nothing_from_the_budget() -> None:
 
 @pytest.mark.virtual_time
 async def test_unlimited_lets_everything_go_at_once() -> None:
-    await spend(Budget(RateBudget.unlimited()), [(0.0, "GET /projects")] * 5000)
+    await spend(Budget(RateBudget.unlimited(), 10_000), [(0.0, "GET /projects")] * 5000)
     assert now() == 0
 
 

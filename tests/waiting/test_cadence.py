@@ -32,7 +32,7 @@ def test_jitter_spreads_a_delay_by_its_share(
     policy: PollPolicy, waited: float, chance: float
 ) -> None:
     middle = delay(policy, waited, 0.5)
-    assert abs(delay(policy, waited, chance) - middle) <= middle * policy.jitter * (1 + 1e-9)
+    assert abs(delay(policy, waited, chance) - middle) <= middle * (policy.jitter + 1e-9)
 
 
 def test_without_jitter_the_delays_are_a_geometric_series() -> None:
