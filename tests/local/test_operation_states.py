@@ -131,4 +131,4 @@ class OperationStates(RuleBasedStateMachine):
 
 
 TestOperationStates = OperationStates.TestCase
-TestOperationStates.settings = settings(max_examples=6, stateful_step_count=15, deadline=None)
+TestOperationStates.settings = settings(max_examples=5, stateful_step_count=12, deadline=None)
