@@ -125,6 +125,7 @@ class OperationStates(RuleBasedStateMachine):
         page = await self.api.get(path)
         while page["operations"]:
             found += page["operations"]
+            assert found[-1] not in found[:-1], "a page repeats"
             cursor = quote(page["pagination"]["cursor"], safe="")
             page = await self.api.get(f"{path}&cursor={cursor}")
         return found
