@@ -100,7 +100,7 @@ def _take_over(
     if source.id != branch.id:
         for table in ("roles", "databases"):
             which = "WHERE branch_id = ? AND deleted_at IS NULL"
-            sql = f"UPDATE {table} SET deleted_at = ? {which}"  # noqa: S608 - our own names
+            sql = f"UPDATE {table} SET deleted_at = ? {which}"
             tx.execute(sql, tx.now, branch.id)
         branches.inherit(tx, source.id, branch.id)
     at = body.source_timestamp

@@ -76,13 +76,13 @@ class Transaction:
             del values["id"]
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
-        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"  # noqa: S608 - our own names
+        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
         return self._connection.execute(sql, tuple(values.values())).lastrowid or 0
 
     def update(self, row: RowT, **changes: SqlValue) -> RowT:
         """Store changes of a row, found by its ``id``; answers the changed row."""
         assignments = ", ".join(f"{name} = ?" for name in changes)
-        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"  # noqa: S608 - our own names
+        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
         key: SqlValue = getattr(row, "id")  # noqa: B009 - rows have an id, Row itself has none
         self._connection.execute(sql, (*changes.values(), key))
         return msgspec.structs.replace(row, **changes)
@@ -186,7 +186,7 @@ def _atomic(connection: sqlite3.Connection) -> Generator[None, None, None]:
 @lru_cache
 def _select(kind: type[Row]) -> str:
     names = ", ".join(kind.__struct_fields__)
-    return f"SELECT {names} FROM {kind.table}"  # noqa: S608 - our own names
+    return f"SELECT {names} FROM {kind.table}"
 
 
 def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:

@@ -72,7 +72,7 @@ class InjectedFault:
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
         self.fired = 0
-        self._random = random.Random(fault.seed)  # noqa: S311 - repeatable on purpose
+        self._random = random.Random(fault.seed)
 
     def __repr__(self) -> str:
         return f"<InjectedFault fired={self.fired} {self.fault}>"

@@ -11,7 +11,7 @@ _TOKEN_PREFIXES: Final[dict[KeyKind, str]] = {
     "organization": "neon_org_key_",
     "project": "neon_project_key_",
 }
-_ADJECTIVES: Final = (  # noqa: SIM905 - a word a line would read worse
+_ADJECTIVES: Final = (
     "ancient autumn bitter bold broad calm cold cool crimson damp dark dawn dry empty falling "
     "floral fragrant frosty gentle green holy icy jolly late lingering little lively long misty "
     "morning muddy nameless noisy old orange patient plain polished proud purple quiet rapid red "
@@ -19,7 +19,7 @@ _ADJECTIVES: Final = (  # noqa: SIM905 - a word a line would read worse
     "steep still summer super sweet throbbing tight twilight wandering weathered white wild "
     "winter wispy withered yellow young"
 ).split()
-_NOUNS: Final = (  # noqa: SIM905 - as above
+_NOUNS: Final = (
     "art band bar base bird block boat bonus bread breeze brook bush butterfly cake cell cherry "
     "cloud credit darkness dawn dew disk dream dust feather field fire firefly flower fog forest "
     "frog frost glade glitter grass hall hat haze heart hill king lab lake leaf limit math meadow "

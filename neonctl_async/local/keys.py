@@ -220,7 +220,7 @@ def _use(key: ApiKey) -> Json:
 
 def _warn_of_many(tx: Transaction, key: ApiKey) -> None:
     owner, owner_id = ("user_id", key.user_id) if key.user_id else ("org_id", key.org_id)
-    sql = f"SELECT count(*) FROM api_keys WHERE {owner} = ? AND ended_at IS NULL"  # noqa: S608 - ours
+    sql = f"SELECT count(*) FROM api_keys WHERE {owner} = ? AND ended_at IS NULL"
     count = tx.number(sql, owner_id) or 0
     if count > RECOMMENDED_KEYS:
         _logger.warning(

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine
+from itertools import pairwise
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -113,7 +114,7 @@ class OperationStates(RuleBasedStateMachine):
             if stage(before) == ORDER.index("final"):
                 assert after == before
         for chain in self.chains:
-            for first, second in zip(chain, chain[1:], strict=False):
+            for first, second in pairwise(chain):
                 if now[second]["status"] in {"running", "finished"}:
                     assert now[first]["status"] == "finished"
         self.known = now
