@@ -18,7 +18,7 @@ from neonctl_async.local import background, ids, keys
 from neonctl_async.local.calls import Answer, Call, Caller, error_body
 from neonctl_async.local.clock import Clock, instant
 from neonctl_async.local.database import Database, Transaction
-from neonctl_async.local.errors import ApiError, unauthorized
+from neonctl_async.local.errors import ApiError
 from neonctl_async.local.faults import Fault, Faults
 from neonctl_async.local.limits import Limiter
 from neonctl_async.local.routes import CREATE_ORGANIZATION_KEY, ROUTES, Route
@@ -93,8 +93,7 @@ class Application:
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def serve(request: web.Request) -> web.StreamResponse:
             caller = _context.get().caller
-            if caller is None:
-                raise unauthorized("the request was not authenticated")
+            assert caller is not None, "the middleware has authenticated it"
             call = Call(
                 caller=caller,
                 path=dict(request.match_info),

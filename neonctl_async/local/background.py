@@ -29,13 +29,16 @@ def arrive(tx: Transaction, caller: Caller, project_id: str) -> None:
 
 
 def catch_up(tx: Transaction, project_id: str) -> None:
-    """Do what fell due in a project."""
+    """Do what fell due in a project. Whatever is done has to leave nothing due at its time."""
     while due := tx.first(DueEvent, _WHERE_DUE, project_id, tx.now):
         _EVENTS[due.event](tx.at(due.at), due.id)
 
 
 def _suspend(tx: Transaction, endpoint_id: str) -> None:
     endpoint = tx.get(Endpoint, endpoint_id)
+    if computes.timeout(tx, endpoint) is None:
+        tx.update(endpoint, idle_at=None)
+        return
     computes.suspend(tx, endpoint, Chain(tx, endpoint.project_id))
 
 
@@ -56,6 +59,9 @@ def _check(tx: Transaction, branch_id: str) -> None:
 
 def _archive(tx: Transaction, branch_id: str) -> None:
     branch = tx.get(Branch, branch_id)
+    if tx.rules.periods.archive_after_age is None:
+        tx.update(branch, archive_at=None)
+        return
     timelines.archive(tx, branch, Chain(tx, branch.project_id))
 
 
@@ -68,9 +74,13 @@ def _expire(tx: Transaction, branch_id: str) -> None:
 
 def _detach(tx: Transaction, project_id: str) -> None:
     project = tx.get(Project, project_id)
+    after = tx.rules.periods.detach_after
+    if after is None:
+        tx.update(project, detach_at=None)
+        return
     active = "WHERE project_id = ? AND deleted_at IS NULL AND state = 'active'"
     if tx.first(Endpoint, active, project_id):
-        _postpone_detachment(tx, project)
+        tx.update(project, detach_at=tx.now + max(span(after), SECOND))
         return
     operation = Chain(tx, project_id).add("tenant_detach")
     tx.update(project, detached=operation.succeeds, detach_at=None)

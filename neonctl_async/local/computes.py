@@ -124,6 +124,14 @@ def remove(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Endpoint:
     return endpoint
 
 
+def timeout(tx: Transaction, endpoint: Endpoint) -> float | None:
+    """The idle time after which a compute is suspended, in seconds; ``None`` for never."""
+    own = endpoint.suspend_timeout_seconds
+    if own == 0:
+        return tx.rules.periods.suspend_after
+    return None if own < 0 else own
+
+
 def state(endpoint: Endpoint, now: Instant) -> str:
     """``init``, ``active`` or ``idle``."""
     return endpoint.state if now >= endpoint.state_at else endpoint.state_before
@@ -234,7 +242,5 @@ def _move(
 
 
 def _idle_at(tx: Transaction, endpoint: Endpoint, active_at: Instant) -> Instant | None:
-    seconds: float | None = endpoint.suspend_timeout_seconds
-    if seconds == 0:
-        seconds = tx.rules.periods.suspend_after
-    return None if seconds is None or seconds < 0 else active_at + span(seconds)
+    seconds = timeout(tx, endpoint)
+    return None if seconds is None else active_at + span(seconds)

@@ -49,8 +49,8 @@ class Periods(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     def __post_init__(self) -> None:
         every = self.check_availability_every
-        if every is not None and every <= 0:
-            raise ValueError("check_availability_every is more than 0, or None")
+        if every is not None and every < 0.001:
+            raise ValueError("check_availability_every is at least 0.001, or None")
         others = (self.suspend_after, self.detach_after, self.archive_after_age)
         if min(self.archive_after_idle, *(period or 0 for period in others)) < 0:
             raise ValueError("a period is not negative")

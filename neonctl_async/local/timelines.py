@@ -38,6 +38,7 @@ def watch(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
     """
     periods = tx.rules.periods
     if periods.archive_after_age is None:
+        tx.execute("UPDATE branches SET archive_at = NULL WHERE id = ?", branch_id)
         return
     tx.execute(
         "UPDATE branches SET archive_at = CASE "

@@ -12,6 +12,7 @@ import argparse
 import asyncio
 import json
 import random
+import resource
 import sys
 import tempfile
 import time
@@ -228,7 +229,7 @@ class Soak:
             "keys": len(self.ledger.keys),
             "memory, MiB": [round(early / MEGABYTE, 1), round(late / MEGABYTE, 1)],
         }
-        print(json.dumps(report, indent=2))
+        sys.stdout.write(json.dumps(report, indent=2) + "\n")
 
 
 def halves(numbers: list[int]) -> tuple[list[int], list[int]]:
@@ -241,7 +242,7 @@ def halves(numbers: list[int]) -> tuple[list[int], list[int]]:
 def resident(pid: int) -> int:
     """The memory a process holds, in bytes; 0 where the system does not tell."""
     try:
-        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * 4096
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize()
     except OSError:
         return 0
 
@@ -255,9 +256,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as directory:
         soak = Soak(options.clients, options.seconds, Path(directory) / "plane.db")
         wrong = asyncio.run(soak.run())
-    for line in wrong[:20]:
-        print(line)
-    print("wrong" if wrong else "nothing lost, nothing wrong")
+    verdict = ["wrong"] if wrong else ["nothing lost, nothing wrong"]
+    sys.stdout.writelines(f"{line}\n" for line in wrong[:20] + verdict)
     return 1 if wrong else 0
 
 

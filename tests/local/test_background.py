@@ -1,5 +1,6 @@
 """What the control plane does by itself: section 2.3 of the specification."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -127,11 +128,14 @@ async def test_an_idle_project_is_detached_and_reattached_at_the_next_request(
         assert len(await since_creation(api, project_id)) == 3
 
 
-async def test_a_project_whose_compute_runs_is_not_idle(clock: ManualClock) -> None:
-    periods = only(detach_after=7 * DAY)
+@pytest.mark.parametrize("days", [0.0, 7.0])
+async def test_a_project_whose_compute_runs_is_not_idle(clock: ManualClock, days: float) -> None:
+    periods = only(detach_after=days * DAY)
     async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
         project_id = (await api.project())["project"]["id"]
-        clock.advance(30 * DAY)
+        clock.advance(60)
+        assert await seen(api, project_id) == []
+        clock.advance(days * 30 * DAY)
         assert await seen(api, project_id) == []
 
 
@@ -245,6 +249,23 @@ async def test_the_plane_does_nothing_by_itself_where_told_not_to(clock: ManualC
         assert await seen(api, project_id) == []
 
 
+async def test_what_was_due_is_not_done_where_the_next_start_says_never(
+    clock: ManualClock, tmp_path: Path
+) -> None:
+    data = tmp_path / "plane.db"
+    async with LocalControlPlane(data=data, clock=clock) as plane, Client(plane) as api:
+        key = api.key
+        project_id = (await api.project())["project"]["id"]
+        await api.branch(project_id)
+        before = await api.actions(project_id)
+    clock.advance(365 * DAY)
+    async with (
+        LocalControlPlane(data=data, clock=clock, periods=NEVER) as plane,
+        Client(plane, key) as api,
+    ):
+        assert await api.actions(project_id) == before
+
+
 async def test_a_deleted_project_does_nothing_more(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -270,5 +291,5 @@ async def test_what_fell_due_together_keeps_the_order_of_its_times(
     [{"check_availability_every": 0}, {"suspend_after": -1}, {"archive_after_idle": -1}],
 )
 async def test_periods_make_sense(periods: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"more than 0|negative"):
+    with pytest.raises(ValueError, match=r"at least|negative"):
         Periods(**periods)

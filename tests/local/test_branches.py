@@ -126,7 +126,7 @@ async def test_branches_are_listed_in_the_order_asked_and_in_pages(
     everything = await names(api, project_id, query)
     seen: list[str] = []
     page = await api.get(f"/projects/{project_id}/branches{query}&limit=2")
-    while True:
+    for _ in range(9):
         seen += [branch["name"] for branch in page["branches"]]
         assert (page["pagination"]["sort_by"], page["pagination"]["sort_order"]) == (sort_by, order)
         following = page["pagination"].get("next")

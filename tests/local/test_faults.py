@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 
 import aiohttp
 import msgspec
@@ -11,6 +12,12 @@ from neonctl_async.local import Fault, LocalControlPlane
 from tests.local.client import Client
 
 LIST = "GET /projects/{project_id}/operations"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for something that no event tells."""
+    while not condition():  # noqa: ASYNC110 - a fault counts, it sets no event
+        await asyncio.sleep(0.001)
 
 
 async def branch_count(api: Client, project_id: str) -> int:
@@ -97,15 +104,10 @@ async def test_html_is_answered_as_a_proxy_would(api: Client) -> None:
 async def test_a_route_is_delayed_and_then_answered(api: Client) -> None:
     delayed = api.plane.inject(Fault(route="GET /projects", delay=0.05))
     waiting = asyncio.create_task(api.send("GET", "/projects"))
-    while not delayed.fired:  # noqa: ASYNC110 - nothing tells that a fault has fired
-        await asyncio.sleep(0.001)
+    await until(lambda: delayed.fired == 1)
     assert (await api.send("GET", "/users/me")).status == 200
     assert not waiting.done()
     assert (await waiting).status == 200
-
-
-async def count_projects(api: Client) -> int:
-    return len((await api.get("/projects"))["projects"])
 
 
 @pytest.mark.parametrize(("when", "projects"), [("before", 0), ("after", 1)])
@@ -114,9 +116,10 @@ async def test_a_request_that_hangs_ends_when_the_plane_stops(when: str, project
         fault = {"route": "POST /projects", "hang": True, "when": when}
         hanging = plane.inject(msgspec.convert(fault, Fault))
         request = asyncio.create_task(api.project())
-        # No event tells that a fault has fired and its work was done.
-        while not hanging.fired or await count_projects(api) < projects:  # noqa: ASYNC110 - see above
-            await asyncio.sleep(0.001)
+
+        await until(lambda: hanging.fired == 1)
+        while len((await api.get("/projects"))["projects"]) != projects:
+            pass
         assert not request.done()
         await plane.stop()
         with pytest.raises(aiohttp.ClientConnectionError):

@@ -182,4 +182,4 @@ class KeyStates(RuleBasedStateMachine):
 
 
 TestKeyStates = KeyStates.TestCase
-TestKeyStates.settings = settings(max_examples=6, stateful_step_count=15, deadline=None)
+TestKeyStates.settings = settings(max_examples=5, stateful_step_count=12, deadline=None)

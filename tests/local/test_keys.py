@@ -316,6 +316,18 @@ async def test_a_project_that_is_deleted_ends_its_keys(api: Client, project_id: 
     assert (await api.send("GET", f"/projects/{project_id}", key=token)).status == 401
 
 
+async def test_keys_whose_hashes_begin_alike_are_told_apart(
+    api: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keys, "_LOCATOR", 0)
+    first, second = [(await api.plane.create_api_key(name)) for name in ("one", "two")]
+    revoked = (await api.get("/api_keys", key=first))[-2]["id"]
+    await api.done("DELETE", f"/api_keys/{revoked}", key=second)
+    assert (await api.send("GET", "/users/me", key=first)).status == 401
+    assert (await api.send("GET", "/users/me", key=second)).status == 200
+    assert (await api.send("GET", "/users/me", key="unknown")).status == 401
+
+
 async def test_past_10000_keys_a_warning_is_logged_and_the_key_made(
     api: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
