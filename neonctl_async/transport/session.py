@@ -9,7 +9,7 @@ import anyio
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from yarl import URL
 
-from neonctl_async.config import Config, Timeout
+from neonctl_async.config import Config
 from neonctl_async.errors import (
     ClientClosedError,
     ConnectionFailedError,
@@ -54,13 +54,16 @@ class Session:
         """
         return await self._while_open(
             lambda: send_with_retries(
-                lambda: self._send(request), request.method, self._config.retry
+                lambda: self._send(request, self._config.timeout.total),
+                request.method,
+                self._config.retry,
             )
         )
 
-    async def send_once(self, request: Request[T]) -> T:
-        """The answer to ``request``, sent exactly once."""
-        return await self._while_open(lambda: self._send(request))
+    async def send_once(self, request: Request[T], total: float) -> T:
+        """The answer to ``request``, sent exactly once, within at most ``total`` seconds."""
+        total = min(total, self._config.timeout.total)
+        return await self._while_open(lambda: self._send(request, total))
 
     async def aclose(self) -> None:
         """Close every connection. Calls under way end with ClientClosedError."""
@@ -82,13 +85,13 @@ class Session:
                 self._calls.discard(scope)
         raise _closed()
 
-    async def _send(self, request: Request[T]) -> T:
+    async def _send(self, request: Request[T], total: float) -> T:
         http = self._open()
         await self._budget.acquire(request.route)
         try:
             request_id = uuid.uuid4().hex
             self._requests_sent += 1
-            answer = await self._exchange(http, request, request_id)
+            answer = await self._exchange(http, request, request_id, self._timeout(total))
         finally:
             self._budget.release()
         try:
@@ -99,7 +102,11 @@ class Session:
             raise
 
     async def _exchange(
-        self, http: aiohttp.ClientSession, request: Request[T], request_id: str
+        self,
+        http: aiohttp.ClientSession,
+        request: Request[T],
+        request_id: str,
+        timeout: aiohttp.ClientTimeout,
     ) -> Answer:
         try:
             async with http.request(
@@ -108,20 +115,19 @@ class Session:
                 data=request.body,
                 headers=self._wire.headers(request, request_id),
                 allow_redirects=False,
+                timeout=timeout,
             ) as response:
                 return Answer(response.status, response.headers, await response.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise self._failure(error, request, request_id) from error
+            raise _failure(error, request, request_id, timeout) from error
 
     def _open(self) -> aiohttp.ClientSession:
         if self._http is None:
-            timeout = self._config.timeout
             self._http = aiohttp.ClientSession(
                 # The budget lets no more requests go than there are connections: waiting for one
                 # is never counted as time spent connecting.
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections),
                 cookie_jar=aiohttp.DummyCookieJar(),
-                timeout=aiohttp.ClientTimeout(total=timeout.total, connect=_connect(timeout)),
                 middlewares=(self._authorize, _send_exactly_once),
             )
         return self._http
@@ -133,28 +139,36 @@ class Session:
         request.headers["Authorization"] = self._wire.authorization()
         return await handler(request)
 
-    def _failure(self, error: Exception, request: Request[T], request_id: str) -> NeonError:
-        timeout = self._config.timeout
-        kind: type[TransportError]
-        match error:
-            case aiohttp.ConnectionTimeoutError():
-                kind = RequestTimeoutError
-                reason = f"no connection within {_connect(timeout):g} s"
-            case TimeoutError():
-                kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
-            case aiohttp.ClientConnectorError():
-                kind, reason = ConnectionFailedError, f"no connection: {error}"
-            case _:
-                kind, reason = ConnectionLostError, f"the connection broke: {_reason(error)}"
-        return kind(
-            reason,
-            method=request.method,
-            path=request.path,
-            request_id=request_id,
-            maybe_delivered=not isinstance(
-                error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError
-            ),
+    def _timeout(self, total: float) -> aiohttp.ClientTimeout:
+        # Name lookup and connecting end before the total does, so that a request that never got
+        # so far is known to be unsent.
+        return aiohttp.ClientTimeout(
+            total=total, connect=min(self._config.timeout.connect, 0.9 * total)
         )
+
+
+def _failure(
+    error: Exception, request: Request[T], request_id: str, timeout: aiohttp.ClientTimeout
+) -> NeonError:
+    kind: type[TransportError]
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            kind, reason = RequestTimeoutError, f"no connection within {timeout.connect:g} s"
+        case TimeoutError():
+            kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
+        case aiohttp.ClientConnectorError():
+            kind, reason = ConnectionFailedError, f"no connection: {error}"
+        case _:
+            kind, reason = ConnectionLostError, f"the connection broke: {_reason(error)}"
+    return kind(
+        reason,
+        method=request.method,
+        path=request.path,
+        request_id=request_id,
+        maybe_delivered=not isinstance(
+            error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError
+        ),
+    )
 
 
 class _BrokenConnectionError(aiohttp.ClientError):
@@ -172,14 +186,6 @@ async def _send_exactly_once(request: ClientRequest, handler: ClientHandlerType)
         raise
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _BrokenConnectionError(_reason(error)) from error
-
-
-def _connect(timeout: Timeout) -> float:
-    """The seconds for name lookup and connecting.
-
-    They end before the total does, so that a request that never got so far is known to be unsent.
-    """
-    return min(timeout.connect, 0.9 * timeout.total)
 
 
 def _reason(error: Exception) -> str:

@@ -5,7 +5,7 @@ import math
 import random
 from collections.abc import Awaitable, Iterable, Sequence
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 import anyio
 
@@ -35,13 +35,14 @@ LAST_LOOK = 0.05
 class _Awaited:
     """An operation that is awaited: since when, by whom, and its newest record."""
 
-    __slots__ = ("mailboxes", "record", "ref", "since")
+    __slots__ = ("is_looked_at", "mailboxes", "record", "ref", "since")
 
     def __init__(self, ref: OperationRef, since: float) -> None:
         self.ref = ref
         self.since = since
         self.record: Operation | None = None
         self.mailboxes: set[Mailbox] = set()
+        self.is_looked_at = False
 
 
 class Poller:
@@ -49,8 +50,8 @@ class Poller:
 
     A single pending operation is read by id. For two or more one list page answers, and only
     those that are not on it are read by id: absence from a page says nothing. The youngest
-    operation sets the pace. A failure that passes ends no wait; 401, 403, 404 and other answers
-    that will not change end it at once.
+    operation sets the pace. A look that hangs holds up no operation but its own. A failure that
+    passes ends no wait; 401, 403, 404 and other answers that will not change end it at once.
     """
 
     def __init__(self, project_id: str, source: OperationSource, policy: PollPolicy) -> None:
@@ -109,35 +110,52 @@ class Poller:
 
     async def _run(self) -> None:
         try:
-            while self._awaited:
-                await self._until_due()
-                started, self._due = _time(), math.inf
-                await self._look(list(self._awaited.values()))
-                self._look_took = _time() - started
-                self._plan()
-        except Exception as error:  # noqa: BLE001 - whatever it is, no wait may be left hanging
-            self._fail(list(self._awaited.values()), error)
+            async with anyio.create_task_group() as looks:
+                while self._awaited:
+                    await self._until_due()
+                    if ready := self._begin_look():
+                        looks.start_soon(self._look, ready)
+                looks.cancel_scope.cancel()
         finally:
             self._task = None
+            # Should this task be cancelled by somebody else, no wait may be left hanging.
+            self._fail(list(self._awaited.values()), ClientClosedError("the polling ended"))
 
     async def _until_due(self) -> None:
-        while (due := max(self._due, self._not_before)) > _time():
+        while self._awaited and (due := max(self._due, self._not_before)) > _time():
             self._replan.clear()
             with anyio.CancelScope(deadline=due):
                 await self._replan.wait()
 
-    def _plan(self) -> None:
-        """Set the time of the next look: the cadence's, or a last look before a deadline.
+    def _begin_look(self) -> list[_Awaited]:
+        """The operations to look at now: all but those that are being looked at."""
+        ready = [one for one in self._awaited.values() if not one.is_looked_at]
+        for one in ready:
+            one.is_looked_at = True
+        self._due = math.inf
+        return ready
 
-        What was added during the look has brought the time forward already.
-        """
-        if not self._awaited:
-            return
-        now = _time()
-        youngest = max(one.since for one in self._awaited.values())
-        self._due = min(self._due, now + self._delay(now - youngest))
-        for mailbox in {m for one in self._awaited.values() for m in one.mailboxes}:
-            self._due = min(self._due, self._last_look(mailbox, now))
+    async def _look(self, ready: Sequence[_Awaited]) -> None:
+        """See what has become of ``ready``; absence from the page has to be looked into."""
+        began = _time()
+        missing = ready if len(ready) == 1 else await self._look_at_page(ready)
+        if len(missing) < len(ready):
+            self._look_took = _time() - began
+            self._plan()
+        if missing:
+            await asyncio.gather(*(self._look_at_one(one) for one in missing))
+            self._look_took = _time() - began
+            self._plan()
+
+    def _plan(self) -> None:
+        """Bring the next look forward to the cadence's time, or to just before a deadline."""
+        if self._awaited:
+            now = _time()
+            youngest = max(one.since for one in self._awaited.values())
+            self._due = min(self._due, now + self._delay(now - youngest))
+            for mailbox in {m for one in self._awaited.values() for m in one.mailboxes}:
+                self._due = min(self._due, self._last_look(mailbox, now))
+        self._replan.set()
 
     def _last_look(self, mailbox: Mailbox, now: float) -> float:
         look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
@@ -146,17 +164,12 @@ class Poller:
     def _delay(self, waited: float) -> float:
         return cadence.delay(self._policy, waited, random.random())  # noqa: S311 - spreads load, guards nothing
 
-    async def _look(self, awaited: Sequence[_Awaited]) -> None:
-        """See what has become of ``awaited``, as they were when the look began."""
-        if len(awaited) > 1:
-            awaited = await self._look_at_page(awaited)
-        await asyncio.gather(*(self._look_at_one(one) for one in awaited))
-
     async def _look_at_page(self, awaited: Sequence[_Awaited]) -> Sequence[_Awaited]:
         """Read the newest operations; returns those of ``awaited`` that were not among them."""
         limit = min(max(len(awaited) + PAGE_SLACK, self._reach), MAX_PAGE)
         page = await self._attempt(self._source.newest(self._project_id, limit), awaited)
         if page is None:
+            _end_look(awaited)
             return ()
         places = {operation.id: place for place, operation in enumerate(page)}
         missing = [one for one in awaited if one.ref.id not in places]
@@ -165,17 +178,19 @@ class Poller:
         self._reach = 2 * limit if len(missing) > 1 else deepest + 1 + PAGE_SLACK
         for one in found:
             self._see(one, page[places[one.ref.id]])
+        _end_look(found)
         return missing
 
     async def _look_at_one(self, one: _Awaited) -> None:
         operation = await self._attempt(self._source.get(one.ref), [one])
         if operation is not None:
             self._see(one, operation)
+        _end_look([one])
 
     async def _attempt(self, look: Awaitable[T], awaited: Sequence[_Awaited]) -> T | None:
         try:
             return await look
-        except NeonError as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, no wait may be left hanging
             if not _passes(error):
                 self._fail(awaited, error)
                 return None
@@ -186,6 +201,8 @@ class Poller:
             return None
 
     def _see(self, one: _Awaited, operation: Operation) -> None:
+        if self._awaited.get(one.ref.id) is not one:
+            return  # nobody awaits it any more, or somebody anew
         known = one.record
         if known is not None and operation.updated_at < known.updated_at:
             # A list may lag behind: what was seen once is not taken back.
@@ -198,18 +215,15 @@ class Poller:
         for mailbox in one.mailboxes:
             mailbox.deliver(change)
         if is_settled:
-            self._forget(one)
+            del self._awaited[one.ref.id]
 
     def _fail(self, awaited: Iterable[_Awaited], error: Exception) -> None:
         for one in awaited:
             for mailbox in one.mailboxes:
                 mailbox.fail(error)
-            self._forget(one)
-
-    def _forget(self, one: _Awaited) -> None:
-        # By now another wait may have begun to await the same operation anew.
-        if self._awaited.get(one.ref.id) is one:
-            del self._awaited[one.ref.id]
+            # By now another wait may have begun to await the same operation anew.
+            if self._awaited.get(one.ref.id) is one:
+                del self._awaited[one.ref.id]
 
 
 class Pollers:
@@ -265,7 +279,12 @@ async def _stop(pollers: Iterable[Poller]) -> None:
             await asyncio.wait(tasks)
 
 
-def _passes(error: NeonError) -> bool:
+def _end_look(awaited: Iterable[_Awaited]) -> None:
+    for one in awaited:
+        one.is_looked_at = False
+
+
+def _passes(error: Exception) -> TypeGuard[NeonError]:
     """Whether a poll that failed so may succeed the next time."""
     if isinstance(error, APIError):
         return error.status in PASSING or error.status >= 500

@@ -11,6 +11,8 @@ from neonctl_async.transport.session import Session
 
 MAX_PAGE = 1000
 """The most operations that a page may hold (the platform's limit)."""
+LOOK_TIMEOUT = 10.0
+"""Seconds after which a look is given up: the next one is likelier to be answered."""
 
 
 class OperationSource:
@@ -28,7 +30,8 @@ class OperationSource:
                 OperationResponse,
                 project_id=ref.project_id,
                 operation_id=ref.id,
-            )
+            ),
+            LOOK_TIMEOUT,
         )
         return answer.operation
 
@@ -41,6 +44,7 @@ class OperationSource:
                 OperationsPage,
                 query={"limit": limit},
                 project_id=project_id,
-            )
+            ),
+            LOOK_TIMEOUT,
         )
         return answer.operations

@@ -158,3 +158,39 @@ async def test_each_wait_sees_the_first_state_whoever_knew_it_first() -> None:
 
         await asyncio.gather(follow("by reference", ref("a")), follow("by record", operation("a")))
     assert set(map(tuple, seen.values())) == {("running", "finished")}
+
+
+async def test_soonest_first_holds_for_a_slow_consumer_too() -> None:
+    platform = Platform()
+    platform.start("b", states={0: "scheduling", 1: "running", 2: "finished"})
+    platform.start("a", states={0: "scheduling", 1: "running", 6: "finished"})
+    order: list[str] = []
+    given: list[Target] = [ref("a"), ref("b"), operation("done", "finished")]
+    async with platform.server, client_of(platform.server) as neon:
+        async for one in neon.operations.as_completed(given):
+            order.append(one.id)
+            await asyncio.sleep(12)
+    assert order == ["done", "b", "a"]
+
+
+async def test_a_slow_consumer_does_not_outlive_the_deadline() -> None:
+    platform = Platform()
+    platform.start("a", states={float(t): f"state-{t}" for t in range(200)})
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(WaitTimeoutError) as caught:
+            async for _ in neon.operations.watch(ref("a"), timeout=10):
+                await asyncio.sleep(4)
+        assert now() < 17
+    assert isinstance(caught.value.pending[0], Operation)
+
+
+async def test_what_ended_in_time_is_yielded_after_the_deadline() -> None:
+    platform = Platform()
+    platform.start("a", ends=2)
+    platform.start("b", ends=3)
+    async with platform.server, client_of(platform.server) as neon:
+        ended: list[str] = []
+        async for one in neon.operations.as_completed([ref("a"), ref("b")], timeout=10):
+            ended.append(one.id)
+            await asyncio.sleep(20)
+    assert ended == ["a", "b"]

@@ -22,12 +22,14 @@ from neonctl_async import (
     OperationStatus,
     PermissionDeniedError,
     PollPolicy,
+    RateBudget,
     ServerError,
     WaitTimeoutError,
 )
+from neonctl_async.waiting.source import OperationSource
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation, operation_json
-from tests.support.server import Respond, answer, drop, hang
+from tests.support.server import Respond, answer, drop, hang, in_turn
 
 pytestmark = pytest.mark.virtual_time
 
@@ -537,3 +539,120 @@ async def test_a_defect_of_a_poll_reaches_the_wait_instead_of_hanging_it(
         monkeypatch.setattr("neonctl_async.waiting.source.OperationSource.get", broken)
         with pytest.raises(ZeroDivisionError):
             await neon.operations.wait(ref("a"))
+
+
+async def test_a_look_that_hangs_holds_up_no_other_operation() -> None:
+    platform = Platform()
+    platform.start("quick", ends=1)
+    platform.start("later", ends=3)
+    platform.fault = lambda request: hang if request.path.endswith("/stuck") else None
+    async with platform.server, client_of(platform.server) as neon:
+        stuck = asyncio.create_task(neon.operations.wait(ref("stuck"), timeout=50))
+        await asyncio.sleep(0.5)
+        await neon.operations.wait(ref("quick"))
+        assert now() < 2
+        ended = [one.id async for one in neon.operations.as_completed([ref("later")])]
+        assert (ended, now() < 5) == (["later"], True)
+        with pytest.raises(WaitTimeoutError):
+            await stuck
+        assert now() == pytest.approx(50, abs=0.01)
+
+
+async def test_a_look_that_hangs_is_given_up_and_taken_again() -> None:
+    platform = Platform()
+    platform.start("a", ends=1)
+    responses = in_turn(hang, answer(200, {"operation": operation_json("a", "finished")}))
+    platform.fault = responses
+    async with platform.server, client_of(platform.server) as neon:
+        [done] = await neon.operations.wait(ref("a"))
+        assert 10 <= now() < 16
+    assert done.status == OperationStatus.FINISHED
+
+
+async def test_waiting_for_the_budget_is_not_taken_for_a_look_that_hangs() -> None:
+    platform = Platform()
+    platform.start("a", ends=1)
+    async with (
+        platform.server,
+        client_of(platform.server, budget=RateBudget(per_minute=1)) as neon,
+    ):
+        await neon.operations.get(PROJECT, "a")
+        await neon.operations.wait(ref("a"))
+        assert now() == pytest.approx(60, abs=1)
+    assert len(platform.server.received) == 2
+
+
+@pytest.mark.parametrize("bad", ["../x", "", "a/b", ".", "\ud800"])
+async def test_an_id_that_cannot_be_one_is_refused_before_any_request(bad: str) -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(ValueError, match="operation_id is"):
+            await neon.operations.wait([ref("a"), ref(bad)])
+        with pytest.raises(ValueError, match="project_id is"):
+            await neon.operations.wait(OperationRef(project_id=bad, id="a"))
+    assert platform.server.received == []
+
+
+async def test_a_defect_of_one_poll_ends_only_the_waits_it_concerns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    platform = Platform()
+    platform.start("a", ends=2)
+    platform.start("b", ends=2)
+    platform.hidden = {"a", "b"}
+    get = OperationSource.get
+
+    async def broken(source: OperationSource, wanted: OperationRef) -> Operation:
+        if wanted.id == "b":
+            raise ZeroDivisionError
+        return await get(source, wanted)
+
+    monkeypatch.setattr(OperationSource, "get", broken)
+    async with platform.server, client_of(platform.server) as neon:
+        kept = asyncio.create_task(neon.operations.wait(ref("a")))
+        with pytest.raises(ZeroDivisionError):
+            await neon.operations.wait(ref("b"))
+        [done] = await kept
+    assert done.status == OperationStatus.FINISHED
+
+
+async def test_polling_that_somebody_else_cancels_leaves_no_wait_hanging() -> None:
+    platform = Platform()
+    platform.start("a", ends=1000)
+    async with platform.server, client_of(platform.server) as neon:
+        wait = asyncio.create_task(neon.operations.wait(ref("a"), timeout=None))
+        await asyncio.sleep(1)
+        [polling] = [task for task in asyncio.all_tasks() if task.get_name().startswith("poll ")]
+        polling.cancel()
+        with pytest.raises(ClientClosedError):
+            await wait
+
+
+async def test_closing_while_being_cancelled_closes_all_the_same() -> None:
+    platform = Platform()
+    platform.start("a", ends=1000)
+    async with platform.server:
+        neon = client_of(platform.server)
+        wait = asyncio.create_task(neon.operations.wait(ref("a")))
+        await asyncio.sleep(1)
+        closing = asyncio.create_task(neon.aclose())
+        await asyncio.sleep(0)
+        closing.cancel()
+        await asyncio.wait([closing, wait])
+        with pytest.raises(ClientClosedError):
+            await neon.projects.get(PROJECT)
+        assert isinstance(wait.exception(), ClientClosedError)
+
+
+async def test_a_429_that_asks_to_wait_slows_the_whole_client_down() -> None:
+    platform = Platform()
+    platform.start("a", ends=1)
+    limited = answer(429, headers={"Retry-After": "20"})
+    platform.fault = lambda _request: limited if now() < 1 else None
+    async with platform.server, client_of(platform.server) as neon:
+        first = asyncio.create_task(neon.operations.wait(ref("a")))
+        await asyncio.sleep(0.1)
+        platform.start("b", ends=1, project_id="other-project-12345678")
+        await neon.operations.wait(OperationRef(project_id="other-project-12345678", id="b"))
+        await first
+    assert len(platform.server.received) == 3
