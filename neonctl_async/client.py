@@ -20,12 +20,14 @@ from neonctl_async.config import (
 )
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.api_keys import ApiKeys
+from neonctl_async.resources.base import Caller
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.operations import Operations
 from neonctl_async.resources.organizations import Organizations
 from neonctl_async.resources.projects import Projects
 from neonctl_async.transport.protocol import Json, QueryValue, raw_request
 from neonctl_async.transport.session import Session
+from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 
@@ -67,12 +69,15 @@ class NeonClient:
             max_connections=max_connections,
         )
         self._session = Session(self._config)
-        self._waiter = Waiter(OperationSource(self._session), polling)
-        self.operations = Operations(self._session, self._waiter)
-        self.projects = Projects(self._session, self._waiter)
-        self.branches = Branches(self._session, self._waiter)
-        self.api_keys = ApiKeys(self._session, self._waiter)
-        self.organizations = Organizations(self._session, self._waiter)
+        source = OperationSource(self._session)
+        self._waiter = Waiter(source, polling)
+        locks = ProjectLocks(source, self._waiter)
+        self._caller = Caller(self._session, self._waiter, locks)
+        self.operations = Operations(self._caller)
+        self.projects = Projects(self._caller)
+        self.branches = Branches(self._caller)
+        self.api_keys = ApiKeys(self._caller)
+        self.organizations = Organizations(self._caller)
 
     async def __aenter__(self) -> Self:
         return self
@@ -135,10 +140,8 @@ class NeonClient:
         Raises ValueError for a path that could leave the base URL.
         """
         if type is None:
-            return await self._session.send(
-                raw_request(method, path, _JSON, query=query, body=body)
-            )
-        return await self._session.send(raw_request(method, path, type, query=query, body=body))
+            return await self._caller.send(raw_request(method, path, _JSON, query=query, body=body))
+        return await self._caller.send(raw_request(method, path, type, query=query, body=body))
 
     async def aclose(self) -> None:
         """Close the connections. What still waits or is under way ends with ClientClosedError."""

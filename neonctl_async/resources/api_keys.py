@@ -17,15 +17,15 @@ class ApiKeys(Resource):
 
     async def list(self) -> builtins.list[ApiKey]:
         """The keys, without their tokens."""
-        return await self._session.send(request("GET", "/api_keys", builtins.list[ApiKey]))
+        return await self._caller.send(request("GET", "/api_keys", builtins.list[ApiKey]))
 
     async def create(self, *, key_name: str) -> ApiKeyCreated:
         """Create a key. Its token is in this answer and never shown again."""
         body = ApiKeyCreateRequest(key_name=key_name)
-        return await self._session.send(request("POST", "/api_keys", ApiKeyCreated, body=body))
+        return await self._caller.send(request("POST", "/api_keys", ApiKeyCreated, body=body))
 
     async def revoke(self, key_id: int) -> ApiKeyRevoked:
         """Revoke a key: at once, and for ever (specification, section 3.1)."""
-        return await self._session.send(
+        return await self._caller.send(
             request("DELETE", "/api_keys/{key_id}", ApiKeyRevoked, key_id=key_id)
         )

@@ -11,6 +11,7 @@ from neonctl_async.models.pagination import Pagination
 from neonctl_async.pagination import Page, Paginator
 from neonctl_async.transport.protocol import Request
 from neonctl_async.transport.session import Session
+from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Waiter, check_timeout
 
 
@@ -24,34 +25,51 @@ class _PageAnswer(Protocol):
     def pagination(self) -> Pagination | None: ...
 
 
+AnswerT = TypeVar("AnswerT")
 RecordT = TypeVar("RecordT", bound=_Identified)
 PageT = TypeVar("PageT", bound=_PageAnswer)
 StartedT = TypeVar("StartedT", bound=Started)
 
 
-class Resource:
-    """One resource of the API; its methods are one request each."""
+class Caller:
+    """How every method of the API is called: sent, waited for, paged."""
 
-    def __init__(self, session: Session, waiter: Waiter) -> None:
+    def __init__(self, session: Session, waiter: Waiter, locks: ProjectLocks) -> None:
+        self.waiter = waiter
         self._session = session
-        self._waiter = waiter
+        self._locks = locks
 
-    async def _start(self, request: Request[StartedT], *, wait: bool | float) -> StartedT:
+    async def send(self, request: Request[AnswerT]) -> AnswerT:
+        """Send a request; a project that is locked (423) is watched until it is not."""
+        project_id = None if request.method == "GET" else request.project_id
+        lock = None if project_id is None else self._locks.of(project_id)
+        return await self._session.send(request, lock)
+
+    async def start(self, request: Request[StartedT], *, wait: bool | float) -> StartedT:
         """Send what starts work; with ``wait`` come back when the work is done."""
         if wait is False:
-            return await self._session.send(request)
+            return await self.send(request)
         timeout = DEFAULT_TIMEOUT if wait is True else wait
         check_timeout(timeout)
-        return await self._waiter.finish(await self._session.send(request), timeout)
+        return await self.waiter.finish(await self.send(request), timeout)
 
-    def _paginate(
+    def paginate(
         self, first: Request[PageT], records: Callable[[PageT], list[RecordT]]
     ) -> Paginator[RecordT]:
+        """All records of a list endpoint, from its ``first`` page on."""
+
         async def fetch(cursor: str | None) -> Page[RecordT]:
             page = first
             if cursor is not None:
                 page = msgspec.structs.replace(first, query=(*first.query, ("cursor", cursor)))
-            answer = await self._session.send(page)
+            answer = await self.send(page)
             return Page(records(answer), answer.pagination)
 
         return Paginator(fetch, key=attrgetter("id"))
+
+
+class Resource:
+    """One resource of the API; its methods are one request each."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller

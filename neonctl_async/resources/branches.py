@@ -56,11 +56,11 @@ class Branches(Resource):
             },
             project_id=project_id,
         )
-        return self._paginate(first, _annotated)
+        return self._caller.paginate(first, _annotated)
 
     async def get(self, project_id: str, branch_id: str) -> Branch:
         """One branch."""
-        answer = await self._session.send(
+        answer = await self._caller.send(
             request(
                 "GET",
                 "/projects/{project_id}/branches/{branch_id}",
@@ -114,7 +114,7 @@ class Branches(Resource):
             endpoints=list(endpoints) or UNSET,
             annotation_value=dict(annotation_value) if annotation_value else UNSET,
         )
-        return await self._start(
+        return await self._caller.start(
             request(
                 "POST",
                 "/projects/{project_id}/branches",
@@ -138,7 +138,7 @@ class Branches(Resource):
         ``hard_delete`` gives up the time in which it could be recovered. ``wait`` as in
         :meth:`create`.
         """
-        return await self._start(
+        return await self._caller.start(
             request(
                 "DELETE",
                 "/projects/{project_id}/branches/{branch_id}",

@@ -19,7 +19,7 @@ class Operations(Resource):
 
     async def get(self, project_id: str, operation_id: str) -> Operation:
         """One operation (specification, section 4.4)."""
-        answer = await self._session.send(
+        answer = await self._caller.send(
             request(
                 "GET",
                 "/projects/{project_id}/operations/{operation_id}",
@@ -43,7 +43,7 @@ class Operations(Resource):
             query={"limit": limit},
             project_id=project_id,
         )
-        return self._paginate(first, lambda page: page.operations)
+        return self._caller.paginate(first, lambda page: page.operations)
 
     async def wait(
         self,
@@ -68,7 +68,7 @@ class Operations(Resource):
         the deadline, TypeError or ValueError for what holds no operations. An answer whose request
         started none has nothing to wait for: an empty list.
         """
-        return await self._waiter.wait(
+        return await self._caller.waiter.wait(
             what,
             timeout=timeout,
             fail_fast=fail_fast,
@@ -85,7 +85,7 @@ class Operations(Resource):
         runs from the first iteration. Raises WaitTimeoutError at the deadline. To leave early,
         iterate within ``contextlib.aclosing``: what was polled for this alone is then dropped.
         """
-        return self._waiter.as_completed(what, timeout=timeout)
+        return self._caller.waiter.as_completed(what, timeout=timeout)
 
     def watch(
         self, what: Waitable, *, timeout: float | None = DEFAULT_TIMEOUT
@@ -95,4 +95,4 @@ class Operations(Resource):
         Ends when all have ended. A slow consumer gets the newest record of each operation and
         misses those in between. ``timeout`` and leaving early as in :meth:`as_completed`.
         """
-        return self._waiter.watch(what, timeout=timeout)
+        return self._caller.waiter.watch(what, timeout=timeout)

@@ -17,7 +17,7 @@ class Organizations(Resource):
 
     async def list_api_keys(self, org_id: str) -> list[ApiKey]:
         """The keys of an organization, without their tokens."""
-        return await self._session.send(
+        return await self._caller.send(
             request("GET", "/organizations/{org_id}/api_keys", list[ApiKey], org_id=org_id)
         )
 
@@ -30,7 +30,7 @@ class Organizations(Resource):
         project-scoped one (specification, sections 4.1 and 5). The token is in this answer and
         never shown again.
         """
-        return await self._session.send(
+        return await self._caller.send(
             request(
                 "POST",
                 "/organizations/{org_id}/api_keys",
@@ -42,7 +42,7 @@ class Organizations(Resource):
 
     async def revoke_api_key(self, org_id: str, key_id: int) -> ApiKeyRevoked:
         """Revoke an organization or project-scoped key, as an administrator."""
-        return await self._session.send(
+        return await self._caller.send(
             request(
                 "DELETE",
                 "/organizations/{org_id}/api_keys/{key_id}",

@@ -52,11 +52,11 @@ class Projects(Resource):
                 "recoverable": recoverable,
             },
         )
-        return self._paginate(first, lambda page: page.projects)
+        return self._caller.paginate(first, lambda page: page.projects)
 
     async def get(self, project_id: str) -> Project:
         """One project."""
-        answer = await self._session.send(
+        answer = await self._caller.send(
             request("GET", "/projects/{project_id}", ProjectResponse, project_id=project_id)
         )
         return answer.project
@@ -99,11 +99,13 @@ class Projects(Resource):
             history_retention_seconds=history_retention_seconds,
         )
         body = ProjectCreateRequest(project=spec)
-        return await self._start(request("POST", "/projects", ProjectCreated, body=body), wait=wait)
+        return await self._caller.start(
+            request("POST", "/projects", ProjectCreated, body=body), wait=wait
+        )
 
     async def delete(self, project_id: str) -> Project:
         """Delete a project with all that it holds; the record as it last was."""
-        answer = await self._session.send(
+        answer = await self._caller.send(
             request("DELETE", "/projects/{project_id}", ProjectResponse, project_id=project_id)
         )
         return answer.project

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeAlias, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -32,6 +32,12 @@ class Request(msgspec.Struct, Generic[T], frozen=True):
     answer: type[T]
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
+
+    @property
+    def project_id(self) -> str | None:
+        """The project whose path it is, if any."""
+        _, first, *rest = self.path.split("/")
+        return unquote(rest[0]) if first == "projects" and rest else None
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
         # Bodies hold passwords, and tracebacks show locals.

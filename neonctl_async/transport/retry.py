@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from neonctl_async.config import RetryPolicy
-from neonctl_async.errors import APIError, NeonError, TransportError
+from neonctl_async.errors import APIError, LockedError, NeonError, TransportError
 
 T = TypeVar("T")
 
@@ -31,60 +31,97 @@ def may_retry(error: BaseException, method: str) -> bool:
             return False
 
 
+class ProjectLock(Protocol):
+    """What is known of the lock that a 423 speaks of."""
+
+    turn: asyncio.Lock
+    """Held by the one who tries again."""
+
+    async def settle(self, timeout: float) -> bool:
+        """Wait until the running operations have ended; False if none shows."""
+        ...
+
+
 async def send_with_retries(
-    send: Callable[[], Awaitable[T]], method: str, policy: RetryPolicy
+    send: Callable[[], Awaitable[T]],
+    method: str,
+    policy: RetryPolicy,
+    lock: ProjectLock | None = None,
 ) -> T:
     """What ``send`` returns, called again as ``policy`` says when it fails in passing.
 
-    Raises the newest failure: at once if it does not pass, else when the policy's bounds are
-    reached, or would be by the wait that ``Retry-After`` asks for.
+    After a 423, with ``lock``, the next try comes as soon as the project's running operations
+    have ended, and in turn with others who were locked out. Raises the newest failure: at once
+    if it does not pass, else when the policy's bounds are reached, or would be by the wait that
+    ``Retry-After`` asks for.
     """
     started = asyncio.get_running_loop().time()
     try:
         return await send()
     except NeonError as error:
-        if not may_retry(error, method):
+        if not may_retry(error, method) or policy.attempts == 1:
             raise
         first_failure = error
-    return await _retry(send, first_failure, started, method, policy)
+    if lock is None or not isinstance(first_failure, LockedError):
+        return await _retry(send, first_failure, method, policy, started)
+    async with lock.turn:
+        return await _retry(send, first_failure, method, policy, started, lock=lock)
 
 
 async def _retry(
     send: Callable[[], Awaitable[T]],
     first_failure: NeonError,
-    started: float,
     method: str,
     policy: RetryPolicy,
+    started: float,
+    *,
+    lock: ProjectLock | None = None,
 ) -> T:
     # The first try went without tenacity, which costs as much as a small request. Replaying its
     # failure makes it tenacity's first attempt all the same.
-    replay: list[NeonError] = [first_failure]
+    newest = first_failure
+    is_replayed = False
+    loop = asyncio.get_running_loop()
+    deadline = started + policy.deadline
+    backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
 
     async def attempt() -> T:
-        if replay:
-            raise replay.pop()
-        return await send()
+        nonlocal newest, is_replayed
+        if not is_replayed:
+            is_replayed = True
+            raise newest
+        try:
+            return await send()
+        except NeonError as error:
+            newest = error
+            raise
 
-    backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
-    loop = asyncio.get_running_loop()
+    async def pause(seconds: float) -> None:
+        earliest = loop.time() + _asked_delay(newest)
+        if (
+            lock is not None
+            and isinstance(newest, LockedError)
+            and await lock.settle(deadline - loop.time())
+        ):
+            seconds = max(0.0, earliest - loop.time())
+        await asyncio.sleep(seconds)
 
     def delay(state: RetryCallState) -> float:
-        return max(backoff(state), _asked_delay(state))
+        return max(backoff(state), _asked_delay(newest))
 
     def out_of_bounds(state: RetryCallState) -> bool:
         next_try = loop.time() + state.upcoming_sleep
-        return state.attempt_number >= policy.attempts or next_try > started + policy.deadline
+        return state.attempt_number >= policy.attempts or next_try > deadline
 
     retrying = AsyncRetrying(
         retry=retry_if_exception(lambda error: may_retry(error, method)),
         wait=delay,
         stop=out_of_bounds,
-        sleep=asyncio.sleep,
+        sleep=pause,
         reraise=True,
     )
     return await retrying(attempt)
 
 
-def _asked_delay(state: RetryCallState) -> float:
-    error = state.outcome.exception() if state.outcome else None
+def _asked_delay(error: NeonError) -> float:
     return error.retry_after or 0.0 if isinstance(error, APIError) else 0.0

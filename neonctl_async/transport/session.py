@@ -21,7 +21,7 @@ from neonctl_async.errors import (
 )
 from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.protocol import Answer, Request, Wire
-from neonctl_async.transport.retry import send_with_retries
+from neonctl_async.transport.retry import ProjectLock, send_with_retries
 
 T = TypeVar("T")
 
@@ -47,16 +47,17 @@ class Session:
         """The HTTP requests sent so far, further tries included."""
         return self._requests_sent
 
-    async def send(self, request: Request[T]) -> T:
+    async def send(self, request: Request[T], lock: ProjectLock | None = None) -> T:
         """The answer to ``request``, sent again when it fails in passing.
 
-        Raises the errors of :mod:`neonctl_async.errors`.
+        ``lock`` is what a 423 is waited out with. Raises the errors of :mod:`neonctl_async.errors`.
         """
         return await self._while_open(
             lambda: send_with_retries(
                 lambda: self._send(request, self._config.timeout.total),
                 request.method,
                 self._config.retry,
+                lock,
             )
         )
 

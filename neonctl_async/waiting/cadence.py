@@ -9,7 +9,7 @@ def delay(policy: PollPolicy, waited: float, chance: float) -> float:
     Delays of ``initial``, ``initial * growth``, ``initial * growth**2``, … add up to
     ``initial * (growth**n - 1) / (growth - 1)``; put in terms of that sum, each is ``initial``
     plus ``growth - 1`` times the time waited. So the pace depends on no count of looks, and the
-    answer comes late by no more than a share of the whole wait. ``chance`` is uniform between 0
+    answer comes late by ``initial`` and a share of the whole wait at the most, jitter aside. ``chance`` is uniform between 0
     and 1 and spreads the delay by ``jitter`` in both directions, up to ``maximum``.
     """
     growing = min(policy.initial + (policy.growth - 1) * waited, policy.maximum)

@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -52,6 +52,10 @@ class Waiter:
         if raise_on_failure:
             _raise_for_failures(progress)
         return progress.newest()
+
+    async def settle(self, operations: Sequence[Operation], timeout: float) -> None:
+        """Wait until all have ended, however."""
+        await self._follow(Progress(operations), timeout)
 
     async def finish(self, answer: StartedT, timeout: float | None) -> StartedT:
         """``answer`` with the final records of its operations, if it has any.

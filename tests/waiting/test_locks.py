@@ -1,0 +1,175 @@
+"""A mutation that meets 423, against the control plane and a platform on a virtual clock."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from neonctl_async import LockedError, NeonClient, RateBudget, RetryPolicy
+from neonctl_async.local import Durations, LocalControlPlane
+from tests.support.platform import Platform
+from tests.support.records import PROJECT, branch_json, client_of
+from tests.support.server import Received, Respond, answer
+
+pytestmark = pytest.mark.virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+@pytest.fixture
+async def plane() -> AsyncIterator[LocalControlPlane]:
+    """A control plane on which running operations lock their whole project."""
+    loop = asyncio.get_running_loop()
+
+    def clock() -> datetime:
+        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=loop.time())
+
+    durations = Durations(default=2.0)
+    async with LocalControlPlane(durations=durations, clock=clock, lock="project") as plane:
+        yield plane
+
+
+def locked(platform: Platform, until: float, **headers: str) -> None:
+    """Have the platform lock mutations out until a time of the loop."""
+
+    def fault(request: Received) -> Respond | None:
+        if request.method == "GET":
+            return None
+        if now() < until:
+            return answer(423, {"message": "project is locked"}, headers=headers)
+        return answer(201, {"branch": branch_json(), "operations": []})
+
+    platform.fault = fault
+
+
+def mutations(platform: Platform) -> int:
+    return sum(request.method != "GET" for request in platform.server.received)
+
+
+async def test_it_is_tried_again_as_soon_as_the_running_operations_have_ended() -> None:
+    platform = Platform()
+    platform.start("a", ends=20)
+    locked(platform, until=20)
+    async with platform.server, client_of(platform.server) as neon:
+        await neon.branches.create(PROJECT)
+        assert 20 <= now() < 25
+    assert mutations(platform) == 2
+
+
+async def test_many_that_are_locked_out_go_in_turn(plane: LocalControlPlane) -> None:
+    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+        project = (await neon.projects.create(name="busy", wait=True)).project
+        before = plane.requests_served
+        created = await asyncio.gather(
+            *(neon.branches.create(project.id, name=f"b{n}", wait=True) for n in range(10))
+        )
+        assert now() < 10 * 5
+    assert len({one.branch.id for one in created}) == 10
+    posts = [request for request in plane.requests if request.method == "POST"][1:]
+    assert sum(request.status == 201 for request in posts) == 10
+    assert sum(request.status == 423 for request in posts) <= 10
+    assert plane.requests_served - before < 200
+
+
+async def test_other_projects_do_not_wait_for_the_turn() -> None:
+    platform = Platform()
+    platform.start("a", ends=30)
+    locked(platform, until=30)
+    other = "other-project-12345678"
+    whole = platform.fault
+
+    def fault(request: Received) -> Respond | None:
+        if other in request.path and request.method != "GET":
+            return answer(201, {"branch": branch_json(), "operations": []})
+        return whole(request)
+
+    platform.fault = fault
+    async with platform.server, client_of(platform.server) as neon:
+        stuck = asyncio.create_task(neon.branches.create(PROJECT))
+        await asyncio.sleep(1)
+        await neon.branches.create(other)
+        assert now() < 1.1
+        await stuck
+
+
+async def test_a_lock_that_no_operation_holds_is_bounded_by_the_retry_policy() -> None:
+    platform = Platform()
+    locked(platform, until=1e9)
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(LockedError):
+            await neon.branches.create(PROJECT)
+        assert now() <= 60
+    assert mutations(platform) == 5
+
+
+async def test_operations_that_never_end_are_bounded_by_the_deadline() -> None:
+    platform = Platform()
+    platform.start("a", ends=1e9)
+    locked(platform, until=1e9)
+    policy = RetryPolicy(deadline=30)
+    async with platform.server, client_of(platform.server, retry=policy) as neon:
+        with pytest.raises(LockedError):
+            await neon.branches.create(PROJECT)
+        assert now() == pytest.approx(30, abs=1)
+    assert mutations(platform) == 2
+
+
+async def test_who_does_not_retry_does_not_watch() -> None:
+    platform = Platform()
+    platform.start("a", ends=5)
+    locked(platform, until=5)
+    async with platform.server, client_of(platform.server, retry=RetryPolicy.never()) as neon:
+        with pytest.raises(LockedError):
+            await neon.branches.create(PROJECT)
+    assert len(platform.server.received) == 1
+
+
+async def test_retry_after_is_the_least_delay_here_too() -> None:
+    platform = Platform()
+    platform.start("a", ends=1)
+    locked(platform, until=1, **{"Retry-After": "12"})
+    async with platform.server, client_of(platform.server) as neon:
+        await neon.branches.create(PROJECT)
+        assert now() == pytest.approx(12, abs=1)
+
+
+async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
+    platform = Platform()
+    locked(platform, until=0.5)
+    whole = platform.fault
+    platform.fault = lambda request: answer(500) if request.method == "GET" else whole(request)
+    async with platform.server, client_of(platform.server) as neon:
+        await neon.branches.create(PROJECT)
+    assert mutations(platform) >= 2
+
+
+async def test_cancelling_one_that_is_locked_out_lets_the_next_go(
+    plane: LocalControlPlane,
+) -> None:
+    async with NeonClient(
+        plane.api_key, base_url=plane.base_url, budget=RateBudget.unlimited()
+    ) as neon:
+        project = (await neon.projects.create(name="busy", wait=True)).project
+        await neon.branches.create(project.id, name="first")
+        waiting = [
+            asyncio.create_task(neon.branches.create(project.id, name=f"b{n}")) for n in range(3)
+        ]
+        await asyncio.sleep(0.5)
+        waiting[0].cancel()
+        await asyncio.wait(waiting)
+        assert waiting[0].cancelled()
+        names = {branch.name for branch in await neon.branches.list(project.id).collect()}
+    assert names >= {"first", "b1", "b2"}
+    assert "b0" not in names
+
+
+async def test_plain_requests_watch_too() -> None:
+    platform = Platform()
+    platform.start("a", ends=20)
+    locked(platform, until=20)
+    async with platform.server, client_of(platform.server) as neon:
+        await neon.request("POST", f"/projects/{PROJECT}/branch_anonymized")
+    assert mutations(platform) == 2
