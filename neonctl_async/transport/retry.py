@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
@@ -62,65 +62,70 @@ async def send_with_retries(
         if not may_retry(error, method) or policy.attempts == 1:
             raise
         first_failure = error
+    further = _FurtherTries(send, first_failure, method, policy, deadline=started + policy.deadline)
     if lock is None or not isinstance(first_failure, LockedError):
-        return await _retry(send, first_failure, method, policy, started)
+        return await further.run()
     async with lock.turn:
-        return await _retry(send, first_failure, method, policy, started, lock=lock)
+        return await further.run(lock)
 
 
-async def _retry(
-    send: Callable[[], Awaitable[T]],
-    first_failure: NeonError,
-    method: str,
-    policy: RetryPolicy,
-    started: float,
-    *,
-    lock: ProjectLock | None = None,
-) -> T:
-    # The first try went without tenacity, which costs as much as a small request. Replaying its
-    # failure makes it tenacity's first attempt all the same.
-    newest = first_failure
-    is_replayed = False
-    loop = asyncio.get_running_loop()
-    deadline = started + policy.deadline
-    backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
+class _FurtherTries(Generic[T]):
+    """The second and further tries of one call, up to ``deadline`` on the loop's clock."""
 
-    async def attempt() -> T:
-        nonlocal newest, is_replayed
-        if not is_replayed:
-            is_replayed = True
-            raise newest
+    def __init__(
+        self,
+        send: Callable[[], Awaitable[T]],
+        first_failure: NeonError,
+        method: str,
+        policy: RetryPolicy,
+        *,
+        deadline: float,
+    ) -> None:
+        self._send = send
+        self._newest = first_failure
+        self._is_replayed = False
+        self._method = method
+        self._attempts = policy.attempts
+        self._deadline = deadline
+        self._backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
+        self._time = asyncio.get_running_loop().time
+
+    async def run(self, lock: ProjectLock | None = None) -> T:
+        """What a further try returns. Raises the newest failure."""
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(lambda error: may_retry(error, self._method)),
+            wait=lambda state: max(self._backoff(state), _asked_delay(self._newest)),
+            stop=self._is_over,
+            sleep=lambda seconds: self._pause(seconds, lock),
+            reraise=True,
+        )
+        return await retrying(self._attempt)
+
+    async def _attempt(self) -> T:
+        # The first try went without tenacity, which costs as much as a small request. Replaying
+        # its failure makes it tenacity's first attempt all the same.
+        if not self._is_replayed:
+            self._is_replayed = True
+            raise self._newest
         try:
-            return await send()
+            return await self._send()
         except NeonError as error:
-            newest = error
+            self._newest = error
             raise
 
-    async def pause(seconds: float) -> None:
-        earliest = loop.time() + _asked_delay(newest)
+    def _is_over(self, state: RetryCallState) -> bool:
+        next_try = self._time() + state.upcoming_sleep
+        return state.attempt_number >= self._attempts or next_try > self._deadline
+
+    async def _pause(self, seconds: float, lock: ProjectLock | None) -> None:
+        earliest = self._time() + _asked_delay(self._newest)
         if (
             lock is not None
-            and isinstance(newest, LockedError)
-            and await lock.settle(deadline - loop.time())
+            and isinstance(self._newest, LockedError)
+            and await lock.settle(self._deadline - self._time())
         ):
-            seconds = max(0.0, earliest - loop.time())
+            seconds = max(0.0, earliest - self._time())
         await asyncio.sleep(seconds)
-
-    def delay(state: RetryCallState) -> float:
-        return max(backoff(state), _asked_delay(newest))
-
-    def out_of_bounds(state: RetryCallState) -> bool:
-        next_try = loop.time() + state.upcoming_sleep
-        return state.attempt_number >= policy.attempts or next_try > deadline
-
-    retrying = AsyncRetrying(
-        retry=retry_if_exception(lambda error: may_retry(error, method)),
-        wait=delay,
-        stop=out_of_bounds,
-        sleep=pause,
-        reraise=True,
-    )
-    return await retrying(attempt)
 
 
 def _asked_delay(error: NeonError) -> float:
