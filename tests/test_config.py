@@ -1,6 +1,7 @@
 """Settings, from arguments and the environment."""
 
 from collections.abc import Callable
+from typing import Any
 
 import msgspec
 import pytest
@@ -222,6 +223,70 @@ def test_a_client_needs_a_connection(limit: int) -> None:
 def test_an_impossible_policy_is_refused_by_name(name: str, make: Callable[[], object]) -> None:
     with pytest.raises(ConfigurationError, match=f"^{name}"):
         make()
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        (Timeout, "connect", None),
+        (Timeout, "total", "3"),
+        (RetryPolicy, "attempts", NAN),
+        (RetryPolicy, "attempts", 2.5),
+        (RetryPolicy, "attempts", "3"),
+        (RetryPolicy, "initial", "1"),
+        (RateBudget, "per_minute", 1.5),
+        (RateBudget, "per_second_of_route", "40"),
+        (RateBudget, "per_second_of", None),
+        (RateBudget, "per_second_of", {"GET /projects": 1.5}),
+        (PollPolicy, "growth", "2"),
+        (PollPolicy, "jitter", None),
+    ],
+)
+def test_a_policy_of_the_wrong_type_is_refused_by_name(
+    kind: Callable[..., object], name: str, value: object
+) -> None:
+    with pytest.raises(ConfigurationError, match=rf"\.{name} is "):
+        kind(**{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("timeout", 5.0),
+        ("timeout", None),
+        ("retry", 3),
+        ("polling", 1.0),
+        ("budget", None),
+        ("budget", RetryPolicy()),
+        ("max_connections", 2.5),
+        ("max_connections", NAN),
+        ("max_connections", "100"),
+        ("max_connections", None),
+    ],
+)
+def test_a_setting_of_the_wrong_type_is_refused_by_name(name: str, value: object) -> None:
+    settings: dict[str, Any] = {name: value}
+    with pytest.raises(ConfigurationError, match=f"^{name} is "):
+        NeonClient(API_KEY, **settings)
+
+
+@pytest.mark.parametrize("key", [123, b"napi_hunter2", object()])
+def test_a_key_that_is_no_string_is_refused_unseen(key: Any) -> None:
+    with pytest.raises((ConfigurationError, TypeError), match="key") as caught:
+        NeonClient(key)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", [123, b"https://console.neon.tech/api/v2"])
+def test_a_base_url_that_is_no_string_is_refused(url: Any) -> None:
+    with pytest.raises((ConfigurationError, TypeError), match="base_url"):
+        NeonClient(API_KEY, base_url=url)
+
+
+@pytest.mark.parametrize("host", ["console..neon.tech", ".neon.tech", f"{'a' * 64}.neon.tech", "."])
+def test_a_host_that_no_name_lookup_can_take_is_refused(host: str) -> None:
+    with pytest.raises(ConfigurationError, match=r"^base_url "):
+        NeonClient(API_KEY, base_url=f"https://{host}/api/v2")
 
 
 @pytest.mark.parametrize("policy", [Timeout(), RetryPolicy(), RateBudget(), PollPolicy()])

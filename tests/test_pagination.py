@@ -1,6 +1,7 @@
 """Paginator: with a fetch in memory, and through the lists of the client."""
 
 import asyncio
+import gc
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
@@ -222,6 +223,19 @@ async def test_an_error_ahead_that_is_never_reached_is_of_no_interest() -> None:
     async with aclosing(pages.paginator.pages()) as iterator:
         assert await anext(iterator) == ["a", "b"]
         await settle()
+
+
+async def test_an_error_ahead_that_nobody_asked_for_is_not_reported() -> None:
+    reports: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, told: reports.append(told))
+    paginator = Pages({None: page("ab", "1"), "1": LookupError("gone")}).paginator
+    async with aclosing(paginator.pages()) as iterator:
+        await anext(iterator)
+        await settle()
+    del iterator
+    gc.collect()
+    await settle()
+    assert reports == []
 
 
 async def test_after_an_error_a_new_iteration_may_succeed() -> None:

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neonctl_async import ConfigurationError, RateBudget
+from neonctl_async import ConfigurationError, OperationRef, RateBudget
 from neonctl_async.transport.budget import Budget
-from tests.support.records import client_of
-from tests.support.server import MisbehavingServer, answer, in_turn
+from tests.support.platform import Platform
+from tests.support.records import PROJECT, client_of
+from tests.support.server import MisbehavingServer, Received, Respond, answer, in_turn
 from tests.support.virtual_time import VirtualTimeLoop
 
 
@@ -158,3 +159,43 @@ async def test_a_plain_request_and_a_method_share_the_window_of_their_route() ->
 def test_a_limit_that_lets_nothing_go_is_refused(limit: int) -> None:
     with pytest.raises(ConfigurationError, match="per_minute"):
         RateBudget(per_minute=limit)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(("ids", "requests"), [(["a"], 2), (["a", "b"], 2), (["a", "hidden"], 3)])
+async def test_polls_draw_on_the_budget_as_every_request_does(
+    ids: list[str], requests: int
+) -> None:
+    platform = Platform()
+    platform.hidden = {"hidden"}
+    for id in ids:
+        platform.start(id, ends=0)
+    async with (
+        platform.server,
+        client_of(platform.server, budget=RateBudget(per_minute=1)) as neon,
+    ):
+        await neon.operations.get(PROJECT, "a")
+        await neon.operations.wait([OperationRef(project_id=PROJECT, id=id) for id in ids])
+        assert now() == pytest.approx(60 * (requests - 1), abs=1)
+    assert len(platform.server.received) == requests
+
+
+@pytest.mark.virtual_time
+async def test_requests_count_when_they_are_sent_not_while_they_queue_for_a_connection() -> None:
+    arrivals: list[float] = []
+
+    async def stall(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(max(0.0, 8 - now()))
+        await answer(content={})(writer)
+
+    def respond(_request: Received) -> Respond:
+        arrivals.append(now())
+        return stall
+
+    async with (
+        MisbehavingServer(respond) as server,
+        client_of(server, budget=RateBudget(), max_connections=50) as neon,
+    ):
+        await asyncio.gather(*(neon.request("GET", "/projects") for _ in range(300)))
+    assert len(arrivals) == 300
+    assert most_within(arrivals, 1 - 1e-6) <= 40

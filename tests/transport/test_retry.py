@@ -154,6 +154,15 @@ async def test_no_try_begins_after_the_deadline() -> None:
     assert 5 < len(server.received) < 100
 
 
+async def test_the_deadline_counts_from_the_first_try() -> None:
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(12)
+        await answer(503)(writer)
+
+    policy = RetryPolicy(attempts=1000, initial=3.0, maximum=3.0, deadline=20.0)
+    assert await tries("GET", slow, policy) == 2
+
+
 async def test_cancelling_during_the_backoff_ends_the_call() -> None:
     response = answer(503, headers={"Retry-After": "30"})
     async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 
 import aiohttp
+import msgspec
 import pytest
 
 from neonctl_async import (
@@ -17,12 +18,13 @@ from neonctl_async import (
     ConnectionLostError,
     InvalidResponseError,
     NeonClient,
+    RateBudget,
     RequestTimeoutError,
     RetryPolicy,
     Timeout,
 )
 from tests.support.records import API_KEY, PROJECT, client_of, operation_json
-from tests.support.server import MisbehavingServer, answer, drop, hang, in_turn, raw
+from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn, raw
 
 OPERATION = {"operation": operation_json()}
 PATH = f"/projects/{PROJECT}/operations/op-1"
@@ -270,3 +272,100 @@ async def test_a_client_that_sent_nothing_needs_no_closing() -> None:
     NeonClient(API_KEY, base_url="http://127.0.0.1:9")
     gc.collect()
     await asyncio.sleep(0)
+
+
+async def test_cookies_are_not_kept() -> None:
+    response = answer(content=OPERATION, headers={"Set-Cookie": "session=1; Path=/"})
+    async with MisbehavingServer(in_turn(response)) as server:
+        # No cookie is ever kept for an address.
+        url = server.base_url.replace("127.0.0.1", "localhost")
+        async with NeonClient(API_KEY, base_url=url) as neon:
+            for _ in range(2):
+                await neon.operations.get(PROJECT, "op-1")
+    assert ["cookie" in request.headers for request in server.received] == [False, False]
+
+
+async def test_the_decoder_of_an_answer_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Fresh(msgspec.Struct):
+        pass
+
+    made: list[object] = []
+    decoder = msgspec.json.Decoder
+
+    def counting(kind: object, **settings: object) -> object:
+        made.append(kind)
+        return decoder(kind, **settings)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType] - whatever it is given
+
+    monkeypatch.setattr("msgspec.json.Decoder", counting)
+    async with MisbehavingServer(in_turn(answer(content={}))) as server, client_of(server) as neon:
+        for _ in range(3):
+            await neon.request("GET", "/projects", type=Fresh)
+    assert made == [Fresh]
+
+
+async def close_during(neon: NeonClient, *paths: str, method: str = "POST") -> None:
+    """Close the client while requests are under way; each must end at once, as it should."""
+    loop = asyncio.get_running_loop()
+    calls = [asyncio.create_task(neon.request(method, path)) for path in paths]
+    await asyncio.sleep(1)
+    assert not any(call.done() for call in calls)
+    await neon.aclose()
+    await asyncio.wait(calls)
+    assert loop.time() == pytest.approx(1, abs=0.01)
+    for call in calls:
+        assert not call.cancelled()
+        assert isinstance(call.exception(), ClientClosedError)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_closing_ends_a_call_that_is_connecting(full_port: int, method: str) -> None:
+    url = f"http://127.0.0.1:{full_port}"
+    neon = NeonClient(API_KEY, base_url=url, retry=RetryPolicy.never())
+    await close_during(neon, "/projects", method=method)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("response", [hang, raw(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{")])
+async def test_closing_ends_a_call_that_waits_for_its_answer(
+    response: Respond, method: str
+) -> None:
+    async with MisbehavingServer(in_turn(response)) as server:
+        neon = client_of(server, retry=RetryPolicy.never())
+        await close_during(neon, "/projects", "/regions", method=method)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("status", [429, 503])
+async def test_closing_ends_a_call_that_sleeps_for_retry_after(status: int) -> None:
+    response = answer(status, headers={"Retry-After": "30"})
+    async with MisbehavingServer(in_turn(response)) as server:
+        await close_during(client_of(server), "/projects")
+    assert len(server.received) == 1
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    "budget", [RateBudget(per_minute=1), RateBudget(per_second_of_route=1, per_second_of={})]
+)
+async def test_closing_ends_calls_that_wait_in_the_budget(budget: RateBudget) -> None:
+    async with MisbehavingServer(in_turn(answer(content={}))) as server:
+        neon = client_of(server, budget=budget, retry=RetryPolicy.never())
+        crowd = [asyncio.create_task(neon.request("POST", "/projects")) for _ in range(10)]
+        await asyncio.sleep(0.5)
+        await neon.aclose()
+        await asyncio.wait(crowd)
+        assert asyncio.get_running_loop().time() == pytest.approx(0.5, abs=0.01)
+        for call in crowd[1:]:
+            assert isinstance(call.exception(), ClientClosedError)
+    assert crowd[0].result() == {}
+    assert len(server.received) == 1
+
+
+@pytest.mark.virtual_time
+async def test_closing_ends_calls_that_queue_for_a_connection() -> None:
+    async with MisbehavingServer(in_turn(hang)) as server:
+        neon = client_of(server, max_connections=1, retry=RetryPolicy.never())
+        await close_during(neon, *["/projects"] * 3)
+    assert len(server.received) == 1

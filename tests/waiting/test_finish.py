@@ -9,6 +9,7 @@ from neonctl_async import (
     BranchDeleted,
     NotFoundError,
     OperationFailedError,
+    PollPolicy,
     ProjectCreated,
     WaitTimeoutError,
 )
@@ -146,3 +147,14 @@ async def test_projects_wait_too() -> None:
         created = await neon.projects.create(name="demo", wait=True)
     assert isinstance(created, ProjectCreated)
     assert [one.status for one in created.operations] == ["finished"]
+
+
+async def test_true_is_a_deadline_of_300_seconds() -> None:
+    platform = Platform()
+    platform.start("a", ends=1000)
+    creating(platform, "a")
+    polls = PollPolicy.constant(50)
+    async with platform.server, client_of(platform.server, polling=polls) as neon:
+        with pytest.raises(WaitTimeoutError, match="after 300 s"):
+            await neon.branches.create(PROJECT, wait=True)
+        assert asyncio.get_running_loop().time() == pytest.approx(300, abs=0.1)
