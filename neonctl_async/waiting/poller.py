@@ -3,7 +3,7 @@
 import asyncio
 import math
 import random
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import TypeGuard, TypeVar
 
@@ -20,9 +20,10 @@ from neonctl_async.errors import (
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.retry import PASSING
 from neonctl_async.waiting import cadence
+from neonctl_async.waiting.forecast import Forecast
 from neonctl_async.waiting.mailbox import Mailbox
 from neonctl_async.waiting.source import MAX_PAGE, OperationSource
-from neonctl_async.waiting.status import Change, Outcome, outcome
+from neonctl_async.waiting.status import Change, Outcome, is_same, outcome
 
 T = TypeVar("T")
 
@@ -35,11 +36,14 @@ LAST_LOOK = 0.05
 class _Awaited:
     """An operation that is awaited: since when, by whom, and its newest record."""
 
-    __slots__ = ("is_looked_at", "mailboxes", "record", "ref", "since")
+    __slots__ = ("is_looked_at", "mailboxes", "pending_at", "record", "ref", "since")
 
     def __init__(self, ref: OperationRef, since: float) -> None:
         self.ref = ref
         self.since = since
+        """When it began, as far as is known: a record may say how long it has been running."""
+        self.pending_at = since
+        """When it was last seen not to have ended."""
         self.record: Operation | None = None
         self.mailboxes: set[Mailbox] = set()
         self.is_looked_at = False
@@ -54,10 +58,20 @@ class Poller:
     passes ends no wait; 401, 403, 404 and other answers that will not change end it at once.
     """
 
-    def __init__(self, project_id: str, source: OperationSource, policy: PollPolicy) -> None:
+    def __init__(
+        self,
+        project_id: str,
+        source: OperationSource,
+        policy: PollPolicy,
+        learn: Callable[[str, float], None],
+        forecast: Forecast,
+    ) -> None:
         self._project_id = project_id
         self._source = source
         self._policy = policy
+        self._least_delay = policy.initial * (1 - policy.jitter)
+        self._forecast = forecast
+        self._learn = learn
         self._awaited: dict[str, _Awaited] = {}
         self._due = math.inf
         self._not_before = 0.0
@@ -78,7 +92,7 @@ class Poller:
             self._see(one, record)
         elif known is not None:
             mailbox.deliver(Change(ref, known, Outcome.PENDING))
-        first_look = now if one.record is None else now + self._delay(0.0)
+        first_look = now if one.record is None else now + self._delay(one, now)
         self._due = min(self._due, first_look, self._last_look(mailbox, now))
         self._replan.set()
         if self._task is None:
@@ -141,28 +155,38 @@ class Poller:
         missing = ready if len(ready) == 1 else await self._look_at_page(ready)
         if len(missing) < len(ready):
             self._look_took = _time() - began
-            self._plan()
+            self.plan()
         if missing:
             await asyncio.gather(*(self._look_at_one(one) for one in missing))
             self._look_took = _time() - began
-            self._plan()
+            self.plan()
 
-    def _plan(self) -> None:
+    def plan(self) -> None:
         """Bring the next look forward to the cadence's time, or to just before a deadline."""
         if self._awaited:
             now = _time()
-            youngest = max(one.since for one in self._awaited.values())
-            self._due = min(self._due, now + self._delay(now - youngest))
+            soonest = min(self._delay(one, now) for one in self._pacemakers())
+            self._due = min(self._due, now + max(soonest, self._least_delay))
             for mailbox in {m for one in self._awaited.values() for m in one.mailboxes}:
                 self._due = min(self._due, self._last_look(mailbox, now))
         self._replan.set()
+
+    def _pacemakers(self) -> Iterable[_Awaited]:
+        """Those that set the pace: the youngest, or all where their ends can be foreseen."""
+        if self._forecast.is_empty:
+            return (max(self._awaited.values(), key=lambda one: one.since),)
+        return self._awaited.values()
 
     def _last_look(self, mailbox: Mailbox, now: float) -> float:
         look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
         return look if look > now else math.inf
 
-    def _delay(self, waited: float) -> float:
-        return cadence.delay(self._policy, waited, random.random())  # noqa: S311 - spreads load, guards nothing
+    def _delay(self, one: _Awaited, now: float) -> float:
+        marks: Sequence[float] = ()
+        if one.record is not None and self._policy.growth > 1:
+            marks = self._forecast.marks(one.record.action)
+        chance = random.random()  # noqa: S311 - spreads load, guards nothing
+        return cadence.delay(self._policy, now - one.since, chance, marks)
 
     async def _look_at_page(self, awaited: Sequence[_Awaited]) -> Sequence[_Awaited]:
         """Read the newest operations; returns those of ``awaited`` that were not among them."""
@@ -209,13 +233,19 @@ class Poller:
             operation = known
         change = Change(one.ref, operation, outcome(operation, datetime.now(UTC)))
         is_settled = change.outcome is not Outcome.PENDING
-        if operation == known and not is_settled:
+        if not is_settled:
+            one.pending_at = _time()
+        if known is not None and is_same(operation, known) and not is_settled:
             return
         one.record = operation
         for mailbox in one.mailboxes:
             mailbox.deliver(change)
         if is_settled:
             del self._awaited[one.ref.id]
+        if known is None:
+            one.since -= _age(operation)
+        elif is_settled:
+            self._learn(operation.action, _duration(one, operation))
 
     def _fail(self, awaited: Iterable[_Awaited], error: Exception) -> None:
         for one in awaited:
@@ -232,6 +262,7 @@ class Pollers:
     def __init__(self, source: OperationSource, policy: PollPolicy) -> None:
         self._source = source
         self._policy = policy
+        self._forecast = Forecast()
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 
@@ -244,7 +275,7 @@ class Pollers:
             raise ClientClosedError("the client is closed: nothing can be awaited")
         poller = self._by_project.get(ref.project_id)
         if poller is None:
-            poller = Poller(ref.project_id, self._source, self._policy)
+            poller = Poller(ref.project_id, self._source, self._policy, self._learn, self._forecast)
             self._by_project[ref.project_id] = poller
         poller.add(ref, record, mailbox)
 
@@ -269,6 +300,12 @@ class Pollers:
         self._by_project.clear()
         await _stop(pollers)
 
+    def _learn(self, action: str, duration: float) -> None:
+        """Remember how long an operation took, for all projects."""
+        if self._forecast.note(action, duration):
+            for poller in self._by_project.values():
+                poller.plan()
+
 
 async def _stop(pollers: Iterable[Poller]) -> None:
     reason = ClientClosedError("the client was closed while operations were awaited")
@@ -282,6 +319,22 @@ async def _stop(pollers: Iterable[Poller]) -> None:
 def _end_look(awaited: Iterable[_Awaited]) -> None:
     for one in awaited:
         one.is_looked_at = False
+
+
+def _age(record: Operation | None) -> float:
+    """How long an operation had been running when the platform wrote its record, in seconds."""
+    return 0.0 if record is None else (record.total_duration_ms or 0) / 1000
+
+
+def _duration(one: _Awaited, operation: Operation) -> float:
+    """How long an operation took from its begin: what it tells, within what was seen of it.
+
+    It tells how long it ran; it may have waited for another one before.
+    """
+    at_least, at_most = one.pending_at - one.since, _time() - one.since
+    if operation.total_duration_ms is None:
+        return (at_least + at_most) / 2
+    return min(max(_age(operation), at_least), at_most)
 
 
 def _passes(error: Exception) -> TypeGuard[NeonError]:

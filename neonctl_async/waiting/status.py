@@ -19,6 +19,20 @@ class Outcome(enum.Enum):
     PENDING = enum.auto()
 
 
+def is_same(one: Operation, other: Operation) -> bool:
+    """Whether two records of an operation tell the same.
+
+    ``total_duration_ms`` may grow from look to look while nothing else happens.
+    """
+    return (
+        one.status == other.status
+        and one.updated_at == other.updated_at
+        and one.failures_count == other.failures_count
+        and one.retry_at == other.retry_at
+        and one.error == other.error
+    )
+
+
 class Change(msgspec.Struct, frozen=True):
     """A record as it was just seen, and what it means."""
 

@@ -58,7 +58,14 @@ class Platform:
         project_id, timeline, more = self._operations[id]
         now = asyncio.get_running_loop().time()
         at = max(time for time in timeline if time <= now)
-        return operation_json(id, timeline[at], project_id=project_id, at=at, **more)
+        duration = min(now, max(timeline)) - min(timeline)
+        return operation_json(
+            id,
+            timeline[at],
+            project_id=project_id,
+            at=at,
+            **{"total_duration_ms": int(duration * 1000), **more},
+        )
 
     def _respond(self, request: Received) -> Respond:
         fault = self.fault(request)

@@ -49,3 +49,20 @@ def test_without_jitter_the_delays_are_a_geometric_series() -> None:
 @given(st.floats(0.01, 60), waits, chances)
 def test_a_constant_interval_stays(interval: float, waited: float, chance: float) -> None:
     assert delay(PollPolicy.constant(interval), waited, chance) == interval
+
+
+@given(policies, waits, chances, st.lists(st.floats(0.01, 100), min_size=1).map(sorted))
+def test_marks_are_looked_at_but_no_later_than_the_maximum(
+    policy: PollPolicy, waited: float, chance: float, marks: list[float]
+) -> None:
+    next_look = waited + delay(policy, waited, chance, marks)
+    ahead = [mark for mark in marks if mark > waited]
+    assert waited < next_look <= waited + policy.maximum
+    if ahead:
+        assert next_look <= ahead[0]
+
+
+def test_past_the_last_mark_looks_grow_rarer_from_there() -> None:
+    policy = PollPolicy(jitter=0.0)
+    assert delay(policy, 10.0, 0.5, [10.0]) == 0.25
+    assert delay(policy, 11.0, 0.5, [10.0]) == 0.75

@@ -194,3 +194,14 @@ async def test_what_ended_in_time_is_yielded_after_the_deadline() -> None:
             ended.append(one.id)
             await asyncio.sleep(20)
     assert ended == ["a", "b"]
+
+
+async def test_a_duration_that_only_grows_is_no_change() -> None:
+    platform = Platform()
+    platform.start("a", ends=3)
+    async with platform.server, client_of(platform.server) as neon:
+        records = [one async for one in neon.operations.watch(ref("a"))]
+    assert [(one.status, one.total_duration_ms) for one in records] == [
+        ("running", 0),
+        ("finished", 3000),
+    ]

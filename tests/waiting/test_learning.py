@@ -1,0 +1,102 @@
+"""What a client learns from one operation serves the next, on a virtual clock."""
+
+import asyncio
+from statistics import median
+
+import pytest
+
+from neonctl_async import NeonClient, OperationRef, PollPolicy
+from tests.support.platform import Platform
+from tests.support.records import PROJECT, client_of, operation
+
+pytestmark = pytest.mark.virtual_time
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def wait_for(
+    neon: NeonClient, platform: Platform, name: str, seconds: float
+) -> tuple[float, int]:
+    """How late the end of a new operation of so many seconds is seen, and after how many looks."""
+    begun, looks = now(), len(platform.server.received)
+    platform.start(name, states={begun: "running", begun + seconds: "finished"})
+    await neon.operations.wait(operation(name))
+    return now() - begun - seconds, len(platform.server.received) - looks
+
+
+@pytest.mark.parametrize("seconds", [0.8, 1.0, 4.0])
+async def test_the_end_of_a_kind_that_is_known_is_met_by_one_look(seconds: float) -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(20):
+            await wait_for(neon, platform, f"before-{number}", seconds)
+        seen = [await wait_for(neon, platform, f"after-{n}", seconds) for n in range(10)]
+    assert median(late for late, _ in seen) < 0.15
+    assert median(looks for _, looks in seen) <= 2
+
+
+async def test_durations_that_vary_are_met_sooner_and_with_fewer_looks() -> None:
+    durations = [0.7 + 0.6 * (n * 7 % 20) / 20 for n in range(20)]
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        blind = [await wait_for(neon, platform, f"b{n}", durations[n]) for n in range(4)]
+        for number in range(20):
+            await wait_for(neon, platform, f"c{number}", durations[number])
+        seen = [await wait_for(neon, platform, f"d{n}", durations[n]) for n in range(20)]
+    assert sum(late for late, _ in seen) / 20 < sum(late for late, _ in blind) / 4
+    assert sum(looks for _, looks in seen) / 20 < sum(looks for _, looks in blind) / 4
+
+
+async def test_an_operation_that_takes_longer_than_any_seen_is_still_looked_at() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(10):
+            await wait_for(neon, platform, f"short-{number}", 1.0)
+        late, looks = await wait_for(neon, platform, "long", 30.0)
+    assert late <= 5.5
+    assert looks < 20
+
+
+async def test_a_long_wait_that_was_foreseen_is_looked_at_every_5_seconds() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(6):
+            await wait_for(neon, platform, f"long-{number}", 60.0)
+        late, _ = await wait_for(neon, platform, "short", 1.0)
+    assert late <= 5.0
+
+
+async def test_what_one_project_teaches_hurries_the_others_up() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        projects = [f"project-{n}-12345678" for n in range(40)]
+        for number, project_id in enumerate(projects):
+            platform.start(f"op-{number}", ends=2.0, project_id=project_id)
+        await neon.operations.wait(
+            [operation(f"op-{n}", project_id=one) for n, one in enumerate(projects)]
+        )
+        assert now() < 2.6  # on its own, each would be looked at by 2.2 s or as late as 3.3 s
+
+
+async def test_a_constant_interval_is_kept_whatever_was_learned() -> None:
+    platform = Platform()
+    async with (
+        platform.server,
+        client_of(platform.server, polling=PollPolicy.constant(3.0)) as neon,
+    ):
+        seen = [await wait_for(neon, platform, f"op-{n}", 1.0) for n in range(10)]
+    assert [looks for _, looks in seen] == [1] * 10
+    assert all(late == pytest.approx(2.0, abs=0.01) for late, _ in seen)
+
+
+async def test_a_record_that_tells_how_long_it_has_run_is_not_taken_for_a_new_one() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(10):
+            await wait_for(neon, platform, f"before-{number}", 4.0)
+        begun = now()
+        platform.start("resumed", states={begun - 3.0: "running", begun + 1.0: "finished"})
+        await neon.operations.wait(OperationRef(project_id=PROJECT, id="resumed"))
+        assert now() - begun < 2.0
