@@ -12,7 +12,7 @@ BIN = .venv-$(NEWEST)/bin
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
-	$(BIN)/python examples/fan_out.py
+	env -u NEON_API_KEY -u NEON_API_HOST $(BIN)/python examples/fan_out.py
 
 test: $(VERSIONS:%=test-%)
 

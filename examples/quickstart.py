@@ -29,6 +29,7 @@ async def connect() -> AsyncGenerator[NeonClient]:
 async def main() -> None:
     """Create, wait, look back, and clean up."""
     async with connect() as neon:
+        print(f"at {neon.base_url}")
         begun = await neon.projects.create(name="quickstart")
         project_id = begun.project.id
         try:

@@ -1,7 +1,7 @@
 """NeonClient: one session, the resources hung on it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast, overload
 
@@ -17,6 +17,7 @@ from neonctl_async.config import (
     Timeout,
     find_api_key,
     find_base_url,
+    wrap,
 )
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.api_keys import ApiKeys
@@ -50,18 +51,18 @@ class NeonClient:
         self,
         api_key: str | Secret | None = None,
         *,
-        base_url: str | None = None,
+        base_url: str | Secret | None = None,
         timeout: Timeout = Timeout(),
         retry: RetryPolicy = RetryPolicy(),
         budget: RateBudget = RateBudget(),
         polling: PollPolicy = PollPolicy(),
         max_connections: int = 100,
     ) -> None:
-        # From here on no frame holds the key in the clear.
-        api_key = api_key if api_key is None or isinstance(api_key, Secret) else Secret(api_key)
+        # From here on no frame holds a secret in the clear.
+        api_key, base_url = wrap(api_key), wrap(base_url)
         self._config = Config(
             api_key=find_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
-            base_url=find_base_url(base_url, os.environ.get(BASE_URL_VARIABLE)),
+            base_url=find_base_url(base_url, Secret(os.environ.get(BASE_URL_VARIABLE, ""))),
             timeout=timeout,
             retry=retry,
             budget=budget,
@@ -91,7 +92,8 @@ class NeonClient:
         await self.aclose()
 
     def __repr__(self) -> str:
-        return f"<NeonClient {self._config.base_url}>"
+        config: Config | None = getattr(self, "_config", None)  # a traceback may show half of it
+        return f"<NeonClient {config.base_url if config else 'that could not be made'}>"
 
     @property
     def base_url(self) -> str:
@@ -104,7 +106,7 @@ class NeonClient:
         return self._session.requests_sent
 
     @overload
-    async def request(
+    def request(
         self,
         method: str,
         path: str,
@@ -112,19 +114,20 @@ class NeonClient:
         query: Mapping[str, QueryValue] | None = None,
         body: object = UNSET,
         type: type[T],
-    ) -> T: ...
+    ) -> Coroutine[None, None, T]: ...
 
     @overload
-    async def request(
+    def request(
         self,
         method: str,
         path: str,
         *,
         query: Mapping[str, QueryValue] | None = None,
         body: object = UNSET,
-    ) -> Json: ...
+    ) -> Coroutine[None, None, Json]: ...
 
-    async def request(
+    # No async def: its frame would hold the body, and with it a password, while it waits.
+    def request(
         self,
         method: str,
         path: str,
@@ -132,16 +135,17 @@ class NeonClient:
         query: Mapping[str, QueryValue] | None = None,
         body: object = UNSET,
         type: type[T] | None = None,  # noqa: A002 - the public name; shadowed in this method only
-    ) -> T | Json:
+    ) -> Coroutine[None, None, T | Json]:
         """Call an endpoint that has no method here, with the same retries, budget and errors.
 
         ``path`` is relative to the base URL and starts with ``/``. ``body`` is whatever msgspec
         encodes to JSON. The answer comes as ``type``, else as plain JSON; an empty one is None.
-        Raises ValueError for a path that could leave the base URL.
+        What starts work is best read as ``type=Started``, which can be waited on. Raises
+        ValueError for a path that could leave the base URL.
         """
         if type is None:
-            return await self._caller.send(raw_request(method, path, _JSON, query=query, body=body))
-        return await self._caller.send(raw_request(method, path, type, query=query, body=body))
+            return self._caller.send(raw_request(method, path, _JSON, query=query, body=body))
+        return self._caller.send(raw_request(method, path, type, query=query, body=body))
 
     async def aclose(self) -> None:
         """Close the connections. What still waits or is under way ends with ClientClosedError."""

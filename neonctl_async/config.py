@@ -143,7 +143,9 @@ def find_api_key(given: Secret | None, from_environment: Secret) -> Secret:
     Raises ConfigurationError if there is none, or if it could not stand in a header (RFC 9110,
     section 5.5).
     """
-    key = Secret((from_environment if given is None else given).reveal().strip())
+    found = from_environment if given is None else given
+    _check_text("api_key", found)
+    key = Secret(found.reveal().strip())
     if not key:
         raise ConfigurationError(
             f"no API key: set the environment variable {API_KEY_VARIABLE} or pass api_key="
@@ -156,41 +158,56 @@ def find_api_key(given: Secret | None, from_environment: Secret) -> Secret:
     return key
 
 
-def find_base_url(given: str | None, from_environment: str | None) -> str:
+def find_base_url(given: Secret | None, from_environment: Secret) -> str:
     """The base URL given, else that of ``NEON_API_HOST``, else the platform's.
 
-    Raises ConfigurationError unless it is https, or http to a loopback address.
+    It comes wrapped, since people put keys and passwords into it. Raises ConfigurationError
+    unless it is https, or http to a loopback address.
     """
-    source = "base_url" if given is not None else BASE_URL_VARIABLE
-    if given is None:
-        given = from_environment or DEFAULT_BASE_URL
-    url = given.strip()
+    source = BASE_URL_VARIABLE if given is None else "base_url"
+    found = (from_environment or Secret(DEFAULT_BASE_URL)) if given is None else given
+    _check_text("base_url", found)
+    problem = _problem_of_url(found.reveal().strip())
+    if problem is not None:
+        raise ConfigurationError(f"{source} {problem}")
+    return found.reveal().strip().rstrip("/")
+
+
+def _problem_of_url(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
         host.encode("idna")
     except ValueError:
-        raise ConfigurationError(f"{source} is not a URL, as {DEFAULT_BASE_URL} is") from None
+        return f"is not a URL, as {DEFAULT_BASE_URL} is"
     if "@" in parts.netloc:
-        raise ConfigurationError(f"{source} must not hold a user name or password")
+        return "must not hold a user name or password"
     if parts.scheme not in {"http", "https"} or not host or port == 0:
         # What does not even look like a host may be the key, put in the wrong place.
         shown = repr(url) if "." in url or ":" in url else "no URL"
-        raise ConfigurationError(
-            f"{source} is {shown}: it needs a scheme, a host and the version segment, "
+        return (
+            f"is {shown}: it needs a scheme, a host and the version segment, "
             f"as in {DEFAULT_BASE_URL}"
         )
     if not re.fullmatch(r"[!-~]+", url) or "?" in url or "#" in url:
-        raise ConfigurationError(
-            f"{source} must be plain ASCII without spaces, query or fragment, "
-            f"as {DEFAULT_BASE_URL} is"
-        )
+        return f"must be plain ASCII without spaces, query or fragment, as {DEFAULT_BASE_URL} is"
     if parts.scheme == "http" and not _is_loopback(host):
-        raise ConfigurationError(
-            f"{source} is {url!r}: plain http would show the key to the network; use https "
+        return (
+            f"is {url!r}: plain http would show the key to the network; use https "
             "(http is taken for loopback addresses only)"
         )
-    return url.rstrip("/")
+    return None
+
+
+def wrap(value: str | Secret | None) -> Secret | None:
+    """An argument that is, or may hold, a secret, so that no frame shows it from then on."""
+    return value if value is None or isinstance(value, Secret) else Secret(value)
+
+
+def _check_text(name: str, value: Secret) -> None:
+    kind = type(value.reveal())
+    if kind is not str:
+        raise ConfigurationError(f"{name} is of type {kind.__name__}: expected a string")
 
 
 def _is_loopback(host: str) -> bool:
@@ -210,7 +227,10 @@ def _check_types(settings: msgspec.Struct) -> None:
         try:
             msgspec.convert(value, field.type)
         except msgspec.ValidationError as error:
-            raise ConfigurationError(f"{owner}{field.name} is {value!r}: {error}") from None
+            expected = getattr(field.type, "__name__", field.type)
+            raise ConfigurationError(
+                f"{owner}{field.name} is {value!r}: expected {expected}"
+            ) from error
 
 
 def _check_above_zero(owner: str, **values: float) -> None:

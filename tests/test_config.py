@@ -349,3 +349,7 @@ def test_a_key_in_the_place_of_the_base_url_is_not_shown(monkeypatch: pytest.Mon
     with pytest.raises(ConfigurationError, match="NEON_API_HOST is no URL") as caught:
         NeonClient(API_KEY)
     assert API_KEY not in str(caught.value)
+
+
+def test_a_client_that_could_not_be_made_has_a_repr_for_tracebacks_to_show() -> None:
+    assert repr(NeonClient.__new__(NeonClient)).startswith("<NeonClient")

@@ -99,6 +99,8 @@ async def _announce(plane: LocalControlPlane, key_name: str | None, out: TextIO)
     if token is not None:
         out.write(f"export NEON_API_KEY={token}\n")
     out.flush()
+    if token is None:
+        sys.stderr.write("the key was printed at the first start; --create-key makes another\n")
 
 
 def _parser() -> argparse.ArgumentParser:

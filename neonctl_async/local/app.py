@@ -139,10 +139,13 @@ class Application:
         fault = self._faults.strike(_route_of(request))
         if fault is None:
             return _identified(await handler(request))
-        await self._pause(fault.delay)
-        if fault.ends and fault.when == "before":
-            return await self._ruin(request, fault)
+        if fault.when == "before":
+            await self._pause(fault.delay)
+            if fault.ends:
+                return await self._ruin(request, fault)
         response = _identified(await handler(request))
+        if fault.when == "after":
+            await self._pause(fault.delay)
         if fault.ends:
             return await self._ruin(request, fault)
         return await _truncated(request, response) if fault.truncate else response

@@ -25,8 +25,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     - ``html``: the body is an HTML page, as of a proxy (with 502 unless ``status`` is given);
     - ``truncate``: the connection is closed in the middle of the true answer's body.
 
-    ``when`` says whether the request's work is left undone, or done before it goes wrong. A
-    truncated answer is always one to work that was done.
+    ``when`` says whether the request's work is left undone, or done before it goes wrong, the
+    delay included. A truncated answer is always one to work that was done.
     """
 
     route: str = "*"
@@ -54,6 +54,10 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError("a fault fires at least once, or times is None")
         if self.delay < 0:
             raise ValueError("a delay is not negative")
+        if not (self.delay or self.ends or self.truncate):
+            raise ValueError(
+                "this fault does nothing: set delay, hang, drop, status, html or truncate"
+            )
 
     @property
     def answers(self) -> bool:

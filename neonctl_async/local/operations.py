@@ -11,6 +11,26 @@ from neonctl_async.local.errors import invalid, locked, not_found
 from neonctl_async.local.lifecycle import Failure, Plan
 from neonctl_async.local.rows import Operation, PlannedFailure
 
+ACTIONS: Final = frozenset(
+    {
+        "apply_config",
+        "apply_storage_config",
+        "check_availability",
+        "create_branch",
+        "create_timeline",
+        "delete_tenant",
+        "delete_timeline",
+        "start_compute",
+        "suspend_compute",
+        "tenant_attach",
+        "tenant_detach",
+        "tenant_reattach",
+        "timeline_archive",
+        "timeline_unarchive",
+    }
+)
+"""What the control plane does (section 2.3, and deleting a branch)."""
+
 DEFAULT_LIMIT: Final = 100
 MAXIMUM_LIMIT: Final = 1000
 
@@ -28,6 +48,7 @@ class Chain:
         self, action: str, *, branch_id: str | None = None, endpoint_id: str | None = None
     ) -> Operation:
         """Store one more operation, its life decided."""
+        assert action in ACTIONS
         tx = self._tx
         newest = tx.number(
             "SELECT max(position) FROM operations WHERE project_id = ?", self._project_id

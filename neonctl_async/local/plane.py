@@ -1,5 +1,6 @@
 """The local control plane: a server on a socket, with a database behind it."""
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -7,7 +8,7 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from neonctl_async.local import accounts, console, operations
+from neonctl_async.local import accounts, console, operations, routes
 from neonctl_async.local.app import BASE_PATH, Application, ServedRequest
 from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.console import Home
@@ -40,7 +41,7 @@ class LocalControlPlane:
     def __init__(
         self,
         *,
-        data: Path | None = None,
+        data: str | os.PathLike[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
         durations: Durations = _DURATIONS,
@@ -55,7 +56,9 @@ class LocalControlPlane:
         self._limits = RateLimits() if rate_limits is True else rate_limits or None
         self._faults = Faults()
         self._database = Database(
-            data, clock, Rules(durations=durations, periods=periods, lock=lock)
+            None if data is None else Path(data),
+            clock,
+            Rules(durations=durations, periods=periods, lock=lock),
         )
         self._runner: web.AppRunner | None = None
         self._application: Application | None = None
@@ -161,7 +164,12 @@ class LocalControlPlane:
         return self._faults.injected
 
     def inject(self, fault: Fault) -> InjectedFault:
-        """Put a fault in force; the answer counts how often it fires."""
+        """Put a fault in force; the answer counts how often it fires.
+
+        Raises ValueError for a route that there is not.
+        """
+        if fault.route != "*":
+            routes.check(fault.route)
         return self._faults.inject(fault)
 
     def clear_faults(self) -> None:
@@ -181,8 +189,12 @@ class LocalControlPlane:
 
         With ``retry_after`` seconds it shows a ``retry_at`` once it has failed, runs again then,
         and finishes. ``status`` is the final status otherwise. What comes after it in the same
-        request does not start, and fails too.
+        request does not start, and fails too. Raises ValueError for an action that no request
+        starts here.
         """
+        if action not in operations.ACTIONS:
+            known = ", ".join(sorted(operations.ACTIONS))
+            raise ValueError(f"no operation is called {action!r} here: one of {known}")
         failure = Failure(status=status, error=error, retry_after=retry_after)
         await self._database.run(operations.fail_next, action, failure, times)
 

@@ -1,6 +1,7 @@
 """The endpoints that are served: method, path relative to the base address, function."""
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from neonctl_async.local import (
@@ -46,7 +47,7 @@ _TRANSFER = "/organizations/{source_org_id}/projects/transfer"
 CREATE_ORGANIZATION_KEY: Final = f"POST {_ORGANIZATION}/api_keys"
 """The route with a rate limit of its own."""
 
-ROUTES: Final = (
+ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/users/me", accounts.me),
     Route("GET", "/users/me/organizations", accounts.list_mine),
     Route("POST", "/users/me/projects/transfer", project_changes.transfer_from_user),
@@ -106,3 +107,11 @@ ROUTES: Final = (
     Route("POST", f"{_ENDPOINT}/suspend", endpoints.suspend),
     Route("POST", f"{_ENDPOINT}/restart", endpoints.restart),
 )
+
+
+def check(name: str) -> None:
+    """Raise ValueError, with the nearest that there is, unless a route is called so."""
+    known = [str(route) for route in ROUTES]
+    if name not in known:
+        nearest = get_close_matches(name, known, n=1, cutoff=0.0)
+        raise ValueError(f"there is no route {name!r}: did you mean {nearest[0]!r}?")

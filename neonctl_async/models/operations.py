@@ -66,6 +66,11 @@ class OperationRef(Model, kw_only=True):
     project_id: str
     id: str
 
+    @property
+    def ref(self) -> "OperationRef":
+        """Itself, so that records and references can be treated alike."""
+        return self
+
 
 class Operation(Model, kw_only=True):
     """One operation.

@@ -49,6 +49,8 @@ class Caller:
         """Send what starts work; with ``wait`` come back when the work is done."""
         if wait is False:
             return await self.send(request)
+        if not isinstance(wait, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+            raise TypeError(f"wait is {wait!r}: expected True, False or a number of seconds")
         timeout = DEFAULT_TIMEOUT if wait is True else wait
         check_timeout(timeout)
         return await self.waiter.finish(await self.send(request), timeout)

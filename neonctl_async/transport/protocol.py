@@ -169,14 +169,18 @@ class Wire:
         try:
             return _decode(request.answer, answer.body or _nothing(request.answer))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise InvalidResponseError(
-                str(error),
-                method=request.method,
-                path=request.path,
-                status=answer.status,
-                request_id=self._hide(answer.headers.get("x-neon-ret-request-id") or request_id),
-                excerpt=self._excerpt(answer.body),
-            ) from error.with_traceback(None)  # whose frames hold the body
+            # Without the frames, which hold the body; UnicodeDecodeError itself holds it, too.
+            quotes = isinstance(error, UnicodeDecodeError)
+            cause = msgspec.DecodeError("not UTF-8") if quotes else error.with_traceback(None)
+            cause.__context__ = None
+        raise InvalidResponseError(
+            str(cause),
+            method=request.method,
+            path=request.path,
+            status=answer.status,
+            request_id=self._hide(answer.headers.get("x-neon-ret-request-id") or request_id),
+            excerpt=self._excerpt(answer.body),
+        ) from cause
 
     def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
         try:
@@ -308,9 +312,10 @@ def _decode(answer: type[T], body: bytes) -> T:
     try:
         return _decoder(answer).decode(body)
     except msgspec.ValidationError:
-        # The platform may write null for what it leaves out elsewhere. Only here is that costly.
-        content = _without_nulls(msgspec.json.decode(body))
-        return msgspec.convert(content, answer, dec_hook=decode_hook)
+        pass
+    # The platform may write null for what it leaves out elsewhere. Only here is that costly.
+    content = _without_nulls(msgspec.json.decode(body))
+    return msgspec.convert(content, answer, dec_hook=decode_hook)
 
 
 def _without_nulls(content: Json) -> Json:
@@ -348,7 +353,7 @@ _SECRETS = tuple(
     (re.compile(pattern), rf"\1{_MASK}")
     for pattern in (
         # A member of a JSON object, perhaps within a JSON string, perhaps cut off in the middle.
-        rf"""(\\*"(?i:{_NAME})\\*"\s{{0,8}}:\s{{0,8}}\\*")(?:[^"\\]|\\.)*""",
+        rf"""(\\*["'](?i:{_NAME})\\*["']\s{{0,8}}:\s{{0,8}}\\*["'])(?:[^"'\\]|\\.)*""",
         rf"""(\b(?i:{_NAME})=)[^\s&"']+""",
         r"""(?m)(://[^\s:/@"]{0,256}:)[^\s@"/]{0,1024}(?=@|$)""",
         r"""(\b(?i:bearer\s{1,8}|napi_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",

@@ -1,5 +1,6 @@
 """The one module that touches aiohttp: sends a request, hands back a Struct or our error."""
 
+import asyncio
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
@@ -12,6 +13,7 @@ from yarl import URL
 from neonctl_async.config import Config
 from neonctl_async.errors import (
     ClientClosedError,
+    ConfigurationError,
     ConnectionFailedError,
     ConnectionLostError,
     NeonError,
@@ -38,6 +40,7 @@ class Session:
         self._wire = Wire(config.base_url, config.api_key)
         self._budget = Budget(config.budget, config.max_connections)
         self._http: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._calls: set[anyio.CancelScope] = set()
         self._closed = False
         self._requests_sent = 0
@@ -120,16 +123,23 @@ class Session:
             ) as response:
                 return Answer(response.status, response.headers, await response.read())
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _failure(error, request, request_id, timeout) from error
+            failure, cause = _failure(error, request, request_id, timeout), _presentable(error)
+        raise failure from cause
 
     def _open(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
         if self._http is None:
+            self._loop = loop
             self._http = aiohttp.ClientSession(
                 # The budget lets no more requests go than there are connections: waiting for one
                 # is never counted as time spent connecting.
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 middlewares=(self._authorize, _send_exactly_once),
+            )
+        if self._loop is not loop:
+            raise ConfigurationError(
+                "this NeonClient belongs to another event loop: make one for each asyncio.run()"
             )
         return self._http
 
@@ -158,7 +168,11 @@ def _failure(
         case TimeoutError():
             kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
         case aiohttp.ClientConnectorError():
-            kind, reason = ConnectionFailedError, f"no connection: {error}"
+            cause = error.os_error.strerror or _reason(error.os_error)
+            kind, reason = ConnectionFailedError, f"no connection to {error.host}: {cause}"
+        case aiohttp.ClientResponseError():
+            # Its text quotes the answer, which may hold anything.
+            kind, reason = ConnectionLostError, "the answer was not HTTP"
         case _:
             kind, reason = ConnectionLostError, f"the connection broke: {_reason(error)}"
     return kind(
@@ -170,6 +184,14 @@ def _failure(
             error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError
         ),
     )
+
+
+def _presentable(error: Exception) -> Exception | None:
+    """``error`` as a cause to show: without frames, which hold parts of the answer."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return None
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 class _BrokenConnectionError(aiohttp.ClientError):

@@ -22,7 +22,7 @@ Waitable: TypeAlias = Target | HasOperations | Iterable[Target | HasOperations]
 
 _EXPECTED = (
     "expected an Operation, an OperationRef, an answer that has .operations, "
-    "or an iterable of these"
+    "or an iterable of these; for an answer of request(), pass it type=Started"
 )
 
 

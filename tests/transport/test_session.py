@@ -310,7 +310,7 @@ async def close_during(neon: NeonClient, *paths: str, method: str = "POST") -> N
     await asyncio.sleep(1)
     assert not any(call.done() for call in calls)
     await neon.aclose()
-    await asyncio.wait(calls)
+    await asyncio.wait(calls, timeout=5)
     assert loop.time() == pytest.approx(1, abs=0.01)
     for call in calls:
         assert not call.cancelled()
@@ -355,7 +355,7 @@ async def test_closing_ends_calls_that_wait_in_the_budget(budget: RateBudget) ->
         crowd = [asyncio.create_task(neon.request("POST", "/projects")) for _ in range(10)]
         await asyncio.sleep(0.5)
         await neon.aclose()
-        await asyncio.wait(crowd)
+        await asyncio.wait(crowd, timeout=5)
         assert asyncio.get_running_loop().time() == pytest.approx(0.5, abs=0.01)
         for call in crowd[1:]:
             assert isinstance(call.exception(), ClientClosedError)
