@@ -47,6 +47,17 @@ class NeonClient:
     Raises ConfigurationError for a missing or impossible setting, before any request.
     """
 
+    operations: Operations
+    """Read, list, wait."""
+    projects: Projects
+    """List, read, create, delete."""
+    branches: Branches
+    """List, read, create, delete."""
+    api_keys: ApiKeys
+    """Personal keys: list, create, revoke."""
+    organizations: Organizations
+    """Organization and project-scoped keys: list, create, revoke."""
+
     def __init__(
         self,
         api_key: str | Secret | None = None,
