@@ -1,0 +1,145 @@
+"""What a pending operation costs the waiting itself, in memory and time, without sockets.
+
+Part (f) of ``benchmarks/waiting.py``.
+"""
+
+import asyncio
+import gc
+import time
+import tracemalloc
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import msgspec
+
+from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
+from neonctl_async.models.operations import OperationsPage
+from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.targets import Target
+from neonctl_async.waiting.waiter import Waiter
+
+COUNTS = (100, 1_000, 10_000, 100_000)
+PER_PROJECT = 100
+AT_ONCE = PollPolicy.constant(0.001)
+"""So often that pollers are always due: what passes is time of the processor."""
+ONCE = PollPolicy.constant(3600.0)
+"""After the first look, which an operation without a record gets at once, no other."""
+
+
+class InProcess(OperationSource):
+    """Pending operations, the same for ever, in projects of 100.
+
+    Pages are at hand, unless ``decodes``: then each look reads its page from JSON, as a client
+    has to, so that the records are no longer the source's own.
+    """
+
+    def __init__(self, count: int, *, decodes: bool) -> None:
+        self._pages: dict[str, list[Operation]] = {}
+        self._encoded: dict[str, bytes] = {}
+        for first in range(0, count, PER_PROJECT):
+            page = [_pending(number) for number in range(first, first + PER_PROJECT)]
+            if decodes:
+                encoded = msgspec.json.encode(OperationsPage(operations=page))
+                self._encoded[page[0].project_id] = encoded
+            else:
+                self._pages[page[0].project_id] = page
+        self._looks = 0
+        self._until = 0
+        self._reached = asyncio.Event()
+
+    def targets(self) -> list[Sequence[Target]]:
+        """The operations by project; references where the pages have yet to be read."""
+        if self._pages:
+            return list(self._pages.values())
+        pages = (self._read(page) for page in self._encoded.values())
+        return [[operation.ref for operation in page] for page in pages]
+
+    async def further(self, looks: int) -> int:
+        """Wait until so many more pages have been asked for; how many there were."""
+        before = self._looks
+        self._until = before + looks
+        self._reached.clear()
+        await self._reached.wait()
+        return self._looks - before
+
+    async def get(self, ref: OperationRef) -> Operation:
+        """Nothing here has to be looked for by id."""
+        raise NotImplementedError(ref)
+
+    async def newest(self, project_id: str, limit: int) -> list[Operation]:
+        """The whole project."""
+        del limit
+        await asyncio.sleep(0)
+        self._looks += 1
+        if self._looks == self._until:
+            self._reached.set()
+        if self._pages:
+            return self._pages[project_id]
+        return self._read(self._encoded[project_id])
+
+    @staticmethod
+    def _read(page: bytes) -> list[Operation]:
+        return msgspec.json.decode(page, type=OperationsPage).operations
+
+
+def _pending(number: int) -> Operation:
+    now = datetime.now(UTC)
+    return Operation(
+        id=f"{number:08x}-0000-4000-8000-000000000000",
+        project_id=f"late-frost-{number // PER_PROJECT:08}",
+        branch_id=f"br-quiet-sun-{number:08}",
+        action=OperationAction.CREATE_BRANCH,
+        status=OperationStatus.RUNNING,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+@asynccontextmanager
+async def _waits(
+    source: InProcess, policy: PollPolicy, targets: Sequence[Sequence[Target]]
+) -> AsyncIterator[None]:
+    """A wait a project, each with at least one look behind it."""
+    waiter = Waiter(source, policy)
+    waits = [
+        asyncio.ensure_future(
+            waiter.wait(
+                of_project, timeout=None, fail_fast=False, on_update=None, raise_on_failure=True
+            )
+        )
+        for of_project in targets
+    ]
+    try:
+        await source.further(len(targets))
+        yield
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+        await waiter.aclose()
+
+
+async def microseconds_of_each(count: int, looks: int) -> float:
+    """Processor time of an operation and a look, where ``looks`` in all are taken."""
+    source = InProcess(count, decodes=False)
+    gc.collect()
+    async with _waits(source, AT_ONCE, source.targets()):
+        began = time.process_time()
+        taken = await source.further(max(looks // PER_PROJECT, 3 * count // PER_PROJECT))
+        return (time.process_time() - began) / (taken * PER_PROJECT) * 1e6
+
+
+async def bytes_of_each(count: int) -> float:
+    """Memory of a pending operation, its newest record included, the caller's reference not."""
+    source = InProcess(count, decodes=True)
+    targets = source.targets()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        async with _waits(source, ONCE, targets):
+            await asyncio.sleep(0.05)
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0] / count
+    finally:
+        tracemalloc.stop()

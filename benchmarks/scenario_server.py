@@ -1,0 +1,89 @@
+"""The scenario server as a benchmark sees it: started, told what to do, asked what it saw.
+
+::
+
+    async with ScenarioServer(Settings(round_trip=0.05)) as server:
+        operations = await server.start("project", [1.0, 2.5])
+        ...  # wait for them through server.base_url
+        report = await server.report()
+"""
+
+import sys
+from asyncio import create_subprocess_exec
+from asyncio.subprocess import PIPE, Process
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+import aiohttp
+import msgspec
+import scenario
+from scenario import API, Report, Settings, Start
+
+from neonctl_async import Operation, OperationStatus
+
+_RUNNING = frozenset({OperationStatus.SCHEDULING, OperationStatus.RUNNING})
+
+
+class ScenarioServer:
+    """The server in a process of its own, and the side channel to it."""
+
+    def __init__(self, settings: Settings = Settings()) -> None:  # noqa: B008 - frozen
+        self._settings = settings
+        self._process: Process | None = None
+        self._http: aiohttp.ClientSession | None = None
+        self._origin = ""
+
+    async def __aenter__(self) -> Self:
+        settings = msgspec.json.encode(self._settings).decode()
+        self._process = await create_subprocess_exec(
+            sys.executable, scenario.__file__, settings, stdin=PIPE, stdout=PIPE
+        )
+        assert self._process.stdout is not None
+        port = int(await self._process.stdout.readline())
+        self._origin = f"http://127.0.0.1:{port}"
+        self._http = aiohttp.ClientSession(self._origin, raise_for_status=True)
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._http is not None:
+            await self._http.close()
+        if self._process is not None:
+            assert self._process.stdin is not None
+            self._process.stdin.close()  # which ends it
+            await self._process.wait()
+
+    @property
+    def base_url(self) -> str:
+        """Where the API is served."""
+        return self._origin + API
+
+    async def start(self, project_id: str, seconds: Sequence[float]) -> list[Operation]:
+        """Start operations that end so many seconds from now; counts as no request."""
+        order = msgspec.json.encode(Start(project_id, list(seconds)))
+        answer = await self._ask("POST", "/control/start", order)
+        return msgspec.json.decode(answer, type=list[Operation])
+
+    async def report(self) -> Report:
+        """What the server has seen so far."""
+        return msgspec.json.decode(await self._ask("GET", "/control/report"), type=Report)
+
+    async def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+        assert self._http is not None
+        async with self._http.request(method, path, data=body) as response:
+            return await response.read()
+
+
+def has_ended(operation: Operation) -> bool:
+    """Whether an operation has ended; those of this server end well."""
+    return operation.status not in _RUNNING
+
+
+def last_end(report: Report, operations: Iterable[Operation]) -> float:
+    """When the last of these operations ended, by the server's clock."""
+    return max(report.ends[operation.id] for operation in operations)
