@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-import ipaddress
 import logging
 import signal
 import sys
@@ -14,7 +13,7 @@ from typing import TextIO, TypeVar
 import msgspec
 
 from neonctl_async.local.faults import Fault
-from neonctl_async.local.plane import LocalControlPlane
+from neonctl_async.local.plane import LocalControlPlane, is_loopback
 from neonctl_async.local.settings import Durations, Periods
 
 T = TypeVar("T")
@@ -33,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; answers its exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if not _is_loopback(options.host):
+    if not is_loopback(options.host):
         if not options.expose:
             parser.error(f"--host {options.host} is not loopback: add --expose if you mean it")
         sys.stderr.write(
@@ -88,6 +87,7 @@ def _plane(options: argparse.Namespace) -> LocalControlPlane:
         periods=options.periods,
         rate_limits=options.rate_limits,
         lock=options.lock,
+        expose=options.expose,
     )
 
 
@@ -169,15 +169,6 @@ def _json(kind: type[T]) -> Callable[[str], T]:
             raise argparse.ArgumentTypeError(f"{text}: {error}") from None
 
     return decode
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 if __name__ == "__main__":

@@ -82,7 +82,12 @@ class Application:
             client_max_size=MAXIMUM_BODY,
         )
         for route in ROUTES:
-            app.router.add_route(route.method, BASE_PATH + route.path, self._serve(route))
+            app.router.add_route(
+                route.method,
+                BASE_PATH + route.path,
+                self._serve(route),
+                expect_handler=_continue_if_expected,
+            )
         app.on_shutdown.append(self._stop)
         return app
 
@@ -108,7 +113,8 @@ class Application:
     @web.middleware
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         named = request.headers.get("X-Request-ID", "")
-        context = Context(named if _REQUEST_ID.fullmatch(named) else ids.request_id())
+        is_sound = _REQUEST_ID.fullmatch(named) and ids.mask(named) == named
+        context = Context(named if is_sound else ids.request_id())
         _context.set(context)
         started = time.perf_counter()
         status = 0
@@ -117,7 +123,7 @@ class Application:
             status = 0 if context.dropped else response.status
         finally:
             # As it came, percent-encoded: no path can break a log line in two.
-            path = request.rel_url.raw_path
+            path = ids.mask(request.rel_url.raw_path)
             relative = path.removeprefix(BASE_PATH)
             self.requests.append(ServedRequest(request.method, relative, status))
             self.requests_served += 1
@@ -178,6 +184,14 @@ class Application:
             return _error_response(error)
         except web.HTTPException as error:
             return _error_response(_translated(request, error))
+        except web.RequestPayloadError:
+            refusal = _error_response(
+                ApiError(400, "the body cannot be decoded as it says it is encoded")
+            )
+            refusal.force_close()  # nothing more can be read from this connection
+            return refusal
+        except ConnectionError:
+            return _dropped(request)  # the client has gone
         except Exception:
             _logger.exception("request %s failed", _context.get().request_id)
             return _error_response(ApiError(500, "internal server error"))
@@ -195,10 +209,32 @@ class Application:
 
 
 def _answer(tx: Transaction, route: Route, call: Call) -> Answer:
+    keys.refuse_if_ended(tx, call.caller)
     if project_id := call.path.get("project_id"):
         background.arrive(tx, call.caller, project_id)
         tx.keep()
     return route.handler(tx, call)
+
+
+async def _continue_if_expected(request: web.Request) -> None:
+    # aiohttp's own refuses other expectations, before any key is looked at.
+    if request.headers.get("Expect", "").lower() == "100-continue":
+        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+
+
+class MaskTokens(logging.Filter):
+    """Keeps tokens, and the tracebacks that quote what was received, out of the server's log."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Let the record pass, masked."""
+        reason = f": {record.exc_info[1]}" if record.exc_info else ""
+        record.msg, record.args = ids.mask(f"{record.getMessage()}{reason}"), ()
+        record.exc_info = record.exc_text = None
+        return True
+
+
+server_logger = logging.getLogger(f"{__name__}.server")
+server_logger.addFilter(MaskTokens())
 
 
 async def _content(request: web.Request) -> bytes:
@@ -211,7 +247,7 @@ async def _content(request: web.Request) -> bytes:
 async def _send_then_drain(request: web.Request, response: web.StreamResponse) -> None:
     # A connection closed on an unread body is reset, and the client loses the answer. aiohttp
     # would read on too, but in a task that outlives the connection and the server.
-    with suppress(OSError):
+    with suppress(OSError, web.RequestPayloadError):
         await response.prepare(request)
         await response.write_eof()
         async with asyncio.timeout(_DRAIN_SECONDS):

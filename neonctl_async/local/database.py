@@ -166,10 +166,10 @@ class Database:
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
             connection.executescript(_SCHEMA)
-            newest = connection.execute("SELECT max(created_at) FROM operations").fetchone()[0]
+            served = connection.execute("SELECT until FROM served").fetchone()
         except sqlite3.Error as error:
             raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
-        self._now = newest or 0
+        self._now = served[0] if served else 0
 
     def _disconnect(self) -> threading.Thread:
         if self._connection is not None:
@@ -183,6 +183,10 @@ class Database:
         # A clock set back must not move a status back.
         self._now = max(self._now, instant(self._clock()))
         with _atomic(self._connection):
+            if self._path is not None:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (self._now,)
+                )
             return function(Transaction(self._connection, self._now, self._rules))
 
 

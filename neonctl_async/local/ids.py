@@ -1,5 +1,6 @@
 """Identifiers and secrets in the platform's forms. Path ids match ``^[a-z0-9-]{1,60}$``."""
 
+import re
 import secrets
 import uuid
 from typing import Final, Literal
@@ -78,3 +79,11 @@ def lsn() -> str:
 def _named() -> str:
     adjective, noun = secrets.choice(_ADJECTIVES), secrets.choice(_NOUNS)
     return f"{adjective}-{noun}-{secrets.randbelow(90_000_000) + 10_000_000}"
+
+
+def mask(text: str) -> str:
+    """``text`` with the tokens in it made unreadable, for logs."""
+    return _TOKEN.sub(r"\1**********", text)
+
+
+_TOKEN: Final = re.compile(r"(neon_[a-z]+_key_)[0-9A-Za-z]+")

@@ -45,6 +45,12 @@ def authenticate(tx: Transaction, authorization: str | None, address: str) -> Ca
     )
 
 
+def refuse_if_ended(tx: Transaction, caller: Caller) -> None:
+    """Raise 401 where the key ended after it was let in: a revocation takes effect at once."""
+    if tx.first(ApiKey, "WHERE id = ? AND ended_at IS NULL", caller.key_id) is None:
+        raise unauthorized("the API key is not valid: it was revoked")
+
+
 def create_for_user(tx: Transaction, user_id: str, name: str) -> tuple[ApiKey, str]:
     """A new personal key and its token, as the console makes it: no key is asked for."""
     return _create(tx, "personal", name, created_by=user_id, user_id=user_id)
@@ -148,7 +154,8 @@ def _create(
 
 
 def _find(tx: Transaction, token: str) -> ApiKey | None:
-    digest = hashlib.sha256(token.encode()).digest()
+    # Bytes that are no text come as surrogates; they are no key.
+    digest = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
     where = "WHERE locator = ? AND ended_at IS NULL"
     for key in tx.select(ApiKey, where, digest.hex()[:_LOCATOR]):
         if hmac.compare_digest(key.digest, digest):

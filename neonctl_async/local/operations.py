@@ -38,11 +38,19 @@ MAXIMUM_LIMIT: Final = 1000
 class Chain:
     """The operations of one request: each one starts when the one before it has finished."""
 
-    def __init__(self, tx: Transaction, project_id: str, *, at: Instant | None = None) -> None:
+    def __init__(
+        self,
+        tx: Transaction,
+        project_id: str,
+        *,
+        at: Instant | None = None,
+        touched: Sequence[str] | None = None,
+    ) -> None:
         self.operations: list[Operation] = []
         self._tx = tx
         self._project_id = project_id
         self._at = tx.now if at is None else at
+        self._touched = touched
 
     def add(
         self, action: str, *, branch_id: str | None = None, endpoint_id: str | None = None
@@ -50,6 +58,9 @@ class Chain:
         """Store one more operation, its life decided."""
         assert action in ACTIONS
         tx = self._tx
+        if self._touched is not None:
+            _refuse_if_locked(tx, self._project_id, self._touched)
+            self._touched = None  # what this chain starts locks it out of nothing
         newest = tx.number(
             "SELECT max(position) FROM operations WHERE project_id = ?", self._project_id
         )
@@ -82,9 +93,11 @@ class Chain:
 
 
 def begin(tx: Transaction, project_id: str, *branch_ids: str | None) -> Chain:
-    """Begin the operations of a request on branches of a project. Raises 423 where it is locked."""
-    _refuse_if_locked(tx, project_id, [branch_id for branch_id in branch_ids if branch_id])
-    return Chain(tx, project_id)
+    """Begin the operations of a request on branches of a project.
+
+    The first one added raises 423 where it is locked; a request that starts none is never locked.
+    """
+    return Chain(tx, project_id, touched=[one for one in branch_ids if one])
 
 
 def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> None:

@@ -1,5 +1,8 @@
 """The local control plane: a server on a socket, with a database behind it."""
 
+import ipaddress
+import logging
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +12,7 @@ from typing import Final, Self
 from aiohttp import web
 
 from neonctl_async.local import accounts, console, operations, routes
-from neonctl_async.local.app import BASE_PATH, Application, ServedRequest
+from neonctl_async.local.app import BASE_PATH, Application, ServedRequest, server_logger
 from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.console import Home
 from neonctl_async.local.database import Database
@@ -18,6 +21,9 @@ from neonctl_async.local.lifecycle import Failure
 from neonctl_async.local.rows import MemberRole
 from neonctl_async.local.settings import Durations, Lock, Periods, RateLimits, Rules
 
+PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
+"""The final statuses that an operation can be planned to have."""
+_logger = logging.getLogger(__name__)
 _SHUTDOWN_SECONDS: Final = 0.5
 _DURATIONS: Final = Durations()
 _PERIODS: Final = Periods()
@@ -49,7 +55,12 @@ class LocalControlPlane:
         clock: Clock = utc_now,
         rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
+        expose: bool = False,
     ) -> None:
+        if not is_loopback(host):
+            if not expose:
+                raise ValueError(f"host {host!r} is not loopback: pass expose=True if you mean it")
+            _logger.warning("serving on %s: keys and passwords cross the network in clear", host)
         self._host = host
         self._port = port
         self._clock = clock
@@ -83,16 +94,18 @@ class LocalControlPlane:
             raise RuntimeError("the control plane is running already")
         await self._database.open()
         try:
-            self._home = await self._database.run(console.sign_in)
             self._application = Application(self._database, self._faults, self._clock, self._limits)
             self._runner = web.AppRunner(
                 self._application.build(),
                 access_log=None,
                 shutdown_timeout=_SHUTDOWN_SECONDS,
                 lingering_time=0,
+                logger=server_logger,
             )
             await self._runner.setup()
             await web.TCPSite(self._runner, self._host, self._port).start()
+            # Last, for the first key is shown by a start that succeeds, and never again.
+            self._home = await self._database.run(console.sign_in)
         except BaseException:
             await self.stop()
             raise
@@ -195,6 +208,12 @@ class LocalControlPlane:
         if action not in operations.ACTIONS:
             known = ", ".join(sorted(operations.ACTIONS))
             raise ValueError(f"no operation is called {action!r} here: one of {known}")
+        if status not in PLANNED:
+            raise ValueError(f"status is {status!r}: one of {', '.join(sorted(PLANNED))}")
+        if times < 1:
+            raise ValueError(f"times is {times}: at least 1")
+        if retry_after is not None and not 0 <= retry_after < math.inf:
+            raise ValueError(f"retry_after is {retry_after}: a number of seconds, 0 or more")
         failure = Failure(status=status, error=error, retry_after=retry_after)
         await self._database.run(operations.fail_next, action, failure, times)
 
@@ -225,3 +244,11 @@ class LocalControlPlane:
         if self._home is None:
             raise RuntimeError("the control plane was not started")
         return self._home
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches ``host``."""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -63,7 +63,7 @@ def delete(tx: Transaction, call: Call) -> Answer:
     )
     tx.update(project, deleted_at=tx.now, detach_at=None)
     keys.end_for_project(tx, project.id)
-    return answer({"project": shown})
+    return answer({"project": shown, "operations": chain.records()})
 
 
 def recover(tx: Transaction, call: Call) -> Answer:
@@ -71,7 +71,8 @@ def recover(tx: Transaction, call: Call) -> Answer:
     project = access.project(tx, call, Level.ADMIN, deleted=True)
     if project.deleted_at is None or tx.now > project.deleted_at + span(projects.RECOVERABLE):
         raise not_found("deleted project", project.id)
-    operations.begin(tx, project.id).add("tenant_attach")
+    chain = operations.begin(tx, project.id)
+    chain.add("tenant_attach")
     project = tx.update(project, deleted_at=None, updated_at=tx.now)
     where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
     kept = tx.select(Branch, where, project.id)
@@ -81,6 +82,7 @@ def recover(tx: Transaction, call: Call) -> Answer:
         {
             "project": projects.record(tx, project),
             "branches": [branches.record(tx, branch) for branch in kept],
+            "operations": chain.records(),
         }
     )
 

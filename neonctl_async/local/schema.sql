@@ -204,3 +204,9 @@ CREATE INDEX IF NOT EXISTS branches_archived
     ON branches (project_id, archive_at) WHERE archive_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS branches_expiring
     ON branches (project_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+
+-- The latest time at which anything was answered: no later answer is of an earlier one.
+CREATE TABLE IF NOT EXISTS served (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    until INTEGER NOT NULL
+) STRICT;

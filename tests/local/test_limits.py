@@ -180,3 +180,13 @@ async def test_a_lock_ends_when_its_operations_have_settled(
         clock.advance(2)
         reply = await api.send("POST", f"/projects/{project_id}/branches", {})
         assert reply.status == (201 if retry_after is None else 423)
+
+
+async def test_a_request_that_starts_no_work_is_never_locked() -> None:
+    async with LocalControlPlane(lock="project") as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        path = f"/projects/{project_id}"
+        renaming = {"project": {"name": "renamed"}}
+        assert (await api.send("PATCH", path, renaming)).status == 200
+        retention = {"project": {"history_retention_seconds": 3600}}
+        assert (await api.send("PATCH", path, retention)).status == 423

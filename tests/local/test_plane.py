@@ -3,11 +3,13 @@
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 import pytest
+from yarl import URL
 
-from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local import Fault, LocalControlPlane, ManualClock
 from tests.local.client import Client
 
 
@@ -132,3 +134,56 @@ async def test_a_file_is_of_one_process_at_a_time(tmp_path: Path) -> None:
     async with LocalControlPlane(data=data):
         with pytest.raises(RuntimeError, match=r"plane\.db: database is locked"):
             await LocalControlPlane(data=data).start()
+
+
+async def test_a_start_that_fails_gives_the_first_key_away_to_nobody(tmp_path: Path) -> None:
+    data = tmp_path / "plane.db"
+    async with LocalControlPlane() as other:
+        taken = URL(other.base_url).port
+        assert taken is not None
+        with pytest.raises(OSError, match="address already in use"):
+            await LocalControlPlane(data=data, port=taken).start()
+    async with LocalControlPlane(data=data) as plane:
+        assert plane.api_key
+
+
+async def test_a_clock_set_back_between_two_runs_takes_no_status_back(tmp_path: Path) -> None:
+    data, clock = tmp_path / "plane.db", ManualClock()
+    async with LocalControlPlane(data=data, clock=clock) as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        clock.advance(10)
+        before = (await api.get(f"/projects/{project_id}/operations"))["operations"]
+        key = plane.api_key
+    async with LocalControlPlane(data=data, clock=ManualClock()) as plane:
+        async with Client(plane, key) as api:
+            after = (await api.get(f"/projects/{project_id}/operations"))["operations"]
+    assert {operation["status"] for operation in before} == {"finished"}
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"action": "create_brunch"}, "one of apply_config"),
+        ({"action": "create_branch", "status": "finished"}, "status is 'finished'"),
+        ({"action": "create_branch", "times": 0}, "times is 0"),
+        ({"action": "create_branch", "retry_after": -1.0}, "retry_after is -1.0"),
+    ],
+)
+async def test_a_failure_that_cannot_be_is_not_planned(plan: dict[str, Any], said: str) -> None:
+    async with LocalControlPlane() as plane:
+        with pytest.raises(ValueError, match=said):
+            await plane.fail_next(**plan)
+
+
+async def test_a_fault_on_a_route_that_there_is_not_is_refused() -> None:
+    plane = LocalControlPlane()
+    with pytest.raises(ValueError, match=r"did you mean 'GET /projects/\{project_id\}/operations'"):
+        plane.inject(Fault(route="GET /projects/{id}/operations", status=503))
+
+
+def test_only_loopback_is_served_unless_told_otherwise(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ValueError, match="not loopback"):
+        LocalControlPlane(host="0.0.0.0")
+    LocalControlPlane(host="0.0.0.0", expose=True)
+    assert "cross the network" in caplog.text

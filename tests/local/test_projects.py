@@ -267,3 +267,14 @@ async def test_a_transfer_takes_an_admin_and_another_organization(
     assert (await api.send("POST", path, body, key=theirs)).status == 403
     reply = await api.send("POST", path, body)
     assert (reply.status, "there already" in reply.message) == (400, True)
+
+
+async def test_deleting_and_recovering_announce_their_operations(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(10)
+    deleted = await api.done("DELETE", f"/projects/{project_id}")
+    assert [one["action"] for one in deleted["operations"]] == ["delete_tenant"]
+    clock.advance(10)
+    recovered = await api.done("POST", f"/projects/{project_id}/recover")
+    assert [one["action"] for one in recovered["operations"]] == ["tenant_attach"]
