@@ -171,7 +171,11 @@ async def test_branches_are_searched_and_counted(api: Client, project_id: str) -
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=10001", "sort_by=size", "sort_order=up", "cursor=x", "cursor=e30="]
+    "query",
+    [
+        *("limit=0", "limit=10001", "limit=1_0", "limit=%EF%BC%91", "limit=%2B5"),
+        *("sort_by=size", "sort_order=up", "cursor=x", "cursor=e30="),
+    ],
 )
 async def test_a_query_that_does_not_fit_names_the_parameter(
     api: Client, project_id: str, query: str
