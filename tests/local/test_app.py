@@ -47,6 +47,12 @@ async def test_a_body_that_is_nested_too_deep_is_400(api: Client) -> None:
     assert (reply.status, "nested too deep" in reply.message) == (400, True)
 
 
+@pytest.mark.parametrize("field", ["region_id", "provisioner"])
+async def test_a_place_has_a_name(api: Client, field: str) -> None:
+    reply = await api.send("POST", "/projects", {"project": {field: ""}})
+    assert (reply.status, field in reply.message) == (400, True)
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/projects/x/y/z", "/projects/", "//projects"])
 async def test_an_unknown_path_is_404(api: Client, path: str) -> None:
     reply = await api.send("GET", path)

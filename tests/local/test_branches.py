@@ -94,6 +94,8 @@ async def test_a_name_is_taken_once_in_a_project(api: Client, project_id: str) -
         ({"endpoints": [{"provisioner": "k8s-pod"}]}, "endpoints[0].type"),
         ({"endpoints": [{"type": "write_only"}]}, "endpoints[0].type"),
         ({"endpoints": [{"type": "read_write", "suspend_timeout_seconds": 604801}]}, "suspend"),
+        ({"endpoints": [{"type": "read_only"}] * 101}, "endpoints"),
+        ({"endpoints": [{"type": "read_write", "provisioner": ""}]}, "provisioner"),
         (["branch"], "body"),
         ({"branch": {"parent_timestamp": "0001-01-01T00:00:00+14:00"}}, "parent_timestamp"),
         ({"branch": {"parent_timestamp": "9999-12-31T23:59:59-14:00"}}, "parent_timestamp"),
