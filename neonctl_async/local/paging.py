@@ -24,9 +24,8 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 
     def fits(self, sorts: tuple[str, ...]) -> bool:
         """Whether it is of a list with these orders. Only the times among them are numbers."""
-        kind = int if self.sort_by.endswith("_at") else str
         ordered = self.sort_by in sorts and self.sort_order in ("asc", "desc")
-        return ordered and isinstance(self.value, kind)
+        return ordered and isinstance(self.value, int) == self.sort_by.endswith("_at")
 
 
 class Sorted(msgspec.Struct, frozen=True, kw_only=True):
