@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
     add("--expose", action="store_true", help="allow an address that is not loopback")
-    add("--port", type=int, default=8080, help="0 is any free one (default: %(default)s)")
+    add("--port", type=_port, default=8080, help="0 is any free one (default: %(default)s)")
     add("--data", type=Path, metavar="FILE", help="SQLite file (default: in memory)")
     add("--create-key", metavar="NAME", help="make one more personal key, and print that one")
     add("--duration", type=float, default=1.0, metavar="SECONDS", help="of operations (1)")
@@ -152,6 +152,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--quiet", action="store_true", help="no log line for each request")
     return parser
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not within 0 to 65535")
+    return int(text)
 
 
 def _duration(text: str) -> tuple[str, float]:

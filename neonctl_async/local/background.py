@@ -15,6 +15,9 @@ from neonctl_async.local.database import Transaction
 from neonctl_async.local.operations import Chain
 from neonctl_async.local.rows import Branch, DueEvent, Endpoint, Project
 
+MAXIMUM_CHECKS: Final = 100
+"""How many missed checks of availability are made up for, shared by the branches of a project."""
+
 
 def arrive(tx: Transaction, caller: Caller, project_id: str) -> None:
     """A request on a project has come: catch up, and reattach the project if it was detached."""
@@ -30,8 +33,27 @@ def arrive(tx: Transaction, caller: Caller, project_id: str) -> None:
 
 def catch_up(tx: Transaction, project_id: str) -> None:
     """Do what fell due in a project. Whatever is done has to leave nothing due at its time."""
+    _skip_checks(tx, project_id)
     while due := tx.first(DueEvent, _WHERE_DUE, project_id, tx.now):
         _EVENTS[due.event](tx.at(due.at), due.id)
+
+
+def _skip_checks(tx: Transaction, project_id: str) -> None:
+    # Who was away for long finds the last checks that were missed, at the times they were due.
+    every = tx.rules.periods.check_availability_every
+    due = "project_id = ? AND check_at <= ?"
+    branches_due = tx.number(f"SELECT count(*) FROM branches WHERE {due}", project_id, tx.now)
+    if every is None or not branches_due:
+        return
+    kept = max(1, MAXIMUM_CHECKS // branches_due)
+    period = span(every)
+    tx.execute(
+        f"UPDATE branches SET check_at = check_at + ((? - check_at) / ? - ?) * ? "
+        f"WHERE {due} AND (? - check_at) / ? >= ?",
+        *(tx.now, period, kept - 1, period),
+        *(project_id, tx.now),
+        *(tx.now, period, kept),
+    )
 
 
 def _suspend(tx: Transaction, endpoint_id: str) -> None:

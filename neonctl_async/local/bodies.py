@@ -11,6 +11,8 @@ from neonctl_async.local.rows import MemberRole
 Name = Annotated[str, Meta(min_length=1, max_length=256)]
 EndpointName = Annotated[str, Meta(min_length=1, max_length=64)]
 KeyName = Annotated[str, Meta(min_length=1, max_length=64)]
+Region = Annotated[str, Meta(min_length=1)]
+Provisioner = Annotated[str, Meta(min_length=1)]
 ComputeUnits = Annotated[float, Meta(ge=0.25)]
 SuspendTimeout = Annotated[int, Meta(ge=-1, le=604800)]
 Retention = Annotated[int, Meta(ge=0, le=2592000)]
@@ -54,9 +56,9 @@ class ProjectSpec(Body, frozen=True):
 
     name: Name | None = None
     org_id: str | None = None
-    region_id: str = "aws-us-east-2"
+    region_id: Region = "aws-us-east-2"
     pg_version: PgVersion = 17
-    provisioner: str = "k8s-neonvm"
+    provisioner: Provisioner = "k8s-neonvm"
     branch: FirstBranch = FirstBranch()
     settings: Settings = {}
     default_endpoint_settings: EndpointDefaults = EndpointDefaults()
@@ -102,7 +104,7 @@ class EndpointSpec(Body, frozen=True):
     settings: Settings = {}
     autoscaling_limit_min_cu: ComputeUnits | None = None
     autoscaling_limit_max_cu: ComputeUnits | None = None
-    provisioner: str | None = None
+    provisioner: Provisioner | None = None
     suspend_timeout_seconds: SuspendTimeout | None = None
 
 
@@ -111,7 +113,7 @@ class NewEndpoint(EndpointSpec, frozen=True, kw_only=True):
 
     branch_id: str
     name: EndpointName | None = None
-    region_id: str | None = None
+    region_id: Region | None = None
     pooler_enabled: bool = False
     disabled: bool = False
     passwordless_access: bool = True
@@ -131,7 +133,7 @@ class EndpointChanges(Body, frozen=True):
     settings: Settings | UnsetType = UNSET
     autoscaling_limit_min_cu: ComputeUnits | UnsetType = UNSET
     autoscaling_limit_max_cu: ComputeUnits | UnsetType = UNSET
-    provisioner: str | UnsetType = UNSET
+    provisioner: Provisioner | UnsetType = UNSET
     suspend_timeout_seconds: SuspendTimeout | UnsetType = UNSET
     pooler_enabled: bool | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
@@ -161,7 +163,7 @@ class BranchCreate(Body, frozen=True):
     """Creates a branch."""
 
     branch: BranchSpec = BranchSpec()
-    endpoints: list[EndpointSpec] = []
+    endpoints: Annotated[list[EndpointSpec], Meta(max_length=100)] = []
     annotation_value: dict[str, str] = {}
 
 

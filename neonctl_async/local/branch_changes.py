@@ -6,8 +6,7 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from neonctl_async.local import access, bodies, branches, computes, ids, operations, timelines
-from neonctl_async.local.calls import Answer, Call, answer
-from neonctl_async.local.clock import instant
+from neonctl_async.local.calls import Answer, Call, answer, instant_of
 from neonctl_async.local.database import SqlValue, Transaction
 from neonctl_async.local.errors import invalid, unprocessable
 from neonctl_async.local.operations import Chain
@@ -108,7 +107,7 @@ def _take_over(
         branch,
         parent_id=kept if source.id == branch.id else source.id,
         parent_lsn=body.source_lsn or ids.lsn(),
-        parent_timestamp=instant(at) if at else tx.now,
+        parent_timestamp=instant_of("source_timestamp", at) if at else tx.now,
         restored_from=source.id,
         last_reset_at=tx.now,
         updated_at=tx.now,

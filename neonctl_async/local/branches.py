@@ -17,8 +17,8 @@ from neonctl_async.local import (
     roles,
     timelines,
 )
-from neonctl_async.local.calls import Answer, Call, Json, answer, present, raw, stored
-from neonctl_async.local.clock import Instant, in_seconds, instant
+from neonctl_async.local.calls import Answer, Call, Json, answer, instant_of, present, raw, stored
+from neonctl_async.local.clock import Instant, in_seconds
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import conflict, invalid, unprocessable
 from neonctl_async.local.operations import Chain
@@ -38,6 +38,8 @@ def create(tx: Transaction, call: Call) -> Answer:
         if spec.parent_id
         else access.default_branch(tx, project.id)
     )
+    named = spec.parent_timestamp
+    parent_timestamp = instant_of("parent_timestamp", named) if named else tx.now
     chain = operations.begin(tx, project.id, parent.id)
     branch_id = ids.branch_id()
     created = chain.add("create_branch", branch_id=branch_id)
@@ -46,7 +48,7 @@ def create(tx: Transaction, call: Call) -> Answer:
         project_id=project.id,
         parent_id=parent.id,
         parent_lsn=spec.parent_lsn or ids.lsn(),
-        parent_timestamp=instant(spec.parent_timestamp) if spec.parent_timestamp else tx.now,
+        parent_timestamp=parent_timestamp,
         name=spec.name or branch_id,
         is_default=False,
         protected=spec.protected,
@@ -169,7 +171,7 @@ def expiry(tx: Transaction, moment: datetime | None) -> Instant | None:
     """When a branch is to be deleted by itself. Raises 400 for a time that has passed."""
     if moment is None:
         return None
-    at = instant(moment)
+    at = instant_of("expires_at", moment)
     if at <= tx.now:
         raise invalid(f"invalid request: expires_at: {in_seconds(at)} has passed")
     return at

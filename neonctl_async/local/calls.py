@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 import msgspec
 
+from neonctl_async.local.clock import Instant, instant
 from neonctl_async.local.errors import ApiError, invalid
 from neonctl_async.local.ids import KeyKind
 
@@ -50,17 +52,17 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             return msgspec.json.decode(self.content or b"{}", type=kind)
         except msgspec.DecodeError as error:
             raise invalid(f"invalid request: decode application/json: {_explain(error)}") from None
+        except RecursionError:
+            raise _too_deep() from None
 
     def integer(self, name: str, minimum: int, maximum: int, default: int) -> int:
         """A query parameter that is a whole number in bounds. Raises 400 naming it."""
         text = self.query.get(name, str(default))
-        try:
-            value = int(text)
-        except ValueError:
-            value = minimum - 1
-        if not minimum <= value <= maximum:
+        # No sign, no underscores, no digits of other scripts: int() takes more than the API does.
+        digits = text.isascii() and text.isdigit() and len(text) <= len(str(maximum))
+        if not (digits and minimum <= int(text) <= maximum):
             raise invalid(f"invalid request: {name}: {text!r} is not within {minimum} to {maximum}")
-        return value
+        return int(text)
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
         """A query parameter that is one of a few words. Raises 400 naming it."""
@@ -110,8 +112,25 @@ def raw(stored: str) -> msgspec.Raw:
 
 
 def stored(value: object) -> str:
-    """A Struct as JSON to store."""
-    return _encoder.encode(value).decode()
+    """A part of a body as JSON to store. Raises 400 where it is nested too deep for that."""
+    try:
+        return _encoder.encode(value).decode()
+    except RecursionError:
+        raise _too_deep() from None
+
+
+def instant_of(name: str, moment: datetime) -> Instant:
+    """The instant that a field names. Raises 400 outside of the years 1 to 9999, UTC."""
+    try:
+        return instant(moment.astimezone(UTC))
+    except OverflowError:
+        raise invalid(
+            f"invalid request: {name}: {moment.isoformat()} is not within year 1 to 9999, UTC"
+        ) from None
+
+
+def _too_deep() -> ApiError:
+    return invalid("invalid request: decode application/json: the body is nested too deep")
 
 
 def _explain(error: msgspec.DecodeError) -> str:

@@ -2,12 +2,12 @@
 
 from msgspec import UNSET
 
-from neonctl_async.local import access, bodies, computes, operations
+from neonctl_async.local import access, bodies, computes, operations, timelines
 from neonctl_async.local.calls import Answer, Call, answer, stored
 from neonctl_async.local.database import SqlValue, Transaction
 from neonctl_async.local.errors import conflict
 from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Endpoint
+from neonctl_async.local.rows import Branch, Endpoint
 
 
 def create(tx: Transaction, call: Call) -> Answer:
@@ -42,18 +42,29 @@ def get(tx: Transaction, call: Call) -> Answer:
 
 
 def update(tx: Transaction, call: Call) -> Answer:
-    """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: apply_config."""
+    """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: apply_config.
+
+    A branch that it moves onto is brought back from the archive first.
+    """
     _, before = access.endpoint(tx, call)
     endpoint = before
     body = call.body(bodies.EndpointUpdate).endpoint
-    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
-    changes = _changes(tx, endpoint, body)
+    destination = _destination(tx, endpoint, body)
+    touched = (endpoint.branch_id, destination.id if destination else None)
+    chain = operations.begin(tx, endpoint.project_id, *touched)
+    if destination is not None:
+        computes.refuse_second_writer(tx, destination.id, endpoint.type)
+        timelines.unarchive(tx, destination, chain)
+    changes = _changes(body)
     if changes:
         endpoint = tx.update(endpoint, updated_at=tx.now, **changes)
         computes.refuse_crossed_limits(endpoint)
         endpoint = computes.apply(tx, endpoint, chain)
         computes.watch_branch(tx, before.branch_id)
         computes.watch_branch(tx, endpoint.branch_id)
+    if destination is not None:
+        timelines.watch(tx, before.branch_id, tx.now)
+        timelines.watch(tx, destination.id, tx.now)
     return _changed(tx, endpoint, chain)
 
 
@@ -97,17 +108,20 @@ def restart(tx: Transaction, call: Call) -> Answer:
     return _changed(tx, computes.start(tx, endpoint, chain), chain)
 
 
-def _changes(
+def _destination(
     tx: Transaction, endpoint: Endpoint, body: bodies.EndpointChanges
-) -> dict[str, SqlValue]:
+) -> Branch | None:
+    if body.branch_id is UNSET or body.branch_id == endpoint.branch_id:
+        return None
+    return access.branch_of(tx, endpoint.project_id, body.branch_id)
+
+
+def _changes(body: bodies.EndpointChanges) -> dict[str, SqlValue]:
     changes: dict[str, SqlValue] = {}
     for name in body.__struct_fields__:
         value = getattr(body, name)
         if value is not UNSET:
             changes[name] = stored(value) if name == "settings" else value
-    if body.branch_id is not UNSET and body.branch_id != endpoint.branch_id:
-        branch = access.branch_of(tx, endpoint.project_id, body.branch_id)
-        computes.refuse_second_writer(tx, branch.id, endpoint.type)
     return changes
 
 

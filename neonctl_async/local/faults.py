@@ -54,10 +54,20 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             raise ValueError("a fault fires at least once, or times is None")
         if self.delay < 0:
             raise ValueError("a delay is not negative")
+        if self.status is not None and not 200 <= self.status <= 599:
+            raise ValueError(f"status {self.status} is not within 200 to 599")
+        self._refuse_bad_headers()
         if not (self.delay or self.ends or self.truncate):
             raise ValueError(
                 "this fault does nothing: set delay, hang, drop, status, html or truncate"
             )
+
+    def _refuse_bad_headers(self) -> None:
+        for name, value in self.headers.items():
+            if any(end in text for text in (name, value) for end in "\r\n"):
+                raise ValueError(f"header {name!r} has a line break in its name or value")
+            if self.html and name.lower() == "content-type":
+                raise ValueError("an html fault has a Content-Type of its own")
 
     @property
     def answers(self) -> bool:

@@ -7,9 +7,12 @@ from typing import Final
 
 from neonctl_async.local.clock import SECOND, Instant
 from neonctl_async.local.errors import ApiError
+from neonctl_async.local.routes import ROUTES
 from neonctl_async.local.settings import RateLimits
 
 _MINUTE: Final = 60 * SECOND
+_ROUTES: Final = frozenset(str(route) for route in ROUTES)
+_UNMATCHED: Final = "unmatched"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -52,6 +55,9 @@ class Limiter:
         return Window(self._limits.account_per_minute, _MINUTE)
 
     def _route_window(self, account: str, route: str) -> Window:
+        if route not in _ROUTES:
+            # Paths that are not served share a window: there is no end of them.
+            route = _UNMATCHED
         window = self._routes.get((account, route))
         if window is None:
             limits = self._limits

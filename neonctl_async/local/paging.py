@@ -2,9 +2,10 @@
 
 import base64
 import binascii
-from typing import Self, TypeVar
+from typing import Annotated, Self, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from neonctl_async.local.calls import Call, Json
 from neonctl_async.local.database import Row, SqlValue
@@ -18,8 +19,13 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 
     sort_by: str
     sort_order: str
-    value: str | int
+    value: str | Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
     id: str
+
+    def fits(self, sorts: tuple[str, ...]) -> bool:
+        """Whether it is of a list with these orders. Only the times among them are numbers."""
+        ordered = self.sort_by in sorts and self.sort_order in ("asc", "desc")
+        return ordered and isinstance(self.value, int) == self.sort_by.endswith("_at")
 
 
 class Sorted(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +79,8 @@ def _position(cursor: str | None, sorts: tuple[str, ...]) -> Position | None:
         return None
     try:
         position = msgspec.json.decode(base64.urlsafe_b64decode(cursor), type=Position)
-    except (binascii.Error, ValueError, msgspec.DecodeError):
+    except (binascii.Error, ValueError, msgspec.DecodeError, RecursionError):
         raise invalid(f"invalid request: cursor: {cursor!r} is no cursor of this list") from None
-    if position.sort_by not in sorts or position.sort_order not in ("asc", "desc"):
+    if not position.fits(sorts):
         raise invalid(f"invalid request: cursor: {cursor!r} is no cursor of this list")
     return position

@@ -1,5 +1,6 @@
 """What a control plane is told at start: durations, periods, locking, limits."""
 
+import math
 from typing import Literal
 
 import msgspec
@@ -21,10 +22,13 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
     scheduling: float = 0.0
 
     def __post_init__(self) -> None:
-        if min(self.default, *self.by_action.values(), 0.0) < 0:
-            raise ValueError("a duration is not negative")
+        seconds = (self.default, *self.by_action.values())
+        if not all(math.isfinite(duration) and duration >= 0 for duration in seconds):
+            raise ValueError("a duration is a finite number of seconds, and not negative")
         if not 0 <= self.scheduling <= 1:
             raise ValueError("scheduling is a share, between 0 and 1")
+        if self.by_action:
+            _refuse_unknown_actions(self.by_action)
 
     def of(self, action: str) -> float:
         """The duration of an action, in seconds."""
@@ -67,6 +71,15 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
     organization_keys_per_second: int = 10
     retry_after: Literal["seconds", "date", "none"] = "seconds"
 
+    def __post_init__(self) -> None:
+        limits = (
+            self.account_per_minute,
+            self.route_per_second,
+            self.organization_keys_per_second,
+        )
+        if min(limits) < 1:
+            raise ValueError("a rate limit allows at least 1 request")
+
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that the domain reads."""
@@ -74,3 +87,13 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     durations: Durations = Durations()
     periods: Periods = Periods()
     lock: Lock = "none"
+
+
+def _refuse_unknown_actions(by_action: dict[str, float]) -> None:
+    # Here, for operations.py imports this module.
+    from neonctl_async.local.operations import ACTIONS  # noqa: PLC0415
+
+    unknown = sorted(by_action.keys() - ACTIONS)
+    if unknown:
+        known = ", ".join(sorted(ACTIONS))
+        raise ValueError(f"there is no action {unknown[0]!r}: it is one of {known}")

@@ -39,6 +39,20 @@ async def test_a_body_that_is_not_json_is_400(api: Client, content: bytes) -> No
     assert (reply.status, "decode application/json" in reply.message) == (400, True)
 
 
+async def test_a_body_that_is_nested_too_deep_is_400(api: Client) -> None:
+    deep = b'{"a": ' * 5000 + b"1" + b"}" * 5000
+    headers = {"Content-Type": "application/json"}
+    content = b'{"project": {"settings": ' + deep + b"}}"
+    reply = await api.send("POST", "/projects", content=content, headers=headers)
+    assert (reply.status, "nested too deep" in reply.message) == (400, True)
+
+
+@pytest.mark.parametrize("field", ["region_id", "provisioner"])
+async def test_a_place_has_a_name(api: Client, field: str) -> None:
+    reply = await api.send("POST", "/projects", {"project": {field: ""}})
+    assert (reply.status, field in reply.message) == (400, True)
+
+
 @pytest.mark.parametrize("path", ["/nowhere", "/projects/x/y/z", "/projects/", "//projects"])
 async def test_an_unknown_path_is_404(api: Client, path: str) -> None:
     reply = await api.send("GET", path)

@@ -293,3 +293,14 @@ async def test_what_fell_due_together_keeps_the_order_of_its_times(
 async def test_periods_make_sense(periods: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"at least|negative"):
         Periods(**periods)
+
+
+async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock) -> None:
+    periods = only(check_availability_every=1.0)
+    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        clock.advance(6 * HOUR)
+        checks = [at for _, at in await seen(api, project_id)]
+        assert (len(checks), checks[-1]) == (100, "2026-01-01T06:00:00Z")
+        clock.advance(1)
+        assert len(await seen(api, project_id)) == 101

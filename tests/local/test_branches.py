@@ -1,5 +1,7 @@
 """Branches: created, read, listed, updated, restored, made the default, deleted."""
 
+import base64
+import json
 from typing import Any
 
 import pytest
@@ -92,7 +94,13 @@ async def test_a_name_is_taken_once_in_a_project(api: Client, project_id: str) -
         ({"endpoints": [{"provisioner": "k8s-pod"}]}, "endpoints[0].type"),
         ({"endpoints": [{"type": "write_only"}]}, "endpoints[0].type"),
         ({"endpoints": [{"type": "read_write", "suspend_timeout_seconds": 604801}]}, "suspend"),
+        ({"endpoints": [{"type": "read_only"}] * 101}, "endpoints"),
+        ({"endpoints": [{"type": "read_write", "provisioner": ""}]}, "provisioner"),
         (["branch"], "body"),
+        ({"branch": {"parent_timestamp": "0001-01-01T00:00:00+14:00"}}, "parent_timestamp"),
+        ({"branch": {"parent_timestamp": "9999-12-31T23:59:59-14:00"}}, "parent_timestamp"),
+        ({"branch": {"expires_at": "0001-01-01T00:00:00+14:00"}}, "expires_at"),
+        ({"branch": {"expires_at": "9999-12-31T23:59:59-14:00"}}, "expires_at"),
     ],
 )
 async def test_a_branch_that_does_not_fit_names_the_field(
@@ -165,13 +173,45 @@ async def test_branches_are_searched_and_counted(api: Client, project_id: str) -
 
 
 @pytest.mark.parametrize(
-    "query", ["limit=0", "limit=10001", "sort_by=size", "sort_order=up", "cursor=x", "cursor=e30="]
+    "query",
+    [
+        *("limit=0", "limit=10001", "limit=1_0", "limit=%EF%BC%91", "limit=%2B5"),
+        *("sort_by=size", "sort_order=up", "cursor=x", "cursor=e30="),
+    ],
 )
 async def test_a_query_that_does_not_fit_names_the_parameter(
     api: Client, project_id: str, query: str
 ) -> None:
     reply = await api.send("GET", f"/projects/{project_id}/branches?{query}")
     assert (reply.status, query.partition("=")[0] in reply.message) == (400, True)
+
+
+@pytest.mark.parametrize("moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+async def test_a_restore_is_to_a_time_that_can_be_told(
+    api: Client, project_id: str, moment: str
+) -> None:
+    branch_id = (await api.branch(project_id))["branch"]["id"]
+    path = f"/projects/{project_id}/branches/{branch_id}/restore"
+    body = {"source_branch_id": branch_id, "source_timestamp": moment, "preserve_under_name": "k"}
+    reply = await api.send("POST", path, body)
+    assert (reply.status, "source_timestamp" in reply.message) == (400, True)
+
+
+@pytest.mark.parametrize(
+    "position",
+    [
+        ["created_at", "asc", 2**63, "x"],
+        ["created_at", "asc", -(2**63) - 1, "x"],
+        ["created_at", "asc", "2026", "x"],
+        ["name", "asc", 1, "x"],
+    ],
+)
+async def test_a_cursor_holds_what_its_list_is_sorted_by(
+    api: Client, project_id: str, position: list[object]
+) -> None:
+    cursor = base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
+    reply = await api.send("GET", f"/projects/{project_id}/branches?cursor={cursor}")
+    assert (reply.status, "cursor" in reply.message) == (400, True)
 
 
 async def test_a_branch_is_updated_without_operations(

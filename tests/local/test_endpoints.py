@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neonctl_async.local import ManualClock
+from neonctl_async.local import LocalControlPlane, ManualClock, Periods
 from tests.local.client import Client
 
 
@@ -190,3 +190,54 @@ async def test_deleting_a_compute_suspends_it_and_again_is_204(
     never = await api.send("DELETE", f"/projects/{project_id}/endpoints/ep-never-was-1")
     assert never.status == 404
     assert (await api.get(f"/projects/{project_id}/endpoints"))["endpoints"] == []
+
+
+async def test_moving_a_compute_brings_its_new_branch_back_from_the_archive(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    branch_id = (await api.branch(project_id, archived=True))["branch"]["id"]
+    clock.advance(9)
+    path = f"/projects/{project_id}/endpoints/{(await compute(api, project_id))['id']}"
+    moved = await api.done("PATCH", path, {"endpoint": {"branch_id": branch_id}})
+    assert [op["action"] for op in moved["operations"]] == ["timeline_unarchive", "apply_config"]
+    clock.advance(2)
+    branch = await api.get(f"/projects/{project_id}/branches/{branch_id}")
+    assert branch["branch"]["current_state"] == "ready"
+
+
+async def test_a_branch_that_a_compute_leaves_is_archived_and_its_new_one_is_not(
+    clock: ManualClock,
+) -> None:
+    periods = Periods(
+        suspend_after=None,
+        check_availability_every=None,
+        detach_after=None,
+        archive_after_age=100.0,
+        archive_after_idle=10.0,
+    )
+    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        left = await api.branch(project_id, compute=True)
+        joined = (await api.branch(project_id))["branch"]["id"]
+        clock.advance(9)
+        path = f"/projects/{project_id}/endpoints/{left['endpoints'][0]['id']}"
+        await api.done("PATCH", path, {"endpoint": {"branch_id": joined}})
+        clock.advance(200)
+        archived = [
+            op["branch_id"]
+            for op in await api.operations(project_id)
+            if op["action"] == "timeline_archive"
+        ]
+        assert archived == [left["branch"]["id"]]
+
+
+async def test_moving_a_compute_touches_both_branches(clock: ManualClock) -> None:
+    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        clock.advance(9)
+        branch_id = (await api.branch(project_id))["branch"]["id"]
+        path = f"/projects/{project_id}/endpoints/{(await compute(api, project_id))['id']}"
+        body = {"endpoint": {"branch_id": branch_id}}
+        assert (await api.send("PATCH", path, body)).status == 423
+        clock.advance(9)
+        assert (await api.send("PATCH", path, body)).status == 200

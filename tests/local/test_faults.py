@@ -148,3 +148,18 @@ async def test_faults_come_from_json_as_on_the_command_line() -> None:
 def test_a_fault_that_makes_no_sense_is_refused(settings: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(settings, Fault)
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"status": 199}, "status"),
+        ({"status": 600}, "status"),
+        ({"status": 503, "headers": {"X": "a\r\nb"}}, "line break"),
+        ({"status": 503, "headers": {"X\nY": "a"}}, "line break"),
+        ({"html": True, "headers": {"content-type": "text/plain"}}, "Content-Type"),
+    ],
+)
+def test_an_answer_that_cannot_be_sent_is_refused(settings: dict[str, object], word: str) -> None:
+    with pytest.raises(ValueError, match=word):
+        msgspec.convert(settings, Fault)

@@ -122,8 +122,17 @@ def test_a_final_status_stays(plan: Plan, later: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings", [{"default": -1}, {"by_action": {"x": -1}}, {"scheduling": 1.5}]
+    "settings",
+    [
+        {"default": -1},
+        {"default": float("inf")},
+        {"by_action": {"start_compute": float("nan")}},
+        {"by_action": {"x": 1}},
+        {"by_action": {"x": -1}},
+        {"scheduling": float("nan")},
+        {"scheduling": 1.5},
+    ],
 )
 def test_durations_make_sense(settings: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"negative|share"):
+    with pytest.raises(ValueError, match=r"negative|share|no action"):
         msgspec.convert(settings, Durations)

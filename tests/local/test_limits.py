@@ -2,6 +2,7 @@
 
 from email.utils import parsedate_to_datetime
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +34,21 @@ async def test_a_route_takes_40_requests_a_second(clock: ManualClock) -> None:
         await refused(api)
         clock.advance(0.001)
         assert await burst(api, 40) == [200] * 40
+
+
+async def test_paths_that_are_not_served_count_as_one_route(clock: ManualClock) -> None:
+    async with LocalControlPlane(clock=clock, rate_limits=True) as plane, Client(plane) as api:
+        statuses = [(await api.send("GET", f"/nowhere/{number}")).status for number in range(41)]
+        assert statuses == [404] * 40 + [429]
+        assert await burst(api, 1) == [200]
+
+
+@pytest.mark.parametrize(
+    "name", ["account_per_minute", "route_per_second", "organization_keys_per_second"]
+)
+def test_a_limit_allows_a_request(name: str) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        msgspec.convert({name: 0}, RateLimits)
 
 
 async def test_an_account_makes_700_requests_a_minute(clock: ManualClock) -> None:

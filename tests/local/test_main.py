@@ -94,6 +94,8 @@ async def test_killed_it_has_lost_nothing_that_was_answered(tmp_path: Path) -> N
         (["--fault", '{"route": "x"}'], "route"),
         (["--fail", "{}"], "action"),
         (["--duration-of", "x"], "create_branch=2.5"),
+        (["--port", "99999"], "65535"),
+        (["--port", "x"], "65535"),
         (["--periods", '{"unknown": 1}'], "unknown"),
     ],
 )
