@@ -21,7 +21,7 @@ from neonctl_async.waiting.waiter import Waiter
 
 COUNTS = (100, 1_000, 10_000, 100_000)
 PER_PROJECT = 100
-AT_ONCE = PollPolicy.constant(0.001)
+AT_ONCE = PollPolicy.constant(0.0001)
 """So often that pollers are always due: what passes is time of the processor."""
 ONCE = PollPolicy.constant(3600.0)
 """After the first look, which an operation without a record gets at once, no other."""
@@ -126,7 +126,7 @@ async def microseconds_of_each(count: int, looks: int) -> float:
     gc.collect()
     async with _waits(source, AT_ONCE, source.targets()):
         began = time.process_time()
-        taken = await source.further(max(looks // PER_PROJECT, 3 * count // PER_PROJECT))
+        taken = await source.further(max(looks, 2 * count) // PER_PROJECT)
         return (time.process_time() - began) / (taken * PER_PROJECT) * 1e6
 
 
