@@ -29,6 +29,8 @@ T = TypeVar("T")
 
 PAGE_SLACK = 10
 """How many operations beyond those awaited a page leaves room for: others start some, too."""
+LEAST_SHARE = 0.15
+"""The least time between two looks, as a share of how long the youngest has been waited for."""
 LAST_LOOK = 0.05
 """How long before a deadline, at the least, the last look is taken, in seconds."""
 
@@ -70,12 +72,14 @@ class Poller:
         self._source = source
         self._policy = policy
         self._least_delay = policy.initial * (1 - policy.jitter)
+        self._most_delay = policy.maximum * (1 - policy.jitter)
         self._forecast = forecast
         self._learn = learn
         self._awaited: dict[str, _Awaited] = {}
         self._due = math.inf
         self._not_before = 0.0
         self._look_took = 0.0
+        self._looked_at = -math.inf
         self._reach = 0
         self._replan = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -147,6 +151,7 @@ class Poller:
         for one in ready:
             one.is_looked_at = True
         self._due = math.inf
+        self._looked_at = _time()
         return ready
 
     async def _look(self, ready: Sequence[_Awaited]) -> None:
@@ -165,8 +170,13 @@ class Poller:
         """Bring the next look forward to the cadence's time, or to just before a deadline."""
         if self._awaited:
             now = _time()
-            soonest = min(self._delay(one, now) for one in self._pacemakers())
-            self._due = min(self._due, now + max(soonest, self._least_delay))
+            soonest = now + min(self._delay(one, now) for one in self._pacemakers())
+            youngest = max(one.since for one in self._awaited.values())
+            # Where many ends are foreseen, some mark is always near: looks keep their distance.
+            share = min(LEAST_SHARE * (self._looked_at - youngest), self._most_delay)
+            self._due = min(
+                self._due, max(soonest, self._looked_at + max(share, self._least_delay))
+            )
             for mailbox in {m for one in self._awaited.values() for m in one.mailboxes}:
                 self._due = min(self._due, self._last_look(mailbox, now))
         self._replan.set()

@@ -100,3 +100,18 @@ async def test_a_record_that_tells_how_long_it_has_run_is_not_taken_for_a_new_on
         platform.start("resumed", states={begun - 3.0: "running", begun + 1.0: "finished"})
         await neon.operations.wait(OperationRef(project_id=PROJECT, id="resumed"))
         assert now() - begun < 2.0
+
+
+async def test_many_that_end_one_after_another_are_not_looked_at_one_by_one() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(10):
+            await wait_for(neon, platform, f"before-{number}", 0.2 + number)
+        begun, looks = now(), len(platform.server.received)
+        ids = [f"op-{number}" for number in range(200)]
+        for number, name in enumerate(ids):
+            ends = begun + (number + 1) * 0.05
+            platform.start(name, states={begun: "running", ends: "finished"})
+        await neon.operations.wait([operation(name) for name in ids])
+        assert now() - begun <= 10 + 2.5
+    assert len(platform.server.received) - looks <= 25
