@@ -35,7 +35,7 @@ soak: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tests.local.soak
 
 bench: .venv-$(NEWEST)/ready-test
-	$(BIN)/python benchmarks/wait_many.py
+	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/operations_page.py
 
 clean:
