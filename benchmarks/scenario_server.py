@@ -28,7 +28,7 @@ _RUNNING = frozenset({OperationStatus.SCHEDULING, OperationStatus.RUNNING})
 class ScenarioServer:
     """The server in a process of its own, and the side channel to it."""
 
-    def __init__(self, settings: Settings = Settings()) -> None:  # noqa: B008 - frozen
+    def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._process: Process | None = None
         self._http: aiohttp.ClientSession | None = None

@@ -198,7 +198,7 @@ async def evenly_ending(effort: Effort) -> Result:
     notes: list[str] = []
 
     async def ours() -> tuple[float, int]:
-        async with ScenarioServer() as server, client_of(server) as neon:
+        async with ScenarioServer(Settings()) as server, client_of(server) as neon:
             began = time.monotonic()
             operations = await server.start("p", seconds)
             await neon.operations.wait(operations)
@@ -212,7 +212,7 @@ async def evenly_ending(effort: Effort) -> Result:
             return returned - last_end(report, operations), report.count()
 
     async def others() -> tuple[float, int]:
-        async with ScenarioServer() as server, Others(server.base_url) as polling:
+        async with ScenarioServer(Settings()) as server, Others(server.base_url) as polling:
             operations = await server.start("p", seconds)
             await polling.wait_for_all(operations)
             returned = time.monotonic()
@@ -345,7 +345,7 @@ async def lone_operations(effort: Effort, about: float) -> tuple[Lone, Lone, Lon
     runs = effort.lone_runs
     durations = between(0.7 * about, 1.3 * about, runs)
     practice = between(0.7 * about, 1.3 * about, 30)
-    async with ScenarioServer() as server, Others(server.base_url) as polling:
+    async with ScenarioServer(Settings()) as server, Others(server.base_url) as polling:
 
         async def afresh(operation: Operation) -> None:
             async with client_of(server) as neon:

@@ -221,11 +221,9 @@ class OperationFailedError(WaitError):
         settled: Sequence[Operation],
         pending: Sequence[Operation | OperationRef],
     ) -> None:
-        shown = "; ".join(_describe(operation) for operation in failed[:_SHOWN])
-        more = f" and {len(failed) - _SHOWN} more" if len(failed) > _SHOWN else ""
         super().__init__(
             f"{len(failed)} of {len(settled) + len(pending)} operations ended unsuccessfully: "
-            f"{shown}{more}",
+            f"{_list(failed)}",
             settled=settled,
             pending=pending,
         )
@@ -246,12 +244,10 @@ class WaitTimeoutError(WaitError, TimeoutError):
         pending: Sequence[Operation | OperationRef],
         last_error: NeonError | None,
     ) -> None:
-        shown = "; ".join(_describe(operation) for operation in pending[:_SHOWN])
-        more = f" and {len(pending) - _SHOWN} more" if len(pending) > _SHOWN else ""
         last = f"; last error: {last_error}" if last_error else ""
         super().__init__(
             f"{len(pending)} of {len(settled) + len(pending)} operations had not ended after "
-            f"{timeout:g} s: {shown}{more}{last}",
+            f"{timeout:g} s: {_list(pending)}{last}",
             settled=settled,
             pending=pending,
         )
@@ -260,6 +256,12 @@ class WaitTimeoutError(WaitError, TimeoutError):
 
 
 _SHOWN = 3
+
+
+def _list(operations: Sequence[Operation | OperationRef]) -> str:
+    shown = "; ".join(_describe(operation) for operation in operations[:_SHOWN])
+    more = len(operations) - _SHOWN
+    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _describe(operation: Operation | OperationRef) -> str:

@@ -14,7 +14,6 @@ settings.load_profile("default")
 
 
 def pytest_asyncio_loop_factories(
-    config: pytest.Config,  # noqa: ARG001 - pluggy matches arguments by name
     item: pytest.Item,
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Tests marked ``virtual_time`` run on a clock that jumps."""

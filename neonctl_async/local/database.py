@@ -87,7 +87,7 @@ class Transaction:
         """Store changes of a row, found by its ``id``; answers the changed row."""
         assignments = ", ".join(f"{name} = ?" for name in changes)
         sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
-        key: SqlValue = getattr(row, "id")  # noqa: B009 - rows have an id, Row itself has none
+        key: SqlValue = msgspec.structs.asdict(row)["id"]
         self._connection.execute(sql, (*changes.values(), key))
         return msgspec.structs.replace(row, **changes)
 

@@ -10,26 +10,7 @@ from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import invalid, locked, not_found
 from neonctl_async.local.lifecycle import Failure, Plan
 from neonctl_async.local.rows import Operation, PlannedFailure
-
-ACTIONS: Final = frozenset(
-    {
-        "apply_config",
-        "apply_storage_config",
-        "check_availability",
-        "create_branch",
-        "create_timeline",
-        "delete_tenant",
-        "delete_timeline",
-        "start_compute",
-        "suspend_compute",
-        "tenant_attach",
-        "tenant_detach",
-        "tenant_reattach",
-        "timeline_archive",
-        "timeline_unarchive",
-    }
-)
-"""What the control plane does (section 2.3, and deleting a branch)."""
+from neonctl_async.local.settings import ACTIONS
 
 DEFAULT_LIMIT: Final = 100
 MAXIMUM_LIMIT: Final = 1000

@@ -19,7 +19,14 @@ from neonctl_async.local.database import Database
 from neonctl_async.local.faults import Fault, Faults, InjectedFault
 from neonctl_async.local.lifecycle import Failure
 from neonctl_async.local.rows import MemberRole
-from neonctl_async.local.settings import Durations, Lock, Periods, RateLimits, Rules
+from neonctl_async.local.settings import (
+    Durations,
+    Lock,
+    Periods,
+    RateLimits,
+    Rules,
+    check_action,
+)
 
 PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
 """The final statuses that an operation can be planned to have."""
@@ -205,9 +212,7 @@ class LocalControlPlane:
         request does not start, and fails too. Raises ValueError for an action that no request
         starts here.
         """
-        if action not in operations.ACTIONS:
-            known = ", ".join(sorted(operations.ACTIONS))
-            raise ValueError(f"no operation is called {action!r} here: one of {known}")
+        check_action(action)
         if status not in PLANNED:
             raise ValueError(f"status is {status!r}: one of {', '.join(sorted(PLANNED))}")
         if times < 1:

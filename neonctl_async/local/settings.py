@@ -1,9 +1,37 @@
 """What a control plane is told at start: durations, periods, locking, limits."""
 
 import math
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
+
+ACTIONS: Final = frozenset(
+    {
+        "apply_config",
+        "apply_storage_config",
+        "check_availability",
+        "create_branch",
+        "create_timeline",
+        "delete_tenant",
+        "delete_timeline",
+        "start_compute",
+        "suspend_compute",
+        "tenant_attach",
+        "tenant_detach",
+        "tenant_reattach",
+        "timeline_archive",
+        "timeline_unarchive",
+    }
+)
+"""What the control plane does (section 2.3, and deleting a branch)."""
+
+
+def check_action(action: str) -> None:
+    """Raise ValueError for what no operation of the control plane is called."""
+    if action not in ACTIONS:
+        known = ", ".join(sorted(ACTIONS))
+        raise ValueError(f"there is no action {action!r}: it is one of {known}")
+
 
 Lock = Literal["none", "branch", "project"]
 """What running operations lock: nothing, their branch, or their whole project (423)."""
@@ -27,8 +55,8 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError("a duration is a finite number of seconds, and not negative")
         if not 0 <= self.scheduling <= 1:
             raise ValueError("scheduling is a share, between 0 and 1")
-        if self.by_action:
-            _refuse_unknown_actions(self.by_action)
+        for action in self.by_action:
+            check_action(action)
 
     def of(self, action: str) -> float:
         """The duration of an action, in seconds."""
@@ -87,13 +115,3 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     durations: Durations = Durations()
     periods: Periods = Periods()
     lock: Lock = "none"
-
-
-def _refuse_unknown_actions(by_action: dict[str, float]) -> None:
-    # Here, for operations.py imports this module.
-    from neonctl_async.local.operations import ACTIONS  # noqa: PLC0415
-
-    unknown = sorted(by_action.keys() - ACTIONS)
-    if unknown:
-        known = ", ".join(sorted(ACTIONS))
-        raise ValueError(f"there is no action {unknown[0]!r}: it is one of {known}")

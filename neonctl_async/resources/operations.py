@@ -5,11 +5,11 @@ from collections.abc import AsyncGenerator, Callable
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.operations import Operation, OperationResponse, OperationsPage
+from neonctl_async.models.operations import Operation
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource
-from neonctl_async.transport.protocol import check_page_size, request
-from neonctl_async.waiting.source import MAX_PAGE
+from neonctl_async.transport.protocol import check_page_size
+from neonctl_async.waiting.source import MAX_PAGE, operation_request, page_request
 from neonctl_async.waiting.targets import Waitable
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
@@ -19,16 +19,7 @@ class Operations(Resource):
 
     async def get(self, project_id: str, operation_id: str) -> Operation:
         """One operation (specification, section 4.4)."""
-        answer = await self._caller.send(
-            request(
-                "GET",
-                "/projects/{project_id}/operations/{operation_id}",
-                OperationResponse,
-                project_id=project_id,
-                operation_id=operation_id,
-            )
-        )
-        return answer.operation
+        return (await self._caller.send(operation_request(project_id, operation_id))).operation
 
     def list(self, project_id: str, *, limit: int | UnsetType = UNSET) -> Paginator[Operation]:
         """The operations of a project, newest first (specification, section 4.3).
@@ -36,14 +27,7 @@ class Operations(Resource):
         ``limit`` is the size of a page, 1 to 1000. Operations older than 6 months may be gone.
         """
         check_page_size(limit, MAX_PAGE)
-        first = request(
-            "GET",
-            "/projects/{project_id}/operations",
-            OperationsPage,
-            query={"limit": limit},
-            project_id=project_id,
-        )
-        return self._caller.paginate(first, lambda page: page.operations)
+        return self._caller.paginate(page_request(project_id, limit), lambda page: page.operations)
 
     async def wait(
         self,

@@ -1,7 +1,9 @@
 """The rate budget: no more requests within any window of time than the platform allows."""
 
 import asyncio
+import math
 from collections import deque
+from collections.abc import Callable
 
 from neonctl_async.config import RateBudget
 
@@ -21,18 +23,15 @@ class Window:
 
     async def room(self) -> None:
         """Wait until one more request fits."""
-        while (delay := self._delay()) > 0:  # noqa: ASYNC110 - it is time that is waited for
-            await asyncio.sleep(delay)
+        await _until(self._free_at)
 
     def take(self) -> None:
         """Count a request that is sent now."""
         if self._limit is not None:
             self._sent.append(_time())
 
-    def _delay(self) -> float:
-        if self._limit is None or len(self._sent) < self._limit:
-            return 0.0
-        return self._sent[0] + self._period - _time()
+    def _free_at(self) -> float:
+        return self._sent[0] + self._period if len(self._sent) == self._limit else -math.inf
 
 
 class Budget:
@@ -62,7 +61,7 @@ class Budget:
                 await self._connections.acquire()
                 try:
                     await self._account.room()
-                    await self._hold()
+                    await _until(lambda: self._held_until)
                 except BaseException:
                     self._connections.release()
                     raise
@@ -77,15 +76,17 @@ class Budget:
         """Send nothing for so long: the platform has answered 429, which counts by account."""
         self._held_until = max(self._held_until, _time() + seconds)
 
-    async def _hold(self) -> None:
-        while (delay := self._held_until - _time()) > 0:  # noqa: ASYNC110 - as in room()
-            await asyncio.sleep(delay)
-
     def _window_of(self, route: str) -> Window:
         window = self._routes.get(route)
         if window is None:
             window = self._routes[route] = Window(self._limits.limit_of(route), period=1.0)
         return window
+
+
+async def _until(moment: Callable[[], float]) -> None:
+    """Sleep until a moment of the loop's clock, which may move meanwhile, has come."""
+    while (delay := moment() - _time()) > 0:  # noqa: ASYNC110 - it is time that is waited for
+        await asyncio.sleep(delay)
 
 
 def _time() -> float:

@@ -1,18 +1,42 @@
 """The two ways to look at operations while waiting: one by id, or a project's newest."""
 
+from msgspec import UnsetType
+
 from neonctl_async.models.operations import (
     Operation,
     OperationRef,
     OperationResponse,
     OperationsPage,
 )
-from neonctl_async.transport.protocol import request
+from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
 
 MAX_PAGE = 1000
 """The most operations that a page may hold (the platform's limit)."""
 LOOK_TIMEOUT = 10.0
 """Seconds after which a look is given up: the next one is likelier to be answered."""
+
+
+def operation_request(project_id: str, operation_id: str) -> Request[OperationResponse]:
+    """The request for one operation (specification, section 4.4)."""
+    return request(
+        "GET",
+        "/projects/{project_id}/operations/{operation_id}",
+        OperationResponse,
+        project_id=project_id,
+        operation_id=operation_id,
+    )
+
+
+def page_request(project_id: str, limit: int | UnsetType) -> Request[OperationsPage]:
+    """The request for a project's newest operations (specification, section 4.3)."""
+    return request(
+        "GET",
+        "/projects/{project_id}/operations",
+        OperationsPage,
+        query={"limit": limit},
+        project_id=project_id,
+    )
 
 
 class OperationSource:
@@ -23,28 +47,10 @@ class OperationSource:
 
     async def get(self, ref: OperationRef) -> Operation:
         """One operation (specification, section 4.4)."""
-        answer = await self._session.send_once(
-            request(
-                "GET",
-                "/projects/{project_id}/operations/{operation_id}",
-                OperationResponse,
-                project_id=ref.project_id,
-                operation_id=ref.id,
-            ),
-            LOOK_TIMEOUT,
-        )
-        return answer.operation
+        look = operation_request(ref.project_id, ref.id)
+        return (await self._session.send_once(look, LOOK_TIMEOUT)).operation
 
     async def newest(self, project_id: str, limit: int) -> list[Operation]:
         """The ``limit`` newest operations of a project (specification, section 4.3)."""
-        answer = await self._session.send_once(
-            request(
-                "GET",
-                "/projects/{project_id}/operations",
-                OperationsPage,
-                query={"limit": limit},
-                project_id=project_id,
-            ),
-            LOOK_TIMEOUT,
-        )
-        return answer.operations
+        look = page_request(project_id, limit)
+        return (await self._session.send_once(look, LOOK_TIMEOUT)).operations
