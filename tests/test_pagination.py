@@ -1,26 +1,20 @@
-"""Paginator: with a fetch in memory, and through the lists of the client."""
+"""Paginator, with a fetch in memory."""
 
 import asyncio
 import gc
 import json
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import (
-    AuthenticationError,
-    InvalidResponseError,
-    NotFoundError,
     Pagination,
     Paginator,
 )
 from neonctl_async.pagination import Page
-from tests.support.records import PROJECT, branch_json, client_of, operation_json
-from tests.support.server import MisbehavingServer, Received, Respond, answer, hang, in_turn
 
 Fetch = Callable[[str | None], Awaitable[Page[str]]]
 
@@ -375,126 +369,3 @@ async def test_pages_counted_by_place_repeat_nothing_and_skip_nothing(
     seen = await Paginator(fetch, key=str).collect()
     assert [record for record in seen if record.startswith("old")] == initial
     assert len(seen) == len(set(seen))
-
-
-def query(request: Received) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(request.target).query, keep_blank_values=True)
-
-
-def operations(*ids: str, **pagination: str) -> Respond:
-    more = {"pagination": pagination} if pagination else {}
-    return answer(200, {"operations": [operation_json(id) for id in ids], **more})
-
-
-def branches(*ids: str, **pagination: str) -> Respond:
-    more = {"pagination": pagination} if pagination else {}
-    return answer(200, {"branches": [branch_json(id) for id in ids], **more})
-
-
-CURSOR = "2022-12-09T08:47:52.20417Z+/=&?"
-
-
-async def test_operations_go_on_by_cursor() -> None:
-    responses = in_turn(operations("b", cursor=CURSOR), operations("a", cursor="2"), operations())
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        found = [one.id async for one in neon.operations.list(PROJECT, limit=1)]
-    assert found == ["b", "a"]
-    assert [query(request) for request in server.received] == [
-        {"limit": ["1"]},
-        {"limit": ["1"], "cursor": [CURSOR]},
-        {"limit": ["1"], "cursor": ["2"]},
-    ]
-
-
-async def test_branches_go_on_by_next_with_the_same_order() -> None:
-    responses = in_turn(
-        branches("br-1", next=CURSOR, sort_by="name", sort_order="asc"), branches("br-2")
-    )
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        listing = neon.branches.list(PROJECT, sort_by="name", sort_order="asc")
-        assert [branch.id for branch in await listing.collect()] == ["br-1", "br-2"]
-    order = {"sort_by": ["name"], "sort_order": ["asc"]}
-    assert [query(request) for request in server.received] == [
-        order,
-        {**order, "cursor": [CURSOR]},
-    ]
-
-
-@pytest.mark.parametrize(
-    "end",
-    [
-        {},
-        {"pagination": None},
-        {"pagination": {}},
-        {"pagination": {"cursor": None}},
-        {"pagination": {"cursor": ""}},
-        {"pagination": {"cursor": "1"}},
-    ],
-)
-async def test_every_end_of_a_listing(end: dict[str, object]) -> None:
-    last = answer(200, {"operations": [operation_json("a")], **end})
-    responses = in_turn(operations("b", cursor="1"), last)
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        found = await neon.operations.list(PROJECT).collect()
-    assert [one.id for one in found] == ["b", "a"]
-    assert len(server.received) == 2
-
-
-async def test_leaving_a_listing_leaves_a_client_that_works() -> None:
-    asked_ahead = asyncio.Event()
-
-    def respond(request: Received) -> Respond:
-        if "cursor" not in query(request):
-            return operations("b", cursor="1")
-        asked_ahead.set()
-        return hang
-
-    async with MisbehavingServer(respond) as server, client_of(server) as neon:
-        for _ in range(2):
-            asked_ahead.clear()
-            async with aclosing(neon.operations.list(PROJECT).pages()) as pages:
-                assert [one.id for one in await anext(pages)] == ["b"]
-                await asked_ahead.wait()
-    assert len(server.received) == 4
-
-
-async def test_a_limit_sends_no_request_beyond_need() -> None:
-    responses = in_turn(operations("c", "b", cursor="1"), operations("a"))
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        assert len(await neon.operations.list(PROJECT, limit=2).collect(2)) == 2
-    assert len(server.received) == 1
-
-
-@pytest.mark.parametrize(
-    ("bad", "kind"),
-    [
-        (answer(401, {"message": "revoked"}), AuthenticationError),
-        (answer(404, {"message": "gone"}), NotFoundError),
-        (answer(200, {"operations": "many"}), InvalidResponseError),
-    ],
-)
-async def test_a_failing_second_page_comes_after_the_first(
-    bad: Respond, kind: type[Exception]
-) -> None:
-    seen: list[str] = []
-    async with (
-        MisbehavingServer(in_turn(operations("b", cursor="1"), bad)) as server,
-        client_of(server) as neon,
-    ):
-        with pytest.raises(kind):
-            async for one in neon.operations.list(PROJECT):
-                seen.append(one.id)  # noqa: PERF401 - what came before the error counts
-    assert seen == ["b"]
-
-
-async def test_impossible_page_sizes_are_refused_before_anything_is_sent() -> None:
-    async with MisbehavingServer(lambda _request: hang) as server, client_of(server) as neon:
-        with pytest.raises(ValueError, match="1 to 1000"):
-            neon.operations.list(PROJECT, limit=1001)
-        with pytest.raises(ValueError, match="1 to 10000"):
-            neon.branches.list(PROJECT, limit=0)
-        with pytest.raises(ValueError, match="1 to 400"):
-            neon.projects.list(limit=401)
-        with pytest.raises(ValueError, match="project_id"):
-            neon.operations.list("")
-    assert server.received == []

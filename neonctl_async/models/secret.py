@@ -3,7 +3,8 @@
 import hmac
 from typing import Final, NoReturn, final
 
-_HIDDEN: Final = "**********"
+HIDDEN: Final = "**********"
+"""What is shown in the place of a secret."""
 
 
 @final
@@ -24,13 +25,13 @@ class Secret:
         return self._value
 
     def __str__(self) -> str:
-        return _HIDDEN
+        return HIDDEN
 
     def __repr__(self) -> str:
-        return f"Secret('{_HIDDEN}')"
+        return f"Secret('{HIDDEN}')"
 
     def __format__(self, spec: str) -> str:
-        return format(_HIDDEN, spec)
+        return format(HIDDEN, spec)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Secret):

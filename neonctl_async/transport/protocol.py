@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, InvalidResponseError
 from neonctl_async.models.secret import Secret, decode_hook
+from neonctl_async.transport.redaction import SEARCHED, hide_secrets
 
 T = TypeVar("T")
 
@@ -201,13 +202,10 @@ class Wire:
         )
 
     def _excerpt(self, body: bytes) -> str:
-        return self._hide(body[:_SEARCHED].decode(errors="replace"))[:EXCERPT_CHARACTERS]
+        return self._hide(body[:SEARCHED].decode(errors="replace"))[:EXCERPT_CHARACTERS]
 
     def _hide(self, text: str) -> str:
-        text = text[:_SEARCHED].replace(self._api_key.reveal(), _MASK)
-        for pattern, replacement in _SECRETS:
-            text = pattern.sub(replacement, text)
-        return text
+        return hide_secrets(text, self._api_key)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -341,21 +339,3 @@ class _ErrorBody(msgspec.Struct):
 
 
 _ERROR_BODY = msgspec.json.Decoder(_ErrorBody)
-
-_MASK = "**********"
-_SEARCHED = 16 * 1024
-"""How much of a text is searched for secrets, and shown at the most."""
-_NAME = (
-    r"(?:(?:[a-z0-9_]{0,40}_)?(?:key|password|token|secret|uri|authorization)"
-    r"|[a-z0-9]{1,40}(?:Key|Password|Token|Secret|Uri))"
-)
-_SECRETS = tuple(
-    (re.compile(pattern), rf"\1{_MASK}")
-    for pattern in (
-        # A member of a JSON object, perhaps within a JSON string, perhaps cut off in the middle.
-        rf"""(\\*["'](?i:{_NAME})\\*["']\s{{0,8}}:\s{{0,8}}\\*["'])(?:[^"'\\]|\\.)*""",
-        rf"""(\b(?i:{_NAME})=)[^\s&"']+""",
-        r"""(?m)(://[^\s:/@"]{0,256}:)[^\s@"/]{0,1024}(?=@|$)""",
-        r"""(\b(?i:bearer\s{1,8}|napi_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",
-    )
-)

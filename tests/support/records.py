@@ -2,7 +2,14 @@
 
 from datetime import UTC, datetime, timedelta
 
-from neonctl_async import NeonClient, Operation, OperationAction, OperationStatus, RateBudget
+from neonctl_async import (
+    NeonClient,
+    Operation,
+    OperationAction,
+    OperationRef,
+    OperationStatus,
+    RateBudget,
+)
 from tests.support.server import MisbehavingServer
 
 API_KEY = "napi_test_key_that_must_never_show"
@@ -56,6 +63,11 @@ def branch_json(id: str = "br-quiet-sun-87654321") -> JsonObject:
         "created_at": EPOCH.isoformat(),
         "updated_at": EPOCH.isoformat(),
     }
+
+
+def ref(id: str) -> OperationRef:
+    """What names an operation of the tests' project."""
+    return OperationRef(project_id=PROJECT, id=id)
 
 
 def client_of(server: MisbehavingServer, **settings: object) -> NeonClient:

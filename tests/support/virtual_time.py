@@ -35,3 +35,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self._jumping.now
+
+
+def now() -> float:
+    """The time on the clock of the running loop, in seconds."""
+    return asyncio.get_running_loop().time()

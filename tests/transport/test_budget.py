@@ -11,11 +11,7 @@ from neonctl_async.transport.budget import Budget
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, answer, in_turn
-from tests.support.virtual_time import VirtualTimeLoop
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
+from tests.support.virtual_time import VirtualTimeLoop, now
 
 
 async def spend(budget: Budget, requests: list[tuple[float, str]]) -> list[tuple[float, str]]:

@@ -1,45 +1,31 @@
-"""The wire format, without a wire."""
+"""The wire format, without a wire: what is sent."""
 
-import json
-import traceback
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, timezone
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-import msgspec
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import UNSET
-from multidict import CIMultiDict
 
 from neonctl_async import (
-    APIError,
-    BranchDeleted,
-    InvalidResponseError,
-    NotFoundError,
     OperationStatus,
-    RateLimitedError,
-    Secret,
-    ServerError,
     Started,
     __version__,
 )
 from neonctl_async.transport.protocol import (
-    Answer,
     QueryValue,
-    Request,
-    Wire,
     check_page_size,
     raw_request,
     request,
-    retry_after,
 )
 from tests.support.records import API_KEY
+from tests.transport.wire import BASE_URL, WIRE
 
-BASE_URL = "https://h.example.com/api/v2"
-WIRE = Wire(BASE_URL, Secret(API_KEY))
 TEMPLATE = "/projects/{project_id}/operations"
+
+
 HOSTILE = st.text(st.sampled_from("./\\%2eEfF?#;:@&=+ \x00\r\n\u202e\ud800é\uff0eab"), max_size=8)
 
 
@@ -50,28 +36,6 @@ def url_of(id: str | int) -> str:
 def query_of(query: Mapping[str, QueryValue]) -> list[tuple[str, str]]:
     url = WIRE.url(request("GET", "/projects", Started, query=query))
     return parse_qsl(urlsplit(url).query, keep_blank_values=True, strict_parsing=bool(query))
-
-
-def read(
-    kind: type[object],
-    body: bytes,
-    status: int = 200,
-    headers: Mapping[str, str] | None = None,
-) -> object:
-    call: Request[object] = request("GET", "/projects", kind)
-    return WIRE.read(call, "sent-id", Answer(status, CIMultiDict(headers or {}), body))
-
-
-def api_error(body: bytes, status: int = 400, headers: Mapping[str, str] | None = None) -> APIError:
-    with pytest.raises(APIError) as caught:
-        read(dict, body, status, headers)
-    return caught.value
-
-
-def invalid(body: bytes, kind: type[object] = int) -> InvalidResponseError:
-    with pytest.raises(InvalidResponseError) as caught:
-        read(kind, body)
-    return caught.value
 
 
 @given(id=st.one_of(st.text(), HOSTILE))
@@ -290,248 +254,6 @@ def test_a_body_is_json_and_says_so(body: object, sent: bytes) -> None:
 
 def test_without_a_body_none_is_sent() -> None:
     assert raw_request("POST", "/projects", Started).body is None
-
-
-NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
-
-
-@pytest.mark.parametrize(
-    ("value", "seconds"),
-    [
-        ("0", 0.0),
-        ("5", 5.0),
-        (" 5 ", 5.0),
-        ("1.5", 1.5),
-        ("7200", 7200.0),
-        ("Wed, 21 Oct 2026 07:28:30 GMT", 30.0),
-        ("Wed, 21 Oct 2026 09:28:00 GMT", 7200.0),
-        ("Wednesday, 21-Oct-26 07:28:30 GMT", 30.0),
-        ("Wed Oct 21 07:28:30 2026", 30.0),
-        ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0),
-        ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0),
-    ],
-)
-def test_both_forms_of_retry_after(value: str, seconds: float) -> None:
-    assert retry_after(CIMultiDict({"retry-after": value, "date": NOW})) == seconds
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        *("", "soon", "-5", "+5", "5s", "5,6", "1e3", "0x10", "inf", "nan", "٣", "99999999999"),
-        *("21 Oct", "Wed, 99 Oct 2026 07:28:00 GMT", "Wed, 21 Oct 2026 25:61:00 GMT"),
-    ],
-)
-def test_a_retry_after_that_is_neither_form_counts_as_absent(value: str) -> None:
-    assert retry_after(CIMultiDict({"Retry-After": value, "Date": NOW})) is None
-
-
-def test_no_retry_after() -> None:
-    assert retry_after(CIMultiDict({"Date": NOW})) is None
-
-
-@pytest.mark.parametrize("now", ["", "yesterday", "-1"])
-def test_without_a_usable_date_the_local_clock_is_taken(now: str) -> None:
-    headers = {"Retry-After": "Fri, 31 Dec 9999 23:59:59 GMT", "Date": now}
-    asked = retry_after(CIMultiDict(headers))
-    assert asked is not None
-    assert asked > 1e9
-
-
-@given(value=st.text(), now=st.text())
-def test_no_retry_after_breaks_anything(value: str, now: str) -> None:
-    asked = retry_after(CIMultiDict({"Retry-After": value, "Date": now}))
-    assert asked is None or 0 <= asked < float("inf")
-
-
-def test_an_error_carries_retry_after() -> None:
-    error = api_error(b"{}", 429, {"Retry-After": "7"})
-    assert isinstance(error, RateLimitedError)
-    assert error.retry_after == 7.0
-
-
-def test_an_error_body_as_the_platform_writes_it() -> None:
-    told = {"code": "BRANCH_MISSING", "message": "no such branch", "request_id": "req-9"}
-    error = api_error(json.dumps(told).encode(), 404)
-    assert isinstance(error, NotFoundError)
-    assert (error.code, error.message, error.request_id) == (
-        "BRANCH_MISSING",
-        "no such branch",
-        "req-9",
-    )
-    assert (error.method, error.path, error.status) == ("GET", "/projects", 404)
-
-
-def test_the_recorded_error_body() -> None:
-    message = "invalid request: decode application/json: invalid: project (field required)"
-    error = api_error(json.dumps({"code": "", "message": message}).encode())
-    assert (error.code, error.message, error.request_id) == ("", message, "sent-id")
-
-
-@pytest.mark.parametrize(
-    ("body", "headers", "request_id"),
-    [
-        (b'{"request_id":"of-body"}', {"X-Neon-Ret-Request-Id": "of-header"}, "of-body"),
-        (b'{"request_id":""}', {"X-Neon-Ret-Request-Id": "of-header"}, "of-header"),
-        (b"<html>", {"x-neon-ret-request-id": "of-header"}, "of-header"),
-        (b"", {}, "sent-id"),
-        (b'{"request_id":null}', {"x-neon-ret-request-id": ""}, "sent-id"),
-    ],
-)
-def test_the_request_id_is_the_platforms_if_it_gives_one(
-    body: bytes, headers: dict[str, str], request_id: str
-) -> None:
-    assert api_error(body, 500, headers).request_id == request_id
-
-
-@pytest.mark.parametrize(
-    ("body", "message"),
-    [
-        (b"", "no explanation given"),
-        (b"<html><h1>502 Bad Gateway</h1></html>", "<html><h1>502 Bad Gateway</h1></html>"),
-        (b"null", "null"),
-        (b'["busy"]', '["busy"]'),
-        (b'{"error":"busy"}', '{"error":"busy"}'),
-        (b'{"message":"","code":"","error":"busy"}', '{"message":"","code":"","error":"busy"}'),
-        (b'{"message":7}', '{"message":7}'),
-        (b'{"message":"cut o', '{"message":"cut o'),
-        (b"\xff\xfe", "\ufffd\ufffd"),
-        (b'{"message":"\\ud800"}', '{"message":"\\ud800"}'),
-    ],
-)
-def test_an_error_body_of_any_shape_is_told(body: bytes, message: str) -> None:
-    error = api_error(body, 502)
-    assert isinstance(error, ServerError)
-    assert error.message == message
-
-
-@pytest.mark.parametrize(
-    "body",
-    [b"[" * 100_000, b'{"a":' * 100_000, b'{"message":' + b"[" * 100_000],
-)
-def test_an_error_body_nested_too_deep_is_told_too(body: bytes) -> None:
-    error = api_error(body, 500)
-    assert len(error.message) == 200
-
-
-@pytest.mark.parametrize("name", ["code", "message", "request_id"])
-def test_an_error_body_that_echoes_the_key_does_not_show_it(name: str) -> None:
-    error = api_error(json.dumps({name: f"bad key {API_KEY}"}).encode(), 400)
-    assert API_KEY not in f"{error} {error!r} {error.code} {error.message} {error.request_id}"
-
-
-@pytest.mark.parametrize(("code", "kept"), [(1001, "1001"), (None, ""), ("", ""), ("X", "X")])
-def test_a_code_of_any_type_is_kept_as_text(code: object, kept: str) -> None:
-    assert api_error(json.dumps({"code": code, "message": "x"}).encode()).code == kept
-
-
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
-def test_a_redirect_is_an_error(status: int) -> None:
-    assert api_error(b"", status, {"Location": "https://evil.example.com"}).status == status
-
-
-@pytest.mark.parametrize(
-    ("body", "kind"),
-    [
-        (b"<html>", dict),
-        (b"", Started),
-        (b"{}", Started),
-        (b"null", Started),
-        (b'{"operations":{}}', Started),
-        (b'{"operations":[{"id":1}]}', Started),
-        (b"{}{}", dict),
-        (b"\xff", dict),
-        (b"[" * 100_000, list),
-        (b'{"a":' * 100_000, dict),
-        (b"", list),
-    ],
-)
-def test_a_good_status_with_a_bad_body_is_an_invalid_response(
-    body: bytes, kind: type[object]
-) -> None:
-    error = invalid(body, kind)
-    assert (error.method, error.path, error.status) == ("GET", "/projects", 200)
-    assert error.request_id == "sent-id"
-    assert isinstance(error.__cause__, (msgspec.DecodeError, UnicodeDecodeError, RecursionError))
-
-
-def test_an_invalid_response_names_the_platforms_request_id() -> None:
-    with pytest.raises(InvalidResponseError) as caught:
-        read(dict, b"<html>", 200, {"X-Neon-Ret-Request-Id": "of-header"})
-    assert caught.value.request_id == "of-header"
-
-
-def test_an_empty_body_is_a_record_of_nothing() -> None:
-    assert read(BranchDeleted, b"", 204) == BranchDeleted()
-
-
-@pytest.mark.parametrize(("length", "shown"), [(0, 0), (199, 199), (200, 200), (201, 200)])
-def test_the_excerpt_is_the_first_200_characters(length: int, shown: int) -> None:
-    assert invalid(b"x" * length).excerpt == "x" * shown
-
-
-def test_the_excerpt_counts_characters_not_bytes() -> None:
-    assert invalid("é".encode() * 300).excerpt == "é" * 200
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"id":1,"key":"hunter2","name":"ci"}',
-        '{"key" : "hunter2"}',
-        '{"api_key":"hunter2"}',
-        '{"PASSWORD":"hunter2"}',
-        '{"password":"hunter2',
-        '{"password":"a\\"hunter2"}',
-        '{"password":"a\\\\","token":"hunter2"}',
-        '{"connection_uri":"postgresql://ada:hunter2@h/db"}',
-        '{"connection_uris":["postgresql://ada:hunter2@h/db"]}',
-        '{"secret_server_key":"hunter2","s3_secret_access_key":"hunter2"}',
-        '{"client_secret":"hunter2","api_token":"hunter2"}',
-        "cannot reach postgresql://ada:hunter2@h/db now",
-        "cannot reach postgresql://ada:hunter2",
-        "cannot reach postgresql://ada:pa'hunter2@h/db now",
-        "cannot reach postgresql://:hunter2@h/db",
-        "Authorization: Bearer hunter2",
-        "the key napi_hunter2 is bad",
-        "the key neon_org_key_hunter2 is bad",
-        '{"message":"{\\"password\\":\\"hunter2\\"}"}',
-        '{"accessToken":"hunter2"}',
-        '{"apiKey":"hunter2"}',
-        "host=h user=ada password=hunter2 dbname=db",
-        "<html>\npostgresql://ada:hunter2\n",
-    ],
-)
-def test_the_excerpt_hides_secrets(text: str) -> None:
-    error = invalid(f"{text}".encode())
-    shown = "".join(traceback.format_exception_only(error)) + error.excerpt
-    assert "hunter2" not in shown
-    assert "***" in error.excerpt
-
-
-@given(before=st.text(max_size=300), after=st.text(max_size=300))
-def test_the_own_key_never_shows(before: str, after: str) -> None:
-    text = before.encode(errors="replace") + API_KEY.encode() + after.encode(errors="replace")
-    assert API_KEY not in str(invalid(text, list[bytes]))
-    assert API_KEY not in str(api_error(text))
-
-
-def test_a_secret_at_the_edge_of_the_excerpt_is_not_cut_into_view() -> None:
-    for padding in range(150, 201):
-        body = b"x" * padding + b'{"password":"hunter2"}'
-        assert "hunt" not in invalid(body).excerpt
-
-
-@pytest.mark.parametrize("text", ["://:", '"_', "bearer ", "napi_"])
-def test_hiding_takes_time_in_proportion_to_the_text(text: str) -> None:
-    # Quadratic, this would run into the time limit of the test.
-    told = {"message": text * (2**18 // len(text)) + " x"}
-    assert api_error(json.dumps(told).encode()).message
-
-
-def test_what_is_no_secret_stays() -> None:
-    text = '{"id":1,"name":"monkey","keyboard":"azerty","url":"https://h.example.com:8443/x y"}'
-    assert invalid(text.encode()).excerpt == text
 
 
 @pytest.mark.parametrize("limit", [1, 500, 1000, UNSET])

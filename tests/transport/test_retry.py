@@ -7,6 +7,7 @@ import pytest
 from neonctl_async import APIError, ConnectionFailedError, NeonClient, NeonError, RetryPolicy
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn
+from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 
@@ -14,10 +15,6 @@ ALWAYS = [423, 429, 503]
 GET_ONLY = [408, 500, 502, 504]
 NEVER = [400, 401, 403, 404, 405, 409, 410, 412, 418, 422, 501, 505, 520]
 MUTATIONS = ["POST", "PUT", "PATCH", "DELETE"]
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 async def tries(method: str, response: Respond, policy: RetryPolicy | None = None) -> int:

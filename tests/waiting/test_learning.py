@@ -1,6 +1,5 @@
 """What a client learns from one operation serves the next, on a virtual clock."""
 
-import asyncio
 from statistics import median
 
 import pytest
@@ -8,12 +7,9 @@ import pytest
 from neonctl_async import NeonClient, OperationRef, PollPolicy
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation
+from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 async def wait_for(

@@ -11,12 +11,9 @@ from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, branch_json, client_of
 from tests.support.server import Received, Respond, answer
+from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 @pytest.fixture

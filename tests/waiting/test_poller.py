@@ -13,25 +13,17 @@ from neonctl_async import (
     NeonClient,
     NotFoundError,
     Operation,
-    OperationRef,
     OperationStatus,
     PollPolicy,
     RateBudget,
     WaitTimeoutError,
 )
 from tests.support.platform import Fault, Platform
-from tests.support.records import API_KEY, PROJECT, client_of, operation
+from tests.support.records import API_KEY, client_of, operation, ref
 from tests.support.server import Received, Respond, answer, hang, in_turn
+from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def ref(id: str) -> OperationRef:
-    return OperationRef(project_id=PROJECT, id=id)
 
 
 def polling() -> list[asyncio.Task[object]]:

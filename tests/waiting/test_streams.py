@@ -6,21 +6,14 @@ from contextlib import aclosing
 import pytest
 from msgspec import convert
 
-from neonctl_async import NotFoundError, Operation, OperationRef, WaitTimeoutError
+from neonctl_async import NotFoundError, Operation, WaitTimeoutError
 from neonctl_async.waiting.targets import Target
 from tests.support.platform import Platform
-from tests.support.records import PROJECT, client_of, operation, operation_json
+from tests.support.records import client_of, operation, operation_json, ref
 from tests.support.server import answer
+from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
-
-
-def now() -> float:
-    return asyncio.get_running_loop().time()
-
-
-def ref(id: str) -> OperationRef:
-    return OperationRef(project_id=PROJECT, id=id)
 
 
 async def test_as_completed_yields_each_once_soonest_first_failures_included() -> None:

@@ -1,0 +1,31 @@
+"""Secrets in a text that is to be shown. Pure: no I/O."""
+
+import re
+
+from neonctl_async.models.secret import HIDDEN, Secret
+
+SEARCHED = 16 * 1024
+"""How much of a text is searched for secrets, and kept, in characters."""
+
+_NAME = (
+    r"(?:(?:[a-z0-9_]{0,40}_)?(?:key|password|token|secret|uri|authorization)"
+    r"|[a-z0-9]{1,40}(?:Key|Password|Token|Secret|Uri))"
+)
+_SECRETS = tuple(
+    (re.compile(pattern), rf"\1{HIDDEN}")
+    for pattern in (
+        # A member of a JSON object, perhaps within a JSON string, perhaps cut off in the middle.
+        rf"""(\\*["'](?i:{_NAME})\\*["']\s{{0,8}}:\s{{0,8}}\\*["'])(?:[^"'\\]|\\.)*""",
+        rf"""(\b(?i:{_NAME})=)[^\s&"']+""",
+        r"""(?m)(://[^\s:/@"]{0,256}:)[^\s@"/]{0,1024}(?=@|$)""",
+        r"""(\b(?i:bearer\s{1,8}|napi_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",
+    )
+)
+
+
+def hide_secrets(text: str, own_key: Secret) -> str:
+    """The beginning of ``text``, with what is or may be a key or a password made unreadable."""
+    text = text[:SEARCHED].replace(own_key.reveal(), HIDDEN)
+    for pattern, replacement in _SECRETS:
+        text = pattern.sub(replacement, text)
+    return text

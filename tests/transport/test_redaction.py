@@ -1,0 +1,86 @@
+"""What is hidden where an answer is shown."""
+
+import json
+import traceback
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.support.records import API_KEY
+from tests.transport.wire import api_error, invalid
+
+
+@pytest.mark.parametrize("name", ["code", "message", "request_id"])
+def test_an_error_body_that_echoes_the_key_does_not_show_it(name: str) -> None:
+    error = api_error(json.dumps({name: f"bad key {API_KEY}"}).encode(), 400)
+    assert API_KEY not in f"{error} {error!r} {error.code} {error.message} {error.request_id}"
+
+
+@pytest.mark.parametrize(("length", "shown"), [(0, 0), (199, 199), (200, 200), (201, 200)])
+def test_the_excerpt_is_the_first_200_characters(length: int, shown: int) -> None:
+    assert invalid(b"x" * length).excerpt == "x" * shown
+
+
+def test_the_excerpt_counts_characters_not_bytes() -> None:
+    assert invalid("é".encode() * 300).excerpt == "é" * 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"id":1,"key":"hunter2","name":"ci"}',
+        '{"key" : "hunter2"}',
+        '{"api_key":"hunter2"}',
+        '{"PASSWORD":"hunter2"}',
+        '{"password":"hunter2',
+        '{"password":"a\\"hunter2"}',
+        '{"password":"a\\\\","token":"hunter2"}',
+        '{"connection_uri":"postgresql://ada:hunter2@h/db"}',
+        '{"connection_uris":["postgresql://ada:hunter2@h/db"]}',
+        '{"secret_server_key":"hunter2","s3_secret_access_key":"hunter2"}',
+        '{"client_secret":"hunter2","api_token":"hunter2"}',
+        "cannot reach postgresql://ada:hunter2@h/db now",
+        "cannot reach postgresql://ada:hunter2",
+        "cannot reach postgresql://ada:pa'hunter2@h/db now",
+        "cannot reach postgresql://:hunter2@h/db",
+        "Authorization: Bearer hunter2",
+        "the key napi_hunter2 is bad",
+        "the key neon_org_key_hunter2 is bad",
+        '{"message":"{\\"password\\":\\"hunter2\\"}"}',
+        '{"accessToken":"hunter2"}',
+        '{"apiKey":"hunter2"}',
+        "host=h user=ada password=hunter2 dbname=db",
+        "<html>\npostgresql://ada:hunter2\n",
+    ],
+)
+def test_the_excerpt_hides_secrets(text: str) -> None:
+    error = invalid(f"{text}".encode())
+    shown = "".join(traceback.format_exception_only(error)) + error.excerpt
+    assert "hunter2" not in shown
+    assert "***" in error.excerpt
+
+
+@given(before=st.text(max_size=300), after=st.text(max_size=300))
+def test_the_own_key_never_shows(before: str, after: str) -> None:
+    text = before.encode(errors="replace") + API_KEY.encode() + after.encode(errors="replace")
+    assert API_KEY not in str(invalid(text, list[bytes]))
+    assert API_KEY not in str(api_error(text))
+
+
+def test_a_secret_at_the_edge_of_the_excerpt_is_not_cut_into_view() -> None:
+    for padding in range(150, 201):
+        body = b"x" * padding + b'{"password":"hunter2"}'
+        assert "hunt" not in invalid(body).excerpt
+
+
+@pytest.mark.parametrize("text", ["://:", '"_', "bearer ", "napi_"])
+def test_hiding_takes_time_in_proportion_to_the_text(text: str) -> None:
+    # Quadratic, this would run into the time limit of the test.
+    told = {"message": text * (2**18 // len(text)) + " x"}
+    assert api_error(json.dumps(told).encode()).message
+
+
+def test_what_is_no_secret_stays() -> None:
+    text = '{"id":1,"name":"monkey","keyboard":"azerty","url":"https://h.example.com:8443/x y"}'
+    assert invalid(text.encode()).excerpt == text

@@ -1,0 +1,46 @@
+"""A wire without a wire, for the tests of what goes over it."""
+
+from collections.abc import Mapping
+
+import pytest
+from multidict import CIMultiDict
+
+from neonctl_async import (
+    APIError,
+    InvalidResponseError,
+    Secret,
+)
+from neonctl_async.transport.protocol import (
+    Answer,
+    Request,
+    Wire,
+    request,
+)
+from tests.support.records import API_KEY
+
+BASE_URL = "https://h.example.com/api/v2"
+
+
+WIRE = Wire(BASE_URL, Secret(API_KEY))
+
+
+def read(
+    kind: type[object],
+    body: bytes,
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
+) -> object:
+    call: Request[object] = request("GET", "/projects", kind)
+    return WIRE.read(call, "sent-id", Answer(status, CIMultiDict(headers or {}), body))
+
+
+def api_error(body: bytes, status: int = 400, headers: Mapping[str, str] | None = None) -> APIError:
+    with pytest.raises(APIError) as caught:
+        read(dict, body, status, headers)
+    return caught.value
+
+
+def invalid(body: bytes, kind: type[object] = int) -> InvalidResponseError:
+    with pytest.raises(InvalidResponseError) as caught:
+        read(kind, body)
+    return caught.value
