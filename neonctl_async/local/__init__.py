@@ -11,6 +11,7 @@ from neonctl_async.local.clock import Clock, ManualClock
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.faults import Fault, InjectedFault
 from neonctl_async.local.plane import LocalControlPlane
+from neonctl_async.local.rows import PlannedFailure
 from neonctl_async.local.settings import Durations, Periods, RateLimits
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LocalControlPlane",
     "ManualClock",
     "Periods",
+    "PlannedFailure",
     "RateLimits",
     "ServedRequest",
 ]

@@ -13,19 +13,21 @@ from typing import TextIO, TypeVar
 import msgspec
 
 from neonctl_async.local.faults import Fault
+from neonctl_async.local.lifecycle import AS_PLANNED
 from neonctl_async.local.plane import LocalControlPlane, is_loopback
 from neonctl_async.local.settings import Durations, Periods
 
 T = TypeVar("T")
 
 
-class PlannedFailure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FailOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The value of ``--fail``, as the arguments of ``LocalControlPlane.fail_next``."""
 
     action: str
     times: int = 1
     retry_after: float | None = None
     status: str = "failed"
+    error: str = AS_PLANNED
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -62,16 +64,14 @@ async def _serve(options: argparse.Namespace) -> None:
         plane.inject(fault)
     async with plane:
         for failure in options.fail:
-            await plane.fail_next(
-                failure.action,
-                times=failure.times,
-                retry_after=failure.retry_after,
-                status=failure.status,
-            )
+            await plane.fail_next(**msgspec.structs.asdict(failure))
         await _announce(plane, options.create_key, sys.stdout)
         await stopped.wait()
+        planned = await plane.planned_failures()
     for injected in plane.faults:
         sys.stderr.write(f"fired {injected.fired} times: {injected.fault}\n")
+    for failure in planned:
+        sys.stderr.write(f"fired {failure.fired} times: {failure}\n")
 
 
 def _plane(options: argparse.Namespace) -> LocalControlPlane:
@@ -144,7 +144,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add(
         "--fail",
-        type=_json(PlannedFailure),
+        type=_json(FailOption),
         action="append",
         default=[],
         metavar="JSON",

@@ -17,6 +17,7 @@ RUNNING = "running"
 FINISHED = "finished"
 FAILED = "failed"
 
+AS_PLANNED = "the operation failed, as planned"
 NOT_STARTED = "not started: the operation before it did not finish"
 
 
@@ -24,7 +25,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     """How an operation is to fail. With ``retry_after``, in seconds, it is retried and finishes."""
 
     status: str = FAILED
-    error: str = "the operation failed, as planned"
+    error: str = AS_PLANNED
     retry_after: float | None = None
 
 

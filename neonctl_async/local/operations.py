@@ -87,12 +87,18 @@ def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> Non
         PlannedFailure(
             id=0,
             action=action,
-            remaining=times,
+            times=times,
+            fired=0,
             status=failure.status,
             error=failure.error,
             retry_after=failure.retry_after,
         )
     )
+
+
+def planned_failures(tx: Transaction) -> list[PlannedFailure]:
+    """Every failure that was planned, oldest first."""
+    return tx.select(PlannedFailure, "ORDER BY id")
 
 
 def list_page(tx: Transaction, call: Call) -> Answer:
@@ -160,11 +166,11 @@ def record(operation: Operation, now: Instant) -> Json:
 
 
 def _planned(tx: Transaction, action: str) -> Failure | None:
-    where = "WHERE action = ? AND remaining > 0 ORDER BY id"
+    where = "WHERE action = ? AND fired < times ORDER BY id"
     planned = tx.first(PlannedFailure, where, action)
     if planned is None:
         return None
-    tx.update(planned, remaining=planned.remaining - 1)
+    tx.update(planned, fired=planned.fired + 1)
     return Failure(status=planned.status, error=planned.error, retry_after=planned.retry_after)
 
 

@@ -17,8 +17,8 @@ from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.console import Home
 from neonctl_async.local.database import Database
 from neonctl_async.local.faults import Fault, Faults, InjectedFault
-from neonctl_async.local.lifecycle import Failure
-from neonctl_async.local.rows import MemberRole
+from neonctl_async.local.lifecycle import AS_PLANNED, Failure
+from neonctl_async.local.rows import MemberRole, PlannedFailure
 from neonctl_async.local.settings import (
     Durations,
     Lock,
@@ -203,7 +203,7 @@ class LocalControlPlane:
         times: int = 1,
         retry_after: float | None = None,
         status: str = "failed",
-        error: str = "the operation failed, as planned",
+        error: str = AS_PLANNED,
     ) -> None:
         """Have the next operation of an action fail, or the next ``times`` of them.
 
@@ -221,6 +221,10 @@ class LocalControlPlane:
             raise ValueError(f"retry_after is {retry_after}: a number of seconds, 0 or more")
         failure = Failure(status=status, error=error, retry_after=retry_after)
         await self._database.run(operations.fail_next, action, failure, times)
+
+    async def planned_failures(self) -> Sequence[PlannedFailure]:
+        """What :meth:`fail_next` planned, oldest first, each with how often it ``fired``."""
+        return await self._database.run(operations.planned_failures)
 
     async def create_api_key(self, name: str, *, user_id: str | None = None) -> str:
         """A new personal key, as made in the console: of the first user unless another is given."""

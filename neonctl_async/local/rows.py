@@ -194,13 +194,14 @@ class Operation(Row, Plan, frozen=True, kw_only=True):
 
 
 class PlannedFailure(Row, frozen=True):
-    """How the next operations of an action fail."""
+    """How the next ``times`` operations of an action fail, of which ``fired`` have."""
 
     table: ClassVar[str] = "planned_failures"
 
     id: int
     action: str
-    remaining: int
+    times: int
+    fired: int
     status: str
     error: str
     retry_after: float | None

@@ -174,7 +174,8 @@ CREATE INDEX IF NOT EXISTS operations_unsettled ON operations (project_id, settl
 CREATE TABLE IF NOT EXISTS planned_failures (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     action TEXT NOT NULL,
-    remaining INTEGER NOT NULL,
+    times INTEGER NOT NULL,
+    fired INTEGER NOT NULL,
     status TEXT NOT NULL,
     error TEXT NOT NULL,
     retry_after REAL

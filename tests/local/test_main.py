@@ -62,7 +62,10 @@ async def test_its_settings_are_those_of_the_plane() -> None:
         path = f"/projects/{running['project']['id']}/branches"
         assert (await api.send("POST", path, {})).status == 423
         _, _, err = await served.end()
-    assert err.startswith("fired 1 times: Fault(")
+    fault, failure = err.splitlines()
+    assert fault.startswith("fired 1 times: Fault(")
+    assert failure.startswith("fired 1 times: PlannedFailure(")
+    assert "create_timeline" in failure
 
 
 async def test_killed_it_has_lost_nothing_that_was_answered(tmp_path: Path) -> None:

@@ -93,6 +93,18 @@ async def test_a_planned_failure_fails_and_what_follows_does_not_start(
     assert (await api.operations(project_id))[-1]["status"] == "finished"
 
 
+async def test_planned_failures_report_how_often_they_fired(api: Client, project_id: str) -> None:
+    await api.plane.fail_next("create_branch", times=2)
+    await api.plane.fail_next("delete_timeline")
+    for fired in (0, 1, 2, 2):
+        planned = await api.plane.planned_failures()
+        assert [(one.action, one.times, one.fired) for one in planned] == [
+            ("create_branch", 2, fired),
+            ("delete_timeline", 1, 0),
+        ]
+        await api.branch(project_id)
+
+
 async def test_a_planned_failure_is_retried_where_asked(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
