@@ -12,6 +12,7 @@ from neonctl_async.local import (
     connections,
     databases,
     ids,
+    named,
     operations,
     paging,
     roles,
@@ -22,7 +23,7 @@ from neonctl_async.local.clock import Instant, in_seconds
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import conflict, invalid, unprocessable
 from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Branch, User
+from neonctl_async.local.rows import Branch, Database, Role, User
 
 MAXIMUM_LIMIT: Final = 10_000
 SORTS: Final = ("name", "created_at", "updated_at")
@@ -38,8 +39,8 @@ def create(tx: Transaction, call: Call) -> Answer:
         if spec.parent_id
         else access.default_branch(tx, project.id)
     )
-    named = spec.parent_timestamp
-    parent_timestamp = instant_of("parent_timestamp", named) if named else tx.now
+    since = spec.parent_timestamp
+    parent_timestamp = instant_of("parent_timestamp", since) if since else tx.now
     chain = operations.begin(tx, project.id, parent.id)
     branch_id = ids.branch_id()
     created = chain.add("create_branch", branch_id=branch_id)
@@ -72,8 +73,10 @@ def create(tx: Transaction, call: Call) -> Answer:
         "branch": record(tx, branch),
         "endpoints": [computes.record(endpoint, tx.now) for endpoint in made],
         "operations": chain.records(),
-        "roles": [roles.record(role) for role in roles.of_branch(tx, branch.id)],
-        "databases": [databases.record(found) for found in databases.of_branch(tx, branch.id)],
+        "roles": [roles.record(role) for role in named.of_branch(tx, Role, branch.id)],
+        "databases": [
+            databases.record(found) for found in named.of_branch(tx, Database, branch.id)
+        ],
     }
     if made:
         shown["connection_uris"] = connections.of_branch(tx, branch, made[0])
@@ -179,9 +182,9 @@ def expiry(tx: Transaction, moment: datetime | None) -> Instant | None:
 
 def inherit(tx: Transaction, source_id: str, branch_id: str) -> None:
     """Give a branch the roles and databases of its source."""
-    for role in roles.of_branch(tx, source_id):
+    for role in named.of_branch(tx, Role, source_id):
         tx.insert(msgspec.structs.replace(role, id=0, branch_id=branch_id))
-    for database in databases.of_branch(tx, source_id):
+    for database in named.of_branch(tx, Database, source_id):
         tx.insert(msgspec.structs.replace(database, id=0, branch_id=branch_id))
 
 

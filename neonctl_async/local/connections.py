@@ -2,7 +2,7 @@
 
 from urllib.parse import quote
 
-from neonctl_async.local import access, computes, databases, roles
+from neonctl_async.local import access, computes, named
 from neonctl_async.local.calls import Answer, Call, Json, answer
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import invalid, not_found
@@ -19,21 +19,18 @@ def get_uri(tx: Transaction, call: Call) -> Answer:
         else access.default_branch(tx, project.id)
     )
     database_name, role_name = call.required("database_name"), call.required("role_name")
-    if databases.find(tx, branch.id, database_name) is None:
-        raise not_found("database", database_name)
-    role = roles.find(tx, branch.id, role_name)
-    if role is None:
-        raise not_found("role", role_name)
+    named.get(tx, Database, branch.id, database_name)
+    role = named.get(tx, Role, branch.id, role_name)
     endpoint = _endpoint(tx, branch, call.query.get("endpoint_id"))
     return answer({"uri": _uri(endpoint, role, database_name, pooled=call.flag("pooled"))})
 
 
 def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
     """How to connect to every database of a branch, as its owner."""
-    owners = {role.name: role for role in roles.of_branch(tx, branch.id)}
+    owners = {role.name: role for role in named.of_branch(tx, Role, branch.id)}
     return [
         _details(endpoint, owners[database.owner_name], database)
-        for database in databases.of_branch(tx, branch.id)
+        for database in named.of_branch(tx, Database, branch.id)
     ]
 
 

@@ -12,6 +12,7 @@ from neonctl_async.local import (
     connections,
     databases,
     ids,
+    named,
     operations,
     roles,
     timelines,
@@ -21,7 +22,7 @@ from neonctl_async.local.calls import Answer, Call, Caller, Json, answer, presen
 from neonctl_async.local.clock import SECOND, Instant, in_seconds, instant, span
 from neonctl_async.local.database import SqlValue, Transaction
 from neonctl_async.local.errors import forbidden, not_found
-from neonctl_async.local.rows import Branch, Project, User
+from neonctl_async.local.rows import Branch, Database, Project, Role, User
 
 DEFAULT_LIMIT: Final = 10
 MAXIMUM_LIMIT: Final = 400
@@ -109,8 +110,12 @@ def create(tx: Transaction, call: Call) -> Answer:
             "branch": branches.record(tx, branch),
             "endpoints": [computes.record(endpoint, tx.now)],
             "operations": chain.records(),
-            "roles": [roles.record(role, password=True) for role in roles.of_branch(tx, branch.id)],
-            "databases": [databases.record(found) for found in databases.of_branch(tx, branch.id)],
+            "roles": [
+                roles.record(role, password=True) for role in named.of_branch(tx, Role, branch.id)
+            ],
+            "databases": [
+                databases.record(found) for found in named.of_branch(tx, Database, branch.id)
+            ],
             "connection_uris": connections.of_branch(tx, branch, endpoint),
         },
         201,

@@ -1,10 +1,10 @@
 """Postgres roles of a branch. Changing them is an apply_config (section 2.3)."""
 
-from neonctl_async.local import access, bodies, computes, ids, operations
+from neonctl_async.local import access, bodies, computes, ids, named, operations
 from neonctl_async.local.calls import Answer, Call, Json, answer, present
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.database import Transaction
-from neonctl_async.local.errors import conflict, not_found, unprocessable
+from neonctl_async.local.errors import not_found, unprocessable
 from neonctl_async.local.rows import Branch, Database, Project, Role
 
 
@@ -12,19 +12,18 @@ def create(tx: Transaction, call: Call) -> Answer:
     """``POST .../branches/{branch_id}/roles``: with its password, unless it cannot log in."""
     project, branch = access.branch(tx, call)
     spec = call.body(bodies.RoleCreate).role
-    if find(tx, branch.id, spec.name):
-        raise conflict(f"a role named {spec.name!r} already exists in the branch")
+    named.refuse_taken(tx, Role, branch.id, spec.name)
     chain = operations.begin(tx, project.id, branch.id)
     add(tx, branch.id, spec.name, no_login=spec.no_login)
     computes.configure(tx, branch, chain)
-    shown = record(_found(tx, branch, spec.name), password=True)
+    shown = record(named.get(tx, Role, branch.id, spec.name), password=True)
     return answer({"role": shown, "operations": chain.records()}, 201)
 
 
 def list_branch(tx: Transaction, call: Call) -> Answer:
     """``GET .../branches/{branch_id}/roles``."""
     _, branch = access.branch(tx, call)
-    return answer({"roles": [record(role) for role in of_branch(tx, branch.id)]})
+    return answer({"roles": [record(role) for role in named.of_branch(tx, Role, branch.id)]})
 
 
 def get(tx: Transaction, call: Call) -> Answer:
@@ -37,10 +36,9 @@ def delete(tx: Transaction, call: Call) -> Answer:
     """``DELETE .../roles/{role_name}``; 204 where it already was. An owner of databases stays."""
     project, branch = access.branch(tx, call)
     name = call.path["role_name"]
-    deleted = "WHERE branch_id = ? AND name = ? AND deleted_at IS NOT NULL"
-    if not find(tx, branch.id, name) and tx.first(Role, deleted, branch.id, name):
+    if named.was_deleted(tx, Role, branch.id, name):
         return Answer(204)
-    role = _found(tx, branch, name)
+    role = named.get(tx, Role, branch.id, name)
     owned = "WHERE branch_id = ? AND owner_name = ? AND deleted_at IS NULL"
     database = tx.first(Database, owned, branch.id, name)
     if database is not None:
@@ -87,18 +85,6 @@ def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -
     tx.insert(role)
 
 
-def of_branch(tx: Transaction, branch_id: str) -> list[Role]:
-    """The roles of a branch, oldest first."""
-    where = "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY id"
-    return tx.select(Role, where, branch_id)
-
-
-def find(tx: Transaction, branch_id: str, name: str) -> Role | None:
-    """The role of a branch that has a name."""
-    where = "WHERE branch_id = ? AND name = ? AND deleted_at IS NULL"
-    return tx.first(Role, where, branch_id, name)
-
-
 def record(role: Role, *, password: bool = False) -> Json:
     """A role as the API shows it; its ``password`` where it was just made."""
     return present(
@@ -116,11 +102,4 @@ def record(role: Role, *, password: bool = False) -> Json:
 
 def _role(tx: Transaction, call: Call) -> tuple[Project, Branch, Role]:
     project, branch = access.branch(tx, call)
-    return project, branch, _found(tx, branch, call.path["role_name"])
-
-
-def _found(tx: Transaction, branch: Branch, name: str) -> Role:
-    role = find(tx, branch.id, name)
-    if role is None:
-        raise not_found("role", name)
-    return role
+    return project, branch, named.get(tx, Role, branch.id, call.path["role_name"])
