@@ -1,6 +1,7 @@
 """What the resources share: sending, paging, and waiting for what a request started."""
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Protocol, TypeVar
 
@@ -42,7 +43,7 @@ class Caller:
     async def send(self, request: Request[AnswerT]) -> AnswerT:
         """Send a request; a project that is locked (423) is watched until it is not."""
         project_id = None if request.method == "GET" else request.project_id
-        lock = None if project_id is None else self._locks.of(project_id)
+        lock = None if project_id is None else partial(self._locks.of, project_id)
         return await self._session.send(request, lock)
 
     async def start(self, request: Request[StartedT], *, wait: bool | float) -> StartedT:

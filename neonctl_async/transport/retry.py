@@ -46,14 +46,14 @@ async def send_with_retries(
     send: Callable[[], Awaitable[T]],
     method: str,
     policy: RetryPolicy,
-    lock: ProjectLock | None = None,
+    lock_of_project: Callable[[], ProjectLock] | None = None,
 ) -> T:
     """What ``send`` returns, called again as ``policy`` says when it fails in passing.
 
-    After a 423, with ``lock``, the next try comes as soon as the project's running operations
-    have ended, and in turn with others who were locked out. Raises the newest failure: at once
-    if it does not pass, else when the policy's bounds are reached, or would be by the wait that
-    ``Retry-After`` asks for.
+    After a 423, with ``lock_of_project``, the next try comes as soon as the project's running
+    operations have ended, and in turn with others who were locked out. Raises the newest failure:
+    at once if it does not pass, else when the policy's bounds are reached, or would be by the wait
+    that ``Retry-After`` asks for.
     """
     started = asyncio.get_running_loop().time()
     try:
@@ -63,8 +63,9 @@ async def send_with_retries(
             raise
         first_failure = error
     further = _FurtherTries(send, first_failure, method, policy, deadline=started + policy.deadline)
-    if lock is None or not isinstance(first_failure, LockedError):
+    if lock_of_project is None or not isinstance(first_failure, LockedError):
         return await further.run()
+    lock = lock_of_project()
     async with lock.turn:
         return await further.run(lock)
 

@@ -50,17 +50,20 @@ class Session:
         """The HTTP requests sent so far, further tries included."""
         return self._requests_sent
 
-    async def send(self, request: Request[T], lock: ProjectLock | None = None) -> T:
+    async def send(
+        self, request: Request[T], lock_of_project: Callable[[], ProjectLock] | None = None
+    ) -> T:
         """The answer to ``request``, sent again when it fails in passing.
 
-        ``lock`` is what a 423 is waited out with. Raises the errors of :mod:`neonctl_async.errors`.
+        ``lock_of_project`` gives what a 423 is waited out with. Raises the errors of
+        :mod:`neonctl_async.errors`.
         """
         return await self._while_open(
             lambda: send_with_retries(
                 lambda: self._send(request, self._config.timeout.total),
                 request.method,
                 self._config.retry,
-                lock,
+                lock_of_project,
             )
         )
 

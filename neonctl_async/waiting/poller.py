@@ -170,22 +170,18 @@ class Poller:
         """Bring the next look forward to the cadence's time, or to just before a deadline."""
         if self._awaited:
             now = _time()
-            soonest = now + min(self._delay(one, now) for one in self._pacemakers())
-            youngest = max(one.since for one in self._awaited.values())
+            youngest = max(self._awaited.values(), key=lambda one: one.since)
+            # Without a forecast the youngest sets the pace alone.
+            paced = (youngest,) if self._forecast.is_empty else self._awaited.values()
+            soonest = now + min(self._delay(one, now) for one in paced)
             # Where many ends are foreseen, some mark is always near: looks keep their distance.
-            share = min(LEAST_SHARE * (self._looked_at - youngest), self._most_delay)
+            share = min(LEAST_SHARE * (self._looked_at - youngest.since), self._most_delay)
             self._due = min(
                 self._due, max(soonest, self._looked_at + max(share, self._least_delay))
             )
-            for mailbox in {m for one in self._awaited.values() for m in one.mailboxes}:
+            for mailbox in _mailboxes(self._awaited.values()):
                 self._due = min(self._due, self._last_look(mailbox, now))
         self._replan.set()
-
-    def _pacemakers(self) -> Iterable[_Awaited]:
-        """Those that set the pace: the youngest, or all where their ends can be foreseen."""
-        if self._forecast.is_empty:
-            return (max(self._awaited.values(), key=lambda one: one.since),)
-        return self._awaited.values()
 
     def _last_look(self, mailbox: Mailbox, now: float) -> float:
         look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
@@ -228,7 +224,7 @@ class Poller:
             if not _passes(error):
                 self._fail(awaited, error)
                 return None
-            for mailbox in {m for one in awaited for m in one.mailboxes}:
+            for mailbox in _mailboxes(awaited):
                 mailbox.last_error = error
             if isinstance(error, APIError) and error.retry_after:
                 self._not_before = max(self._not_before, _time() + error.retry_after)
@@ -324,6 +320,10 @@ async def _stop(pollers: Iterable[Poller]) -> None:
         # A wait that is being cancelled still sees its poller off; that takes no time.
         with anyio.CancelScope(shield=True):
             await asyncio.wait(tasks)
+
+
+def _mailboxes(awaited: Iterable[_Awaited]) -> set[Mailbox]:
+    return {mailbox for one in awaited for mailbox in one.mailboxes}
 
 
 def _end_look(awaited: Iterable[_Awaited]) -> None:
