@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
@@ -35,15 +36,15 @@ class InProcess(OperationSource):
     """
 
     def __init__(self, count: int, *, decodes: bool) -> None:
-        self._pages: dict[str, list[Operation]] = {}
+        self._pages: dict[str, OperationsPage] = {}
         self._encoded: dict[str, bytes] = {}
         for first in range(0, count, PER_PROJECT):
-            page = [_pending(number) for number in range(first, first + PER_PROJECT)]
+            pending = [_pending(number) for number in range(first, first + PER_PROJECT)]
+            page = OperationsPage(operations=pending)
             if decodes:
-                encoded = msgspec.json.encode(OperationsPage(operations=page))
-                self._encoded[page[0].project_id] = encoded
+                self._encoded[pending[0].project_id] = msgspec.json.encode(page)
             else:
-                self._pages[page[0].project_id] = page
+                self._pages[pending[0].project_id] = page
         self._looks = 0
         self._until = 0
         self._reached = asyncio.Event()
@@ -51,9 +52,9 @@ class InProcess(OperationSource):
     def targets(self) -> list[Sequence[Target]]:
         """The operations by project; references where the pages have yet to be read."""
         if self._pages:
-            return list(self._pages.values())
+            return [page.operations for page in self._pages.values()]
         pages = (self._read(page) for page in self._encoded.values())
-        return [[operation.ref for operation in page] for page in pages]
+        return [[operation.ref for operation in page.operations] for page in pages]
 
     async def further(self, looks: int) -> int:
         """Wait until so many more pages have been asked for; how many there were."""
@@ -63,13 +64,18 @@ class InProcess(OperationSource):
         await self._reached.wait()
         return self._looks - before
 
+    async def turn(self) -> None:
+        """No budget here."""
+
     async def get(self, ref: OperationRef) -> Operation:
         """Nothing here has to be looked for by id."""
         raise NotImplementedError(ref)
 
-    async def newest(self, project_id: str, limit: int) -> list[Operation]:
+    async def newest(
+        self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
+    ) -> OperationsPage:
         """The whole project."""
-        del limit
+        del limit, cursor
         await asyncio.sleep(0)
         self._looks += 1
         if self._looks == self._until:
@@ -79,8 +85,8 @@ class InProcess(OperationSource):
         return self._read(self._encoded[project_id])
 
     @staticmethod
-    def _read(page: bytes) -> list[Operation]:
-        return msgspec.json.decode(page, type=OperationsPage).operations
+    def _read(page: bytes) -> OperationsPage:
+        return msgspec.json.decode(page, type=OperationsPage)
 
 
 def _pending(number: int) -> Operation:

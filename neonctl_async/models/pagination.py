@@ -13,3 +13,8 @@ class Pagination(Model, kw_only=True):
     next: str | None = None
     sort_by: str | None = None
     sort_order: str | None = None
+
+    @property
+    def following(self) -> str | None:
+        """What goes back as ``cursor`` for the next page; None at the end."""
+        return self.cursor or self.next or None

@@ -67,10 +67,17 @@ class Session:
             )
         )
 
-    async def send_once(self, request: Request[T], total: float) -> T:
-        """The answer to ``request``, sent exactly once, within at most ``total`` seconds."""
+    async def turn_of_poll(self) -> None:
+        """Wait until the budget has room for one more poll."""
+        await self._budget.turn_of_poll()
+
+    async def poll(self, request: Request[T], total: float) -> T:
+        """The answer to ``request``, sent exactly once, within at most ``total`` seconds.
+
+        Requests that are no polls go first.
+        """
         total = min(total, self._config.timeout.total)
-        return await self._while_open(lambda: self._send(request, total))
+        return await self._while_open(lambda: self._send(request, total, is_poll=True))
 
     async def aclose(self) -> None:
         """Close every connection. Calls under way end with ClientClosedError."""
@@ -92,15 +99,15 @@ class Session:
                 self._calls.discard(scope)
         raise _closed()
 
-    async def _send(self, request: Request[T], total: float) -> T:
+    async def _send(self, request: Request[T], total: float, *, is_poll: bool = False) -> T:
         http = self._open()
-        await self._budget.acquire(request.route)
+        await self._budget.acquire(request.route, is_poll=is_poll)
         try:
             request_id = uuid.uuid4().hex
             self._requests_sent += 1
             answer = await self._exchange(http, request, request_id, self._timeout(total))
         finally:
-            self._budget.release()
+            self._budget.release(request.route, is_poll=is_poll)
         try:
             return self._wire.read(request, request_id, answer)
         except RateLimitedError as error:

@@ -1,21 +1,38 @@
 """When to look again, without I/O. Times are in seconds."""
 
 from bisect import bisect_right
-from collections.abc import Sequence
 
 from neonctl_async.config import PollPolicy
+from neonctl_async.waiting.forecast import UNKNOWN, Outlook
 
 
-def delay(policy: PollPolicy, waited: float, chance: float, marks: Sequence[float] = ()) -> float:
+def delay(
+    policy: PollPolicy,
+    waited: float,
+    chance: float,
+    outlook: Outlook = UNKNOWN,
+    least: float = 0.0,
+) -> float:
     """How long to let pass until the next look, after having waited for ``waited`` seconds.
 
-    ``marks`` are the times at which operations of the kind have been seen to end: the next look
-    comes at the next of them. Without any, or past the last, looks grow rarer from there on.
+    It comes at the next mark of ``outlook`` that is ``least`` away. Without any, or past the last,
+    looks grow rarer from there on. While not all ends are known, the delay is neither longer than
+    it would be if none were, nor shorter than a third of that.
     """
-    place = bisect_right(marks, waited)
+    marks, is_complete = outlook
+    delay = _growing(policy, waited, chance)
+    if marks and not is_complete:
+        least = max(least, delay / 3)
+    place = bisect_right(marks, waited + least)
     if place < len(marks):
-        return min(marks[place] - waited, policy.maximum)
-    return _growing(policy, waited - marks[-1] if marks else waited, chance)
+        to_mark = marks[place] - waited
+        is_expected = place == len(marks) - 1 and not is_complete
+        delay = min(delay, to_mark) if is_expected else to_mark
+    elif marks and waited < marks[-1]:
+        delay = least
+    elif marks and is_complete:
+        delay = _growing(policy, waited - marks[-1], chance)
+    return min(max(delay, least), policy.maximum)
 
 
 def _growing(policy: PollPolicy, waited: float, chance: float) -> float:

@@ -1,54 +1,183 @@
-"""How long operations of each kind take, learned from those that have ended. Pure: no I/O."""
+"""How long operations of each kind take, learned from those that are waited for. Pure: no I/O."""
 
-import math
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
+from typing import NamedTuple
 
 ENOUGH = 5
 """Durations of a kind to have seen before they are trusted."""
-REMEMBERED = 32
-"""Durations of a kind that are kept: the newest ones."""
-LOOKS = 3
+SAMPLE = 256
+"""Operations of a kind that are followed at a time, and durations that are remembered."""
+LOOKS = 4
 """Looks into which the range of durations is divided."""
+CREDIBLE = 0.5
+"""Those to go by, at the least, as a share of those of which the end may only not be known yet."""
+MOVED = 0.05
+"""The share by which the expected end of a kind has to move for all pollers to plan anew."""
+
+
+class Outlook(NamedTuple):
+    """When operations of one kind are likely to have ended, in seconds from their begin."""
+
+    marks: tuple[float, ...] = ()
+    """By each the same share has ended, by the last one all; empty where nothing is known."""
+    is_complete: bool = True
+    """Whether that was seen. Else the last mark is where those that go on are expected to end."""
+
+
+UNKNOWN = Outlook()
+
+
+class Followed:
+    """An operation of the sample. Its times are those of one clock, in seconds."""
+
+    __slots__ = ("action", "began", "pending_at")
+
+    def __init__(self, action: str, began: float) -> None:
+        self.action = action
+        self.began = began
+        self.pending_at = began
+        """When it was last seen not to have ended."""
+
+
+class _Kind:
+    """A sample of the operations of one kind: some that have ended, some that are followed."""
+
+    def __init__(self) -> None:
+        self.durations: deque[float] = deque(maxlen=SAMPLE)
+        self.followed: dict[Followed, None] = {}
+        self.offered = 0
+        self.stride = 1
+        self.outlook = UNKNOWN
+        self.told = 0.0
+        """The last mark, when pollers were last told of one."""
+
+    def follow(self, action: str, began: float) -> Followed | None:
+        if not self.followed:
+            self.offered, self.stride = 0, 1
+        self.offered += 1
+        if self.offered % self.stride:
+            return None
+        if len(self.followed) == SAMPLE:
+            # Among too many, only every second is followed, those that come included.
+            self.followed = dict.fromkeys(list(self.followed)[::2])
+            self.stride *= 2
+        one = Followed(action, began)
+        self.followed[one] = None
+        return one
+
+    def update(self, now: float) -> bool:
+        """Look at the sample anew; whether much has changed."""
+        if len(self.durations) < ENOUGH:
+            return False
+        pending_for = sorted(one.pending_at - one.began for one in self.followed)
+        ages = sorted(now - one.began for one in self.followed)
+        shares = _shares_ended(sorted(self.durations), pending_for, ages)
+        if len(shares) < ENOUGH:
+            return False
+        self.outlook = _outlook(shares, pending_for)
+        expected = self.outlook.marks[-1]
+        if abs(expected - self.told) <= MOVED * expected:
+            return False
+        self.told = expected
+        return True
 
 
 class Forecast:
-    """A small sketch of how long each kind of operation took lately, in seconds."""
+    """A small sketch of how long each kind of operation took lately.
+
+    It follows a sample of the operations from their begin to their end. To go by those that have
+    ended alone would be to go by the short ones: the long ones have not ended yet.
+    """
 
     def __init__(self) -> None:
-        self._durations: dict[str, deque[float]] = {}
-        self._marks: dict[str, tuple[float, ...]] = {}
+        self._kinds: dict[str, _Kind] = {}
+        self._changed: set[str] = set()
 
-    def note(self, action: str, duration: float) -> bool:
-        """Learn from an operation that has ended; whether its kind is known from now on."""
-        durations = self._durations.setdefault(action, deque(maxlen=REMEMBERED))
-        durations.append(duration)
-        if len(durations) < ENOUGH:
-            return False
-        is_news = action not in self._marks
-        self._marks[action] = _marks(sorted(durations))
-        return is_news
+    def follow(self, action: str, began: float) -> Followed | None:
+        """Take an operation that began then into the sample, unless it is passed over."""
+        return self._kinds.setdefault(action, _Kind()).follow(action, began)
+
+    def note_pending(self, one: Followed, now: float) -> None:
+        """An operation has not ended yet."""
+        one.pending_at = now
+        if one in self._kinds[one.action].followed:
+            self._changed.add(one.action)
+
+    def note_end(self, one: Followed, duration: float) -> None:
+        """An operation has ended after so long."""
+        kind = self._kinds[one.action]
+        if one in kind.followed:
+            del kind.followed[one]
+            kind.durations.append(duration)
+            self._changed.add(one.action)
+
+    def forget(self, one: Followed) -> None:
+        """An operation is no longer looked at."""
+        self._kinds[one.action].followed.pop(one, None)
+
+    def update(self, now: float) -> bool:
+        """Take in what was noted; whether looks that are planned should be planned anew."""
+        news = [self._kinds[action].update(now) for action in self._changed]
+        self._changed.clear()
+        return any(news)
 
     @property
     def is_empty(self) -> bool:
         """Whether no kind is known yet."""
-        return not self._marks
+        return not any(kind.told for kind in self._kinds.values())
 
-    def marks(self, action: str) -> tuple[float, ...]:
-        """When to look at an operation, in seconds from its begin; empty for an unknown kind.
-
-        By each mark the same share of the operations has ended: by the last, all that were seen.
-        """
-        return self._marks.get(action, ())
+    def outlook(self, action: str) -> Outlook:
+        """What is known of a kind."""
+        kind = self._kinds.get(action)
+        return UNKNOWN if kind is None else kind.outlook
 
 
-def _marks(durations: Sequence[float]) -> tuple[float, ...]:
+class _Share(NamedTuple):
+    """The share of all operations that have ended within so many seconds."""
+
+    ended: float
+    within: float
+
+
+def _shares_ended(
+    durations: Sequence[float], pending_for: Sequence[float], ages: Sequence[float]
+) -> list[_Share]:
+    """The estimate of Kaplan and Meier (1958), from values in rising order.
+
+    It goes as far as there are enough to go by, beside those of which it is not known whether they
+    have ended: they are as old by now, but were not looked at lately.
+    """
+    go_on = 1.0
+    shares: list[_Share] = []
+    for place, duration in enumerate(durations):
+        seen_younger = bisect_left(pending_for, duration)
+        at_risk = len(durations) - place + len(pending_for) - seen_younger
+        if at_risk < CREDIBLE * (seen_younger - bisect_left(ages, duration)):
+            break
+        go_on *= 1 - 1 / at_risk
+        shares.append(_Share(1 - go_on, duration))
+    return shares
+
+
+def _outlook(shares: Sequence[_Share], pending_for: Sequence[float]) -> Outlook:
+    by_now = shares[-1].ended
     marks: list[float] = []
     for look in range(1, LOOKS + 1):
-        reached = durations[math.ceil(len(durations) * look / LOOKS) - 1]
+        wanted = look / LOOKS - 1e-9
+        within = next((one.within for one in shares if one.ended >= wanted), None)
+        if within is None:
+            # The rest is expected to end at the pace of the others; after a gap, not before it
+            # has lasted as long again.
+            first, latest = shares[0].within, shares[-1].within
+            now = max(latest, *pending_for)
+            within = now + max((1 - by_now) / by_now * (now - first), now - latest)
         # A little later, so that the look finds what ends there; looks closer than that are one.
-        mark = reached * 1.02 + 0.02
+        mark = within * 1.02 + 0.02
         if marks and mark - marks[-1] < 0.1 * mark:
             marks.pop()
         marks.append(mark)
-    return tuple(marks)
+        if wanted > by_now:
+            break
+    return Outlook(tuple(marks), is_complete=by_now > 1 - 1e-9)

@@ -33,8 +33,8 @@ class ProjectLock:
         """
         now = datetime.now(UTC)
         try:
-            newest = await self._source.newest(self._project_id, NEWEST)
-            running = [one for one in newest if outcome(one, now) is Outcome.PENDING]
+            page = await self._source.newest(self._project_id, NEWEST)
+            running = [one for one in page.operations if outcome(one, now) is Outcome.PENDING]
             if not running:
                 return False
             await self._waiter.settle(running, timeout)

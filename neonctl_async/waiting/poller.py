@@ -1,4 +1,4 @@
-"""One poller a project, shared by every wait of the client."""
+"""One project's poller, shared by every wait of the client."""
 
 import asyncio
 import math
@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import TypeGuard, TypeVar
 
 import anyio
+from msgspec import UNSET, UnsetType
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import (
@@ -20,16 +21,16 @@ from neonctl_async.errors import (
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.retry import PASSING
 from neonctl_async.waiting import cadence
-from neonctl_async.waiting.forecast import Forecast
+from neonctl_async.waiting.forecast import UNKNOWN, Followed, Forecast
 from neonctl_async.waiting.mailbox import Mailbox
 from neonctl_async.waiting.source import MAX_PAGE, OperationSource
 from neonctl_async.waiting.status import Change, Outcome, is_same, outcome
 
 T = TypeVar("T")
 
-PAGE_SLACK = 10
-"""How many operations beyond those awaited a page leaves room for: others start some, too."""
-LEAST_SHARE = 0.15
+SLACK = 10
+"""How many operations beyond those awaited are read: others start some, too."""
+LEAST_SHARE = 0.12
 """The least time between two looks, as a share of how long the youngest has been waited for."""
 LAST_LOOK = 0.05
 """How long before a deadline, at the least, the last look is taken, in seconds."""
@@ -38,7 +39,16 @@ LAST_LOOK = 0.05
 class _Awaited:
     """An operation that is awaited: since when, by whom, and its newest record."""
 
-    __slots__ = ("is_looked_at", "mailboxes", "pending_at", "record", "ref", "since")
+    __slots__ = (
+        "answered_at",
+        "followed",
+        "is_looked_at",
+        "mailboxes",
+        "pending_at",
+        "record",
+        "ref",
+        "since",
+    )
 
     def __init__(self, ref: OperationRef, since: float) -> None:
         self.ref = ref
@@ -47,7 +57,10 @@ class _Awaited:
         self.pending_at = since
         """When it was last seen not to have ended."""
         self.record: Operation | None = None
+        self.followed: Followed | None = None
         self.mailboxes: set[Mailbox] = set()
+        self.answered_at = since
+        """When the newest look at it ended, if only in a failure."""
         self.is_looked_at = False
 
 
@@ -65,8 +78,8 @@ class Poller:
         project_id: str,
         source: OperationSource,
         policy: PollPolicy,
-        learn: Callable[[str, float], None],
         forecast: Forecast,
+        update: Callable[[], bool],
     ) -> None:
         self._project_id = project_id
         self._source = source
@@ -74,12 +87,14 @@ class Poller:
         self._least_delay = policy.initial * (1 - policy.jitter)
         self._most_delay = policy.maximum * (1 - policy.jitter)
         self._forecast = forecast
-        self._learn = learn
+        self._update = update
         self._awaited: dict[str, _Awaited] = {}
         self._due = math.inf
         self._not_before = 0.0
         self._look_took = 0.0
         self._looked_at = -math.inf
+        self._has_unseen = False
+        self._chance = _chance()
         self._reach = 0
         self._replan = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -96,8 +111,12 @@ class Poller:
             self._see(one, record)
         elif known is not None:
             mailbox.deliver(Change(ref, known, Outcome.PENDING))
-        first_look = now if one.record is None else now + self._delay(one, now)
-        self._due = min(self._due, first_look, self._last_look(mailbox, now))
+        if one.record is None:
+            self._has_unseen = True
+            look = now
+        else:
+            look = self._next_look(one, self._looked_at + self._least_delay)
+        self._due = min(self._due, look, self._last_look(mailbox, now))
         self._replan.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"poll {self._project_id}")
@@ -109,7 +128,7 @@ class Poller:
             if awaited is not None:
                 awaited.mailboxes.discard(mailbox)
                 if not awaited.mailboxes:
-                    del self._awaited[ref.id]
+                    self._drop(awaited)
 
     @property
     def is_idle(self) -> bool:
@@ -129,8 +148,8 @@ class Poller:
     async def _run(self) -> None:
         try:
             async with anyio.create_task_group() as looks:
-                while self._awaited:
-                    await self._until_due()
+                while await self._until_due():
+                    await self._source.turn()
                     if ready := self._begin_look():
                         looks.start_soon(self._look, ready)
                 looks.cancel_scope.cancel()
@@ -139,11 +158,13 @@ class Poller:
             # Should this task be cancelled by somebody else, no wait may be left hanging.
             self._fail(list(self._awaited.values()), ClientClosedError("the polling ended"))
 
-    async def _until_due(self) -> None:
+    async def _until_due(self) -> bool:
+        """Wait for the time of the next look; False if nothing is awaited any more."""
         while self._awaited and (due := max(self._due, self._not_before)) > _time():
             self._replan.clear()
             with anyio.CancelScope(deadline=due):
                 await self._replan.wait()
+        return bool(self._awaited)
 
     def _begin_look(self) -> list[_Awaited]:
         """The operations to look at now: all but those that are being looked at."""
@@ -151,78 +172,115 @@ class Poller:
         for one in ready:
             one.is_looked_at = True
         self._due = math.inf
+        self._has_unseen = False
         self._looked_at = _time()
+        self._chance = _chance()
         return ready
 
     async def _look(self, ready: Sequence[_Awaited]) -> None:
-        """See what has become of ``ready``; absence from the page has to be looked into."""
+        """See what has become of ``ready``; absence from the list has to be looked into."""
         began = _time()
-        missing = ready if len(ready) == 1 else await self._look_at_page(ready)
-        if len(missing) < len(ready):
-            self._look_took = _time() - began
-            self.plan()
-        if missing:
-            await asyncio.gather(*(self._look_at_one(one) for one in missing))
-            self._look_took = _time() - began
+        if len(ready) == 1:
+            await self._look_at_one(ready[0])
+        elif missing := list(await self._look_at_list(ready)):
+            if len(missing) < len(ready):
+                self._end_look(began)
+            await asyncio.gather(*(self._look_at_missing(one) for one in missing))
+        self._end_look(began)
+
+    def _end_look(self, began: float) -> None:
+        self._look_took = _time() - began
+        if not self._update():
             self.plan()
 
     def plan(self) -> None:
-        """Bring the next look forward to the cadence's time, or to just before a deadline."""
-        if self._awaited:
-            now = _time()
-            youngest = max(self._awaited.values(), key=lambda one: one.since)
-            # Without a forecast the youngest sets the pace alone.
-            paced = (youngest,) if self._forecast.is_empty else self._awaited.values()
-            soonest = now + min(self._delay(one, now) for one in paced)
-            # Where many ends are foreseen, some mark is always near: looks keep their distance.
-            share = min(LEAST_SHARE * (self._looked_at - youngest.since), self._most_delay)
-            self._due = min(
-                self._due, max(soonest, self._looked_at + max(share, self._least_delay))
-            )
-            for mailbox in _mailboxes(self._awaited.values()):
-                self._due = min(self._due, self._last_look(mailbox, now))
+        """Say when to look next: by the cadence, or just before a deadline."""
+        now = _time()
+        ready = [one for one in self._awaited.values() if not one.is_looked_at]
+        if self._has_unseen:
+            self._due = now
+        elif ready:
+            last_looks = (self._last_look(mailbox, now) for mailbox in _mailboxes(ready))
+            self._due = min(self._by_cadence(ready), *last_looks)
         self._replan.set()
+
+    def _by_cadence(self, ready: Sequence[_Awaited]) -> float:
+        youngest = max(ready, key=lambda one: one.since)
+        # Where many ends are foreseen, some mark is always near: looks keep their distance.
+        share = min(LEAST_SHARE * (self._looked_at - youngest.since), self._most_delay)
+        earliest = self._looked_at + max(share, self._least_delay)
+        # Without a forecast the youngest sets the pace alone.
+        paced = (youngest,) if self._forecast.is_empty else ready
+        return min(self._next_look(one, earliest) for one in paced)
+
+    def _next_look(self, one: _Awaited, earliest: float) -> float:
+        outlook = UNKNOWN
+        if one.record is not None and self._policy.growth > 1:
+            outlook = self._forecast.outlook(one.record.action)
+        return one.answered_at + cadence.delay(
+            self._policy,
+            one.answered_at - one.since,
+            self._chance,
+            outlook,
+            least=max(earliest - one.answered_at, 0.0),
+        )
 
     def _last_look(self, mailbox: Mailbox, now: float) -> float:
         look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
         return look if look > now else math.inf
 
-    def _delay(self, one: _Awaited, now: float) -> float:
-        marks: Sequence[float] = ()
-        if one.record is not None and self._policy.growth > 1:
-            marks = self._forecast.marks(one.record.action)
-        chance = random.random()  # noqa: S311 - spreads load, guards nothing
-        return cadence.delay(self._policy, now - one.since, chance, marks)
-
-    async def _look_at_page(self, awaited: Sequence[_Awaited]) -> Sequence[_Awaited]:
+    async def _look_at_list(self, awaited: Sequence[_Awaited]) -> Iterable[_Awaited]:
         """Read the newest operations; returns those of ``awaited`` that were not among them."""
-        limit = min(max(len(awaited) + PAGE_SLACK, self._reach), MAX_PAGE)
-        page = await self._attempt(self._source.newest(self._project_id, limit), awaited)
-        if page is None:
-            _end_look(awaited)
-            return ()
-        places = {operation.id: place for place, operation in enumerate(page)}
-        missing = [one for one in awaited if one.ref.id not in places]
-        found = [one for one in awaited if one.ref.id in places]
-        deepest = max((places[one.ref.id] for one in found), default=0)
-        self._reach = 2 * limit if len(missing) > 1 else deepest + 1 + PAGE_SLACK
-        for one in found:
-            self._see(one, page[places[one.ref.id]])
-        _end_look(found)
-        return missing
+        missing = {one.ref.id: one for one in awaited}
+        reach = self._reach = max(len(awaited) + SLACK, self._reach)
+        depth = deepest = 0
+        cursor: str | UnsetType | None = UNSET
+        while missing and depth < reach and cursor is not None:
+            if depth:
+                await self._source.turn()
+            look = self._source.newest(self._project_id, min(reach - depth, MAX_PAGE), cursor)
+            page = await self._attempt(look, missing.values())
+            if page is None:
+                _end_looks(missing.values())
+                return ()
+            deepest = self._see_page(page.operations, missing, depth) or deepest
+            depth += len(page.operations)
+            cursor = page.pagination.following if page.operations and page.pagination else None
+        # Reading on costs a request a page, reading by id one an operation.
+        deeper = min(2 * reach, MAX_PAGE * len(missing))
+        self._reach = deeper if len(missing) > 1 else deepest + SLACK
+        return missing.values()
+
+    def _see_page(self, page: Sequence[Operation], missing: dict[str, _Awaited], depth: int) -> int:
+        """Take what a page tells of the ``missing`` from them; returns how deep the last was."""
+        found = {
+            operation.id: (missing.pop(operation.id), operation, place)
+            for place, operation in enumerate(page, depth + 1)
+            if operation.id in missing
+        }
+        _end_looks(one for one, _, _ in found.values())
+        # In the order in which they ended, for that is how it is told.
+        for one, operation, _ in sorted(found.values(), key=lambda each: each[1].updated_at):
+            self._see(one, operation)
+        return max((place for _, _, place in found.values()), default=0)
+
+    async def _look_at_missing(self, one: _Awaited) -> None:
+        await self._source.turn()
+        if self._awaited.get(one.ref.id) is one:
+            await self._look_at_one(one)
 
     async def _look_at_one(self, one: _Awaited) -> None:
         operation = await self._attempt(self._source.get(one.ref), [one])
+        _end_looks([one])
         if operation is not None:
             self._see(one, operation)
-        _end_look([one])
 
-    async def _attempt(self, look: Awaitable[T], awaited: Sequence[_Awaited]) -> T | None:
+    async def _attempt(self, look: Awaitable[T], awaited: Iterable[_Awaited]) -> T | None:
         try:
             return await look
         except Exception as error:  # noqa: BLE001 - whatever it is, no wait may be left hanging
             if not _passes(error):
-                self._fail(awaited, error)
+                self._fail(list(awaited), error)
                 return None
             for mailbox in _mailboxes(awaited):
                 mailbox.last_error = error
@@ -239,19 +297,28 @@ class Poller:
             operation = known
         change = Change(one.ref, operation, outcome(operation, datetime.now(UTC)))
         is_settled = change.outcome is not Outcome.PENDING
-        if not is_settled:
-            one.pending_at = _time()
+        if known is None:
+            one.since -= _age(operation)
+        self._learn(one, operation, is_settled=is_settled)
         if known is not None and is_same(operation, known) and not is_settled:
             return
         one.record = operation
         for mailbox in one.mailboxes:
             mailbox.deliver(change)
         if is_settled:
-            del self._awaited[one.ref.id]
-        if known is None:
-            one.since -= _age(operation)
-        elif is_settled:
-            self._learn(operation.action, _duration(one, operation))
+            self._drop(one)
+
+    def _learn(self, one: _Awaited, operation: Operation, *, is_settled: bool) -> None:
+        if not is_settled:
+            one.pending_at = _time()
+            if one.record is None:
+                one.followed = self._forecast.follow(operation.action, one.since)
+        if one.followed is None:
+            return
+        if is_settled:
+            self._forecast.note_end(one.followed, _duration(one, operation))
+        else:
+            self._forecast.note_pending(one.followed, one.pending_at)
 
     def _fail(self, awaited: Iterable[_Awaited], error: Exception) -> None:
         for one in awaited:
@@ -259,76 +326,23 @@ class Poller:
                 mailbox.fail(error)
             # By now another wait may have begun to await the same operation anew.
             if self._awaited.get(one.ref.id) is one:
-                del self._awaited[one.ref.id]
+                self._drop(one)
 
-
-class Pollers:
-    """The pollers of a client, by project; one exists only while something is awaited."""
-
-    def __init__(self, source: OperationSource, policy: PollPolicy) -> None:
-        self._source = source
-        self._policy = policy
-        self._forecast = Forecast()
-        self._by_project: dict[str, Poller] = {}
-        self._closed = False
-
-    def add(self, ref: OperationRef, record: Operation | None, mailbox: Mailbox) -> None:
-        """Deliver to ``mailbox`` what becomes of an operation.
-
-        Raises ClientClosedError if the client is closed.
-        """
-        if self._closed:
-            raise ClientClosedError("the client is closed: nothing can be awaited")
-        poller = self._by_project.get(ref.project_id)
-        if poller is None:
-            poller = Poller(ref.project_id, self._source, self._policy, self._learn, self._forecast)
-            self._by_project[ref.project_id] = poller
-        poller.add(ref, record, mailbox)
-
-    async def release(self, refs: Iterable[OperationRef], mailbox: Mailbox) -> None:
-        """Forget ``mailbox``; pollers that nobody needs any more are ended."""
-        by_project: dict[str, list[OperationRef]] = {}
-        for ref in refs:
-            by_project.setdefault(ref.project_id, []).append(ref)
-        idle: list[Poller] = []
-        for project_id, ones in by_project.items():
-            poller = self._by_project.get(project_id)
-            if poller is not None:
-                poller.remove(ones, mailbox)
-                if poller.is_idle:
-                    idle.append(self._by_project.pop(project_id))
-        await _stop(idle)
-
-    async def aclose(self) -> None:
-        """End every poller; what still waits ends with ClientClosedError."""
-        self._closed = True
-        pollers = list(self._by_project.values())
-        self._by_project.clear()
-        await _stop(pollers)
-
-    def _learn(self, action: str, duration: float) -> None:
-        """Remember how long an operation took, for all projects."""
-        if self._forecast.note(action, duration):
-            for poller in self._by_project.values():
-                poller.plan()
-
-
-async def _stop(pollers: Iterable[Poller]) -> None:
-    reason = ClientClosedError("the client was closed while operations were awaited")
-    tasks = [task for poller in pollers if (task := poller.stop(reason)) is not None]
-    if tasks:
-        # A wait that is being cancelled still sees its poller off; that takes no time.
-        with anyio.CancelScope(shield=True):
-            await asyncio.wait(tasks)
+    def _drop(self, one: _Awaited) -> None:
+        del self._awaited[one.ref.id]
+        if one.followed is not None:
+            self._forecast.forget(one.followed)
 
 
 def _mailboxes(awaited: Iterable[_Awaited]) -> set[Mailbox]:
     return {mailbox for one in awaited for mailbox in one.mailboxes}
 
 
-def _end_look(awaited: Iterable[_Awaited]) -> None:
+def _end_looks(awaited: Iterable[_Awaited]) -> None:
+    now = _time()
     for one in awaited:
         one.is_looked_at = False
+        one.answered_at = now
 
 
 def _age(record: Operation | None) -> float:
@@ -352,6 +366,10 @@ def _passes(error: Exception) -> TypeGuard[NeonError]:
     if isinstance(error, APIError):
         return error.status in PASSING or error.status >= 500
     return isinstance(error, TransportError | InvalidResponseError)
+
+
+def _chance() -> float:
+    return random.random()  # noqa: S311 - spreads load, guards nothing
 
 
 def _time() -> float:

@@ -1,6 +1,6 @@
 """The two ways to look at operations while waiting: one by id, or a project's newest."""
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.operations import (
     Operation,
@@ -28,13 +28,15 @@ def operation_request(project_id: str, operation_id: str) -> Request[OperationRe
     )
 
 
-def page_request(project_id: str, limit: int | UnsetType) -> Request[OperationsPage]:
-    """The request for a project's newest operations (specification, section 4.3)."""
+def page_request(
+    project_id: str, limit: int | UnsetType, cursor: str | UnsetType = UNSET
+) -> Request[OperationsPage]:
+    """The request for a page of a project's operations, newest first (specification, 4.3)."""
     return request(
         "GET",
         "/projects/{project_id}/operations",
         OperationsPage,
-        query={"limit": limit},
+        query={"limit": limit, "cursor": cursor},
         project_id=project_id,
     )
 
@@ -45,12 +47,17 @@ class OperationSource:
     def __init__(self, session: Session) -> None:
         self._session = session
 
+    async def turn(self) -> None:
+        """Wait for the turn of one more look."""
+        await self._session.turn_of_poll()
+
     async def get(self, ref: OperationRef) -> Operation:
         """One operation (specification, section 4.4)."""
         look = operation_request(ref.project_id, ref.id)
-        return (await self._session.send_once(look, LOOK_TIMEOUT)).operation
+        return (await self._session.poll(look, LOOK_TIMEOUT)).operation
 
-    async def newest(self, project_id: str, limit: int) -> list[Operation]:
-        """The ``limit`` newest operations of a project (specification, section 4.3)."""
-        look = page_request(project_id, limit)
-        return (await self._session.send_once(look, LOOK_TIMEOUT)).operations
+    async def newest(
+        self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
+    ) -> OperationsPage:
+        """The ``limit`` newest operations of a project, or those after ``cursor``."""
+        return await self._session.poll(page_request(project_id, limit, cursor), LOOK_TIMEOUT)

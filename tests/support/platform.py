@@ -37,7 +37,7 @@ class Platform:
     ) -> None:
         """Add an operation that is running until ``ends``, newest first."""
         timeline = states or {0.0: "running", ends: status}
-        self._operations = {id: (project_id, timeline, more), **self._operations}
+        self._operations[id] = (project_id, timeline, more)
 
     @property
     def gets(self) -> int:
@@ -79,10 +79,14 @@ class Platform:
             if id not in self._operations:
                 return answer(404, {"message": "operation not found"})
             return answer(200, {"operation": self.record(id)})
-        limit = int(parse_qs(urlsplit(request.target).query)["limit"][0])
-        found = [
-            self.record(one)
-            for one, (project, _, _) in self._operations.items()
+        query = parse_qs(urlsplit(request.target).query)
+        begin = int(query.get("cursor", ["0"])[0])
+        end = begin + int(query["limit"][0])
+        shown = [
+            one
+            for one, (project, _, _) in reversed(self._operations.items())
             if project == project_id and one not in self.hidden
         ]
-        return answer(200, {"operations": found[:limit]})
+        page = [self.record(one) for one in shown[begin:end]]
+        pagination = {"cursor": str(end)} if end < len(shown) else {}
+        return answer(200, {"operations": page, "pagination": pagination})

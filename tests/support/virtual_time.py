@@ -8,18 +8,18 @@ import selectors
 class JumpingSelector(selectors.DefaultSelector):
     """Instead of sleeping until the next timer, moves the clock there.
 
-    Sockets of this process answer within the grace, so their work is done first.
+    ``grace`` is in real seconds: so long a socket may take to become ready before time jumps.
     """
 
-    GRACE = 0.002
-    """Real seconds in which a socket may become ready before time jumps."""
-
-    now = 0.0
+    def __init__(self, grace: float) -> None:
+        super().__init__()
+        self._grace = grace
+        self.now = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is None or timeout <= 0:
             return super().select(timeout)
-        ready = super().select(self.GRACE)
+        ready = super().select(self._grace)
         if not ready:
             # Rounded up: a timer must find that its time has come, not a hair before it.
             self.now = math.nextafter(self.now + timeout, math.inf)
@@ -27,10 +27,13 @@ class JumpingSelector(selectors.DefaultSelector):
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """Sleeps, timeouts and timers take no real time; ``loop.time()`` begins at 0."""
+    """Sleeps, timeouts and timers take no real time; ``loop.time()`` begins at 0.
 
-    def __init__(self) -> None:
-        self._jumping = JumpingSelector()
+    Sockets of this process answer within the default grace; where there are none, 0 will do.
+    """
+
+    def __init__(self, grace: float = 0.002) -> None:
+        self._jumping = JumpingSelector(grace)
         super().__init__(self._jumping)
 
     def time(self) -> float:

@@ -1,6 +1,8 @@
 """The rate budget, on a virtual clock."""
 
 import asyncio
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
@@ -14,17 +16,32 @@ from tests.support.server import MisbehavingServer, Received, Respond, answer, i
 from tests.support.virtual_time import VirtualTimeLoop, now
 
 
-async def spend(budget: Budget, requests: list[tuple[float, str]]) -> list[tuple[float, str]]:
-    """When each request, wished for at a time, is let go."""
-    let_go: list[tuple[float, str]] = []
+class Wish(NamedTuple):
+    """A request: when it is wished for, how long it is on its way, and how long it takes."""
 
-    async def one(wished_at: float, route: str) -> None:
-        await asyncio.sleep(wished_at)
-        await budget.acquire(route)
-        let_go.append((now(), route))
+    at: float
+    route: str
+    arrives_after: float = 0.0
+    takes: float = 0.0
+    is_poll: bool = False
 
-    await asyncio.gather(*(one(*request) for request in requests))
-    return let_go
+
+async def spend(budget: Budget, wishes: Iterable[Wish]) -> list[tuple[float, str]]:
+    """When each request arrives, and its route, in the order of arrival."""
+    arrived: list[tuple[float, str]] = []
+
+    async def one(wish: Wish) -> None:
+        await asyncio.sleep(wish.at)
+        if wish.is_poll:
+            await budget.turn_of_poll()
+        await budget.acquire(wish.route, is_poll=wish.is_poll)
+        await asyncio.sleep(wish.arrives_after * wish.takes)
+        arrived.append((now(), wish.route))
+        await asyncio.sleep((1 - wish.arrives_after) * wish.takes)
+        budget.release(wish.route, is_poll=wish.is_poll)
+
+    await asyncio.gather(*(one(wish) for wish in wishes))
+    return arrived
 
 
 def most_within(times: list[float], period: float) -> int:
@@ -33,42 +50,68 @@ def most_within(times: list[float], period: float) -> int:
 
 
 @given(
-    st.lists(st.tuples(st.floats(0, 3), st.sampled_from(["a", "b", "slow"])), min_size=1),
+    st.lists(
+        st.builds(
+            Wish,
+            st.floats(0, 3),
+            st.sampled_from(["a", "b", "slow"]),
+            st.floats(0, 1),
+            st.floats(0, 2),
+            st.booleans(),
+        ),
+        min_size=1,
+    ),
     st.integers(1, 20),
     st.integers(1, 8),
+    st.integers(1, 10),
 )
-@settings(max_examples=50)
+@settings(max_examples=100)
 def test_no_window_however_it_slides_holds_more_than_the_limit(
-    requests: list[tuple[float, str]], per_minute: int, per_second: int
+    wishes: list[Wish], per_minute: int, per_second: int, connections: int
 ) -> None:
     limits = RateBudget(
         per_minute=per_minute, per_second_of_route=per_second, per_second_of={"slow": 1}
     )
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
-        let_go = runner.run(spend(Budget(limits, 1000), requests))
-    assert len(let_go) == len(requests)
-    assert most_within([time for time, _ in let_go], 60 - 1e-6) <= per_minute
-    for route in {route for _, route in requests}:
-        times = [time for time, one in let_go if one == route]
+        arrived = runner.run(spend(Budget(limits, connections), wishes))
+    assert len(arrived) == len(wishes)
+    assert most_within([time for time, _ in arrived], 60 - 1e-6) <= per_minute
+    for route in {route for _, route in arrived}:
+        times = [time for time, one in arrived if one == route]
         assert most_within(times, 1 - 1e-6) <= (1 if route == "slow" else per_second)
 
 
 @pytest.mark.virtual_time
 async def test_the_platforms_limits_are_the_default() -> None:
-    let_go = await spend(
-        Budget(RateBudget(), 10_000), [(0.0, f"GET /{n % 30}") for n in range(701)]
+    arrived = await spend(
+        Budget(RateBudget(), 10_000), (Wish(0.0, f"GET /{n % 30}") for n in range(701))
     )
-    times = [time for time, _ in let_go]
+    times = [time for time, _ in arrived]
     assert sum(time < 60 for time in times) == 700
     assert times[-1] == pytest.approx(60, abs=1)
 
 
 @pytest.mark.virtual_time
 async def test_a_route_has_40_a_second_and_creating_organization_keys_10() -> None:
-    await spend(Budget(RateBudget(), 10_000), [(0.0, "GET /projects")] * 41)
+    await spend(Budget(RateBudget(), 10_000), [Wish(0.0, "GET /projects")] * 41)
     assert now() == pytest.approx(1)
-    await spend(Budget(RateBudget(), 10_000), [(0.0, "POST /organizations/{id}/api_keys")] * 11)
+    await spend(Budget(RateBudget(), 10_000), [Wish(0.0, "POST /organizations/{id}/api_keys")] * 11)
     assert now() == pytest.approx(2)
+
+
+@pytest.mark.virtual_time
+async def test_a_request_that_may_have_arrived_late_makes_room_late() -> None:
+    budget = Budget(RateBudget(per_minute=1), 100)
+    arrived = await spend(
+        budget, [Wish(0.0, "a", arrives_after=1.0, takes=5.0), Wish(1.0, "a", arrives_after=0.0)]
+    )
+    assert [time for time, _ in arrived] == pytest.approx([5, 65])
+
+
+@pytest.mark.virtual_time
+async def test_no_more_requests_are_under_way_than_there_are_connections() -> None:
+    arrived = await spend(Budget(RateBudget.unlimited(), 3), [Wish(0.0, "a", takes=1.0)] * 7)
+    assert [time for time, _ in arrived] == pytest.approx([0, 0, 0, 1, 1, 1, 2])
 
 
 @pytest.mark.virtual_time
@@ -79,26 +122,28 @@ async def test_requests_go_in_the_order_they_were_wished_for() -> None:
     async def one(number: int) -> None:
         await budget.acquire("GET /projects")
         order.append(number)
+        budget.release("GET /projects")
 
     await asyncio.gather(*(one(number) for number in range(20)))
     assert order == sorted(order)
+    assert now() == pytest.approx(180)
 
 
 @pytest.mark.virtual_time
 async def test_a_crowded_route_holds_up_no_other() -> None:
     budget = Budget(RateBudget(per_second_of={"slow": 1}), 100)
-    crowd = [asyncio.create_task(budget.acquire("slow")) for _ in range(10)]
+    crowd = asyncio.create_task(spend(budget, [Wish(0.0, "slow")] * 10))
     await asyncio.sleep(0)
     await budget.acquire("GET /projects")
     assert now() == 0
-    await asyncio.gather(*crowd)
+    await crowd
     assert now() == pytest.approx(9)
 
 
 @pytest.mark.virtual_time
 async def test_a_cancelled_request_takes_nothing_from_the_budget() -> None:
     budget = Budget(RateBudget(per_minute=1), 100)
-    await budget.acquire("GET /projects")
+    await spend(budget, [Wish(0.0, "GET /projects")])
     waiting = [asyncio.create_task(budget.acquire("GET /projects")) for _ in range(5)]
     await asyncio.sleep(30)
     for task in waiting[:4]:
@@ -108,9 +153,90 @@ async def test_a_cancelled_request_takes_nothing_from_the_budget() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_a_cancelled_poll_makes_way_for_the_next() -> None:
+    budget = Budget(RateBudget(per_minute=1), 100)
+    await spend(budget, [Wish(0.0, "a")])
+    turns = [asyncio.create_task(budget.turn_of_poll()) for _ in range(3)]
+    await asyncio.sleep(30)
+    turns[0].cancel()
+    await asyncio.wait(turns[:2])
+    assert now() == pytest.approx(60)
+    turns[2].cancel()
+    await asyncio.wait(turns)
+    await spend(budget, [Wish(0.0, "a")])
+    assert now() == pytest.approx(60)
+
+
+@pytest.mark.virtual_time
 async def test_unlimited_lets_everything_go_at_once() -> None:
-    await spend(Budget(RateBudget.unlimited(), 10_000), [(0.0, "GET /projects")] * 5000)
+    wishes = [Wish(0.0, "a", is_poll=n % 2 == 0) for n in range(5000)]
+    await spend(Budget(RateBudget.unlimited(), 10_000), wishes)
     assert now() == 0
+
+
+@pytest.mark.virtual_time
+async def test_a_callers_request_goes_before_polls_that_have_waited_longer() -> None:
+    budget = Budget(RateBudget(per_minute=10), 100)
+    await spend(budget, [Wish(0.0, "a")] * 10)
+    polls = [Wish(0.0, "poll", is_poll=True)] * 5
+    callers = [Wish(1.0, "caller")] * 5
+    arrived = await spend(budget, [*polls, *callers])
+    assert [route for _, route in arrived[:5]] == ["caller"] * 5
+    assert [time for time, _ in arrived[:5]] == pytest.approx([60] * 5)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("route", ["elsewhere", "of polls"])
+async def test_callers_without_end_leave_polls_a_tenth_of_the_minute(route: str) -> None:
+    budget = Budget(RateBudget(per_minute=50), 100)
+    callers, polls = await asyncio.gather(
+        spend(budget, [Wish(0.0, route)] * 500),
+        spend(budget, [Wish(0.1, "of polls", is_poll=True)] * 40),
+    )
+    for minute in range(2, 8):
+        begin, end = minute * 60, (minute + 1) * 60
+        assert sum(begin <= time < end for time, _ in polls) >= 5
+        assert sum(begin <= time < end for time, _ in callers) >= 40
+
+
+@pytest.mark.virtual_time
+async def test_a_caller_of_the_same_route_goes_before_the_polls_that_wait_for_it() -> None:
+    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    await spend(budget, [Wish(0.0, "a")])
+    order: list[str] = []
+
+    async def one(name: str, *, is_poll: bool) -> None:
+        await budget.acquire("a", is_poll=is_poll)
+        order.append(name)
+        budget.release("a", is_poll=is_poll)
+
+    await asyncio.gather(one("poll", is_poll=True), one("caller", is_poll=False))
+    assert order == ["caller", "poll"]
+
+
+@pytest.mark.virtual_time
+async def test_polls_leave_something_for_a_caller_however_many_they_are() -> None:
+    budget = Budget(RateBudget(), 10_000)
+    polls = asyncio.create_task(
+        spend(budget, (Wish(0.0, f"GET /{n % 30}", is_poll=True) for n in range(2000)))
+    )
+    for _ in range(15):
+        await asyncio.sleep(7.7)
+        asked = now()
+        await spend(budget, [Wish(0.0, "caller")] * 2)
+        assert now() - asked < 0.1
+    await polls
+
+
+@pytest.mark.virtual_time
+async def test_polls_go_in_turn_and_at_a_pace_that_lasts() -> None:
+    budget = Budget(RateBudget(), 10_000)
+    arrived = await spend(budget, [Wish(0.0, f"GET /{n % 30}", is_poll=True) for n in range(2000)])
+    times = [time for time, _ in arrived]
+    assert [route for _, route in arrived] == [f"GET /{n % 30}" for n in range(2000)]
+    assert sum(time < 1 for time in times) > 80
+    per_minute = [sum(n * 60 <= time < (n + 1) * 60 for time in times) for n in (1, 2)]
+    assert all(500 < count <= 700 for count in per_minute), per_minute
 
 
 @pytest.mark.virtual_time

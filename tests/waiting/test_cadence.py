@@ -1,8 +1,10 @@
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
 from neonctl_async.waiting.cadence import delay
+from neonctl_async.waiting.forecast import Outlook
 
 policies = st.builds(
     PollPolicy,
@@ -13,6 +15,7 @@ policies = st.builds(
 )
 waits = st.floats(0, 1e6)
 chances = st.floats(0, 1)
+marks = st.lists(st.floats(0.01, 100), min_size=1, max_size=3).map(sorted)
 
 
 @given(policies, waits, chances)
@@ -51,18 +54,41 @@ def test_a_constant_interval_stays(interval: float, waited: float, chance: float
     assert delay(PollPolicy.constant(interval), waited, chance) == interval
 
 
-@given(policies, waits, chances, st.lists(st.floats(0.01, 100), min_size=1).map(sorted))
-def test_marks_are_looked_at_but_no_later_than_the_maximum(
+@given(policies, waits, chances, marks, st.floats(0, 100))
+def test_a_known_kind_is_looked_at_at_its_next_mark(
+    policy: PollPolicy, waited: float, chance: float, marks: list[float], least: float
+) -> None:
+    next_delay = delay(policy, waited, chance, Outlook(tuple(marks)), least)
+    assert 0 < next_delay <= policy.maximum
+    ahead = [mark for mark in marks if mark > waited + least]
+    if ahead:
+        assert next_delay == pytest.approx(min(ahead[0] - waited, policy.maximum))
+    else:
+        assert next_delay >= min(least, policy.maximum)
+
+
+@given(policies, waits, chances, marks)
+def test_an_end_that_is_but_expected_makes_no_look_later_and_none_much_sooner(
     policy: PollPolicy, waited: float, chance: float, marks: list[float]
 ) -> None:
-    next_look = waited + delay(policy, waited, chance, marks)
-    ahead = [mark for mark in marks if mark > waited]
-    assert waited < next_look <= waited + policy.maximum
-    if ahead:
-        assert next_look <= ahead[0]
+    next_delay = delay(policy, waited, chance, Outlook(tuple(marks), is_complete=False))
+    blind = delay(policy, waited, chance)
+    assert next_delay >= blind / 3
+    if not any(mark > waited for mark in marks[:-1]):
+        assert next_delay <= blind
 
 
 def test_past_the_last_mark_looks_grow_rarer_from_there() -> None:
     policy = PollPolicy(jitter=0.0)
-    assert delay(policy, 10.0, 0.5, [10.0]) == 0.25
-    assert delay(policy, 11.0, 0.5, [10.0]) == 0.75
+    known = Outlook((10.0,))
+    assert delay(policy, 10.0, 0.5, known) == 0.25
+    assert delay(policy, 11.0, 0.5, known) == 0.75
+
+
+def test_past_an_expected_end_looks_come_as_if_nothing_were_known() -> None:
+    policy = PollPolicy(jitter=0.0)
+    assert delay(policy, 3.0, 0.5, Outlook((1.0, 2.0), is_complete=False)) == 1.75
+
+
+def test_a_last_mark_that_is_too_near_is_looked_at_a_little_later() -> None:
+    assert delay(PollPolicy(), 3.0, 0.5, Outlook((2.0, 3.1)), least=0.6) == 0.6

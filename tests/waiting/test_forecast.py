@@ -4,55 +4,152 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.waiting.forecast import ENOUGH, LOOKS, REMEMBERED, Forecast
+from neonctl_async.waiting.forecast import ENOUGH, LOOKS, SAMPLE, Followed, Forecast
 
 durations = st.lists(st.floats(0, 1000), min_size=ENOUGH, max_size=100)
+KIND = "create_branch"
+NOW = 10_000.0
 
 
-def learned(*seconds: float) -> Forecast:
+def follow(forecast: Forecast, began: float = NOW) -> Followed:
+    one = forecast.follow(KIND, began)
+    assert one is not None
+    return one
+
+
+def learned(*seconds: float, pending_for: tuple[float, ...] = ()) -> Forecast:
+    """A forecast that has seen operations of these durations, and some that have not ended."""
     forecast = Forecast()
+    for age in pending_for:
+        forecast.note_pending(follow(forecast, NOW - age), NOW)
     for one in seconds:
-        forecast.note("create_branch", one)
+        forecast.note_end(follow(forecast), one)
+    forecast.update(NOW)
     return forecast
 
 
 def test_a_kind_is_known_once_enough_were_seen_and_that_is_news_once() -> None:
     forecast = Forecast()
-    news = [forecast.note("create_branch", 1.0) for _ in range(ENOUGH + 3)]
+    news: list[bool] = []
+    for _ in range(ENOUGH + 3):
+        forecast.note_end(follow(forecast), 1.0)
+        news.append(forecast.update(NOW))
     assert news == [False] * (ENOUGH - 1) + [True] + [False] * 3
     assert not forecast.is_empty
 
 
+def test_it_is_news_when_operations_begin_to_take_longer() -> None:
+    forecast = learned(*[1.0] * 10)
+    forecast.note_end(follow(forecast), 1.01)
+    assert not forecast.update(NOW)
+    forecast.note_end(follow(forecast), 1.5)
+    assert forecast.update(NOW)
+
+
 def test_what_was_never_seen_has_no_marks() -> None:
     assert Forecast().is_empty
-    assert learned(*[1.0] * 10).marks("start_compute") == ()
+    assert learned(*[1.0] * 10).outlook("start_compute").marks == ()
 
 
 def test_a_duration_that_never_varies_takes_one_look_just_after_it() -> None:
-    [mark] = learned(*[1.0] * 10).marks("create_branch")
+    [mark] = learned(*[1.0] * 10).outlook(KIND).marks
     assert mark == pytest.approx(1.04)
 
 
 def test_a_range_of_durations_is_divided_into_equal_shares() -> None:
-    marks = learned(*[1 + n / 10 for n in range(30)]).marks("create_branch")
-    assert marks == pytest.approx([1.9 * 1.02 + 0.02, 2.9 * 1.02 + 0.02, 3.9 * 1.02 + 0.02])
+    marks, is_complete = learned(*[1 + n / 10 for n in range(40)]).outlook(KIND)
+    assert marks == pytest.approx([within * 1.02 + 0.02 for within in (1.9, 2.9, 3.9, 4.9)])
+    assert is_complete
+
+
+def test_those_that_go_on_are_expected_to_end_at_the_pace_of_the_others() -> None:
+    # 10 of 40 have ended between 1 and 2 s: the rest should take until 5 s.
+    forecast = learned(*[1 + n / 9 for n in range(10)], pending_for=(2.0,) * 30)
+    marks, is_complete = forecast.outlook(KIND)
+    assert marks == pytest.approx([2.0 * 1.02 + 0.02, 5.0 * 1.02 + 0.02])
+    assert not is_complete
+
+
+def test_after_a_gap_those_that_go_on_are_expected_to_last_as_long_again() -> None:
+    forecast = learned(*[1.0] * 10, pending_for=(5.0,))
+    assert forecast.outlook(KIND).marks[-1] == pytest.approx(9.0 * 1.02 + 0.02)
+
+
+def test_ends_that_few_can_speak_of_are_not_gone_by() -> None:
+    forecast = Forecast()
+    for _ in range(40):
+        forecast.note_pending(follow(forecast, NOW - 1.6), NOW - 1.1)
+    for seconds in (1.0, 1.1, 1.2, 1.3, 1.4, 1.5):
+        forecast.note_end(follow(forecast), seconds)
+    forecast.update(NOW)
+    # The 40 may have ended like the 6: they were looked at last when they were 0.5 s old.
+    assert forecast.is_empty
+
+
+def test_those_that_began_a_short_while_ago_take_nothing_from_what_is_known() -> None:
+    alone, among_others = learned(*[1.0] * 6), learned(*[1.0] * 6, pending_for=(0.5,) * 40)
+    assert among_others.outlook(KIND) == alone.outlook(KIND)
 
 
 def test_old_durations_are_forgotten() -> None:
-    forecast = learned(*[60.0] * 10, *[1.0] * REMEMBERED)
-    assert max(forecast.marks("create_branch")) < 2
+    forecast = learned(*[60.0] * 10, *[1.0] * SAMPLE)
+    assert max(forecast.outlook(KIND).marks) < 2
 
 
-@given(durations)
-def test_marks_rise_and_the_last_is_after_all_that_was_seen(seconds: list[float]) -> None:
-    marks = learned(*seconds).marks("create_branch")
-    assert 1 <= len(marks) <= LOOKS
+def test_an_operation_that_is_no_longer_looked_at_counts_no_more() -> None:
+    forecast = learned(*[1.0] * 10, pending_for=(0.2,) * 3)
+    stuck = follow(forecast, NOW - 100.0)
+    forecast.note_pending(stuck, NOW)
+    forecast.update(NOW)
+    assert not forecast.outlook(KIND).is_complete
+    forecast.forget(stuck)
+    forecast.note_end(follow(forecast), 1.0)
+    forecast.update(NOW)
+    assert forecast.outlook(KIND).is_complete
+
+
+def test_of_a_great_many_a_sample_is_followed_spread_over_all() -> None:
+    forecast = Forecast()
+    followed = [forecast.follow(KIND, NOW) for _ in range(10 * SAMPLE)]
+    begun = [(place + 1) / 256 for place in range(10 * SAMPLE)]
+    for one, seconds in zip(followed, begun, strict=True):
+        if one is not None:
+            forecast.note_end(one, seconds)
+    forecast.update(NOW)
+    marks = forecast.outlook(KIND).marks
+    assert marks == pytest.approx([2.5, 5.0, 7.5, 10.0], rel=0.1)
+
+
+def test_a_sample_that_is_full_of_stuck_ones_makes_room() -> None:
+    forecast = Forecast()
+    for _ in range(SAMPLE):
+        follow(forecast)
+    taken = [forecast.follow(KIND, NOW) for _ in range(SAMPLE)]
+    assert sum(one is not None for one in taken) >= SAMPLE // 2
+
+
+@given(durations, st.lists(st.floats(0, 1000), max_size=100))
+def test_marks_rise_and_the_last_is_after_all_that_was_seen(
+    seconds: list[float], pending_for: list[float]
+) -> None:
+    forecast = learned(*seconds, pending_for=tuple(pending_for))
+    marks, is_complete = forecast.outlook(KIND)
+    assert len(marks) <= LOOKS
     assert list(marks) == sorted(marks)
-    assert marks[-1] > max(seconds[-REMEMBERED:])
+    if marks and is_complete:
+        assert marks[-1] > max(seconds)
+    elif marks:
+        assert marks[-1] > max(pending_for)
 
 
 @given(durations)
-def test_looks_are_never_close_together(seconds: list[float]) -> None:
-    marks = learned(*seconds).marks("create_branch")
-    for earlier, later in pairwise(marks):
+def test_without_any_that_go_on_the_marks_are_complete(seconds: list[float]) -> None:
+    marks, is_complete = learned(*seconds).outlook(KIND)
+    assert is_complete
+    assert marks[-1] == pytest.approx(max(seconds) * 1.02 + 0.02)
+
+
+@given(durations)
+def test_marks_are_never_close_together(seconds: list[float]) -> None:
+    for earlier, later in pairwise(learned(*seconds).outlook(KIND).marks):
         assert later - earlier >= 0.1 * later - 1e-9
