@@ -224,16 +224,6 @@ async def test_a_wait_that_raises_has_seen_its_poller_off(end: str) -> None:
         assert now() <= 1.01
 
 
-async def test_a_page_holds_a_thousand_at_the_most() -> None:
-    platform = Platform()
-    ids = [f"op-{n}" for n in range(995)]
-    for id in ids:
-        platform.start(id, ends=0)
-    async with platform.server, client_of(platform.server) as neon:
-        await neon.operations.wait([ref(id) for id in ids])
-    assert platform.pages == [1000]
-
-
 @pytest.mark.parametrize("old_look", ["finds its end", "fails"])
 async def test_an_older_look_ends_no_wait_that_began_after_it(old_look: str) -> None:
     platform = Platform()

@@ -1,0 +1,126 @@
+"""How far back the list is read for the operations that are awaited, and what is read by id."""
+
+import asyncio
+
+import pytest
+
+from neonctl_async import NeonClient, OperationRef, PollPolicy
+from tests.support.platform import Platform
+from tests.support.records import client_of, operation, ref
+from tests.support.server import answer
+
+pytestmark = pytest.mark.virtual_time
+
+
+def start(platform: Platform, name: str, count: int, ends: float = 0.0) -> list[OperationRef]:
+    """Add so many operations, the newest last."""
+    for number in range(count):
+        platform.start(f"{name}-{number}", ends=ends)
+    return [ref(f"{name}-{number}") for number in range(count)]
+
+
+async def look_once(neon: NeonClient, refs: list[OperationRef]) -> None:
+    await neon.operations.wait(refs, timeout=1)
+
+
+async def test_a_page_holds_a_thousand_at_the_most() -> None:
+    platform = Platform()
+    refs = start(platform, "a", 995)
+    async with platform.server, client_of(platform.server) as neon:
+        await look_once(neon, refs)
+    assert platform.pages == [1000]
+
+
+async def test_more_than_a_page_holds_are_read_page_by_page_and_none_by_id() -> None:
+    platform = Platform()
+    refs = start(platform, "a", 2500)
+    async with platform.server, client_of(platform.server) as neon:
+        await look_once(neon, refs)
+    assert platform.pages == [1000, 1000, 510]
+    assert platform.gets == 0
+
+
+async def test_reading_stops_where_all_have_been_found() -> None:
+    platform = Platform()
+    start(platform, "older", 3000)
+    refs = start(platform, "a", 1100)
+    async with platform.server, client_of(platform.server) as neon:
+        await look_once(neon, refs)
+    assert platform.pages == [1000, 110]
+
+
+async def test_those_pushed_back_by_others_are_reached_by_reading_deeper() -> None:
+    platform = Platform()
+    refs = start(platform, "a", 3, ends=4.5)
+    start(platform, "newer", 60)
+    async with (
+        platform.server,
+        client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
+    ):
+        await neon.operations.wait(refs)
+    # By id until the pages, twice as long each time, reach them.
+    assert platform.pages[:3] == [13, 26, 52]
+    assert platform.gets == 9
+    assert platform.pages[3] == 104
+    assert set(platform.pages[4:]) == {63 + 10}
+
+
+async def test_no_more_pages_are_read_than_reading_by_id_would_cost() -> None:
+    platform = Platform()
+    refs = start(platform, "a", 2, ends=30.0)
+    start(platform, "newer", 5000)
+    async with (
+        platform.server,
+        client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
+    ):
+        await neon.operations.wait(refs)
+    assert platform.pages[-4:] == [1000, 1000, 1000, 1000]
+    looks = 31
+    assert platform.gets == 2 * looks
+    assert len(platform.pages) <= 2 * looks
+
+
+async def test_a_page_that_fails_is_no_reason_to_read_by_id() -> None:
+    platform = Platform()
+    refs = start(platform, "a", 1500, ends=3.0)
+    platform.fault = lambda request: answer(503) if "cursor=" in request.target else None
+    async with (
+        platform.server,
+        client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
+    ):
+        wait = asyncio.create_task(neon.operations.wait(refs))
+        await asyncio.sleep(10)
+        assert not wait.done()
+        assert platform.gets == 0
+        platform.fault = lambda _request: None
+        await wait
+    assert platform.gets == 0
+
+
+async def test_ends_that_one_page_tells_are_told_soonest_first() -> None:
+    platform = Platform()
+    for id, ends in {"a": 3.0, "b": 1.0, "c": 2.0}.items():
+        platform.start(id, ends=ends)
+    async with (
+        platform.server,
+        client_of(platform.server, polling=PollPolicy.constant(5.0)) as neon,
+    ):
+        what = [operation(id) for id in ("a", "b", "c")]
+        seen = [one.id async for one in neon.operations.as_completed(what)]
+    assert seen == ["b", "c", "a"]
+    assert platform.pages == [13]
+
+
+async def test_what_repeats_on_a_page_that_shifts_is_taken_once() -> None:
+    platform = Platform()
+    refs = start(platform, "a", 2)
+    record = platform.record("a-0")
+    platform.fault = lambda request: (
+        answer(200, {"operations": [record, record]})
+        if request.path.endswith("/operations")
+        else None
+    )
+    async with platform.server, client_of(platform.server) as neon:
+        done = await neon.operations.wait(refs)
+    assert [one.id for one in done] == ["a-0", "a-1"]
+    assert platform.gets == 1
