@@ -253,14 +253,29 @@ async def at_scale(effort: Effort) -> Result:
             await scale.microseconds_of_each(count, effort.looks) for _ in range(effort.scale_runs)
         ]
         costs[count] = statistics.median(measured)
+    streamed = {
+        method: [
+            await scale.microseconds_of_streamed(count, only_settled=method == "as_completed")
+            for count in scale.STREAMED
+        ]
+        for method in ("as_completed", "watch")
+    }
     sizes = {count: await scale.bytes_of_each(count) for count in scale.COUNTS}
-    fewest, most = min(scale.COUNTS), max(scale.COUNTS)
-    name = f"f: {fewest} to {most:,} pending"
+    fewest, largest = min(scale.COUNTS), max(scale.COUNTS)
+    name = f"f: {fewest} to {largest:,} pending"
     return Result(
         figures=[
-            figure(name, f"CPU, {most:,} by {fewest}", [costs[most] / costs[fewest]], target=1.2),
-            figure(name, f"CPU, {most:,} by cheapest", [costs[most] / min(costs.values())]),
+            figure(
+                name, f"CPU, {largest:,} by {fewest}", [costs[largest] / costs[fewest]], target=1.2
+            ),
+            figure(name, f"CPU, {largest:,} by cheapest", [costs[largest] / min(costs.values())]),
             figure(name, "CPU an operation a look, us", list(costs.values()), of=max),
+            *(
+                figure(
+                    f"f: {method} of 10,000", "CPU, by 1,000", [ten_thousand / thousand], target=1.2
+                )
+                for method, (thousand, ten_thousand) in streamed.items()
+            ),
             figure(name, "bytes an operation", list(sizes.values())[1:], of=max, target=1.5 * 1024),
         ],
         notes=[

@@ -8,7 +8,7 @@ import gc
 import time
 import tracemalloc
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 
 import msgspec
@@ -21,6 +21,7 @@ from neonctl_async.waiting.targets import Target
 from neonctl_async.waiting.waiter import Waiter
 
 COUNTS = (100, 1_000, 10_000, 100_000)
+STREAMED = (1_000, 10_000)
 PER_PROJECT = 100
 AT_ONCE = PollPolicy.constant(0.0001)
 """So often that pollers are always due: what passes is time of the processor."""
@@ -29,22 +30,26 @@ ONCE = PollPolicy.constant(3600.0)
 
 
 class InProcess(OperationSource):
-    """Pending operations, the same for ever, in projects of 100.
+    """Operations of one status, the same for ever, in projects of 100.
 
     Pages are at hand, unless ``decodes``: then each look reads its page from JSON, as a client
     has to, so that the records are no longer the source's own.
     """
 
-    def __init__(self, count: int, *, decodes: bool) -> None:
+    def __init__(
+        self, count: int, *, decodes: bool, status: OperationStatus = OperationStatus.RUNNING
+    ) -> None:
         self._pages: dict[str, OperationsPage] = {}
         self._encoded: dict[str, bytes] = {}
         for first in range(0, count, PER_PROJECT):
-            pending = [_pending(number) for number in range(first, first + PER_PROJECT)]
-            page = OperationsPage(operations=pending)
+            operations = [
+                _operation(number, status) for number in range(first, first + PER_PROJECT)
+            ]
+            page = OperationsPage(operations=operations)
             if decodes:
-                self._encoded[pending[0].project_id] = msgspec.json.encode(page)
+                self._encoded[operations[0].project_id] = msgspec.json.encode(page)
             else:
-                self._pages[pending[0].project_id] = page
+                self._pages[operations[0].project_id] = page
         self._looks = 0
         self._until = 0
         self._reached = asyncio.Event()
@@ -89,14 +94,14 @@ class InProcess(OperationSource):
         return msgspec.json.decode(page, type=OperationsPage)
 
 
-def _pending(number: int) -> Operation:
+def _operation(number: int, status: OperationStatus) -> Operation:
     now = datetime.now(UTC)
     return Operation(
         id=f"{number:08x}-0000-4000-8000-000000000000",
         project_id=f"late-frost-{number // PER_PROJECT:08}",
         branch_id=f"br-quiet-sun-{number:08}",
         action=OperationAction.CREATE_BRANCH,
-        status=OperationStatus.RUNNING,
+        status=status,
         created_at=now,
         updated_at=now,
     )
@@ -149,3 +154,23 @@ async def bytes_of_each(count: int) -> float:
             return tracemalloc.get_traced_memory()[0] / count
     finally:
         tracemalloc.stop()
+
+
+async def microseconds_of_streamed(count: int, *, only_settled: bool) -> float:
+    """Processor time of an operation that ``as_completed`` or else ``watch`` yields."""
+    source = InProcess(count, decodes=False, status=OperationStatus.FINISHED)
+    refs = [
+        one.ref
+        for of_project in source.targets()
+        for one in of_project
+        if isinstance(one, Operation)
+    ]
+    waiter = Waiter(source, PollPolicy())
+    stream = waiter.as_completed if only_settled else waiter.watch
+    gc.collect()
+    began = time.process_time()
+    async with aclosing(stream(refs, timeout=None)) as operations:
+        seen = [one.id async for one in operations]
+    assert len(seen) == count
+    await waiter.aclose()
+    return (time.process_time() - began) / count * 1e6
