@@ -112,13 +112,11 @@ async def lone(effort: Effort) -> Result:
                 f"{name}, learned",
                 "late, by the unlearned",
                 [statistics.median(learned.late) / slower],
-                target=0.5,
             ),
             figure(
                 f"{name}, learned",
                 "requests, by the unlearned",
                 [mean(learned.requests) / dearer],
-                target=0.5,
             ),
         ]
         notes += [fresh.describe(name), learned.describe(f"{name}, learned")]
