@@ -13,10 +13,12 @@ HORIZON = 8.0
 """Seconds in which polls, at the pace they may go at, would use up what is left of a minute."""
 BURST = 0.25
 """Seconds of their pace that polls may take at once."""
-CALLERS_SHARE = 0.05
+KEPT_FOR_CALLERS = 0.05
 """The share of a minute that polls leave to callers who may come."""
-POLLS_SHARE = 0.1
-"""The share of a minute that callers leave to polls that wait."""
+CALLERS_A_POLL = 9
+"""How many requests of callers go before a poll that waits, at the most."""
+MOST_ROUTES = 100
+"""Windows of routes that are kept, though nothing happens there any more."""
 
 
 class Window:
@@ -31,8 +33,8 @@ class Window:
         self.limit = limit
         self.callers = asyncio.Lock()
         self.polls = asyncio.Lock()
-        self.waiting = 0
-        """How many callers wait for a place."""
+        self.callers_waiting = 0
+        self.polls_waiting = 0
         self._period = period
         self._under_way = 0
         self._ended: deque[float] = deque()
@@ -45,6 +47,12 @@ class Window:
         while self._ended and self._ended[0] + self._period <= now:
             self._ended.popleft()
         return self.limit - self._under_way - len(self._ended)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is known of it that a new one would not know."""
+        waiting = self.callers_waiting + self.polls_waiting + self._under_way
+        return not waiting and self.free() == (math.inf if self.limit is None else self.limit)
 
     def free_at(self, spare: float = 0) -> float:
         """When a request fits besides ``spare`` others; inf if one has to end first."""
@@ -70,32 +78,30 @@ class Budget:
 
     ``connections`` is how many requests may be under way at once. A caller's requests go in the
     order asked for, and before polls. Polls take turns, and fewer the less is left of the account's
-    window, so that a caller finds something left.
+    window, so that a caller finds something left; but of ten requests that wait, one is a poll.
     """
 
     def __init__(self, limits: RateBudget, connections: int) -> None:
         self._limits = limits
         self._account = Window(limits.per_minute, period=60.0)
-        per_minute = limits.per_minute or 0
-        self._kept_for_callers = int(CALLERS_SHARE * per_minute)
-        # Polls may take more than this share of the account's window: what nobody else wants.
-        self._share_of_polls = Window(int(POLLS_SHARE * per_minute), period=60.0)
+        self._kept_for_callers = int(KEPT_FOR_CALLERS * (limits.per_minute or 0))
         self._routes: dict[str, Window] = {}
         self._connections = connections
         self._held_until = 0.0
         self._next_poll = -math.inf
-        self._polls_waiting = 0
-        self._polls_at_routes = 0
+        self._polls_at_turn = 0
+        self._callers_since_poll = 0
         self._changed = asyncio.Event()
 
     async def turn_of_poll(self) -> None:
         """Wait until it is the turn of a poll: each is to be followed by one, or by none."""
-        self._polls_waiting += 1
+        self._polls_at_turn += 1
         try:
             async with self._account.polls:
                 await self._until(self._turn_at)
         finally:
-            self._polls_waiting -= 1
+            self._polls_at_turn -= 1
+            self._wake()
         least_gap = HORIZON / max(self._account.free(), 1.0)
         self._next_poll = max(self._next_poll, _time() - BURST) + least_gap
 
@@ -107,17 +113,19 @@ class Budget:
         of_route = self._window_of(route)
         if is_poll:
             await self._acquire_for_poll(of_route)
+            self._callers_since_poll = 0
         else:
             await self._acquire_for_caller(of_route)
+            self._callers_since_poll = self._callers_since_poll + 1 if self._do_polls_wait else 0
         self._connections -= 1
-        for window in self._windows_of(route, is_poll=is_poll):
-            window.take()
+        of_route.take()
+        self._account.take()
 
-    def release(self, route: str, *, is_poll: bool = False) -> None:
+    def release(self, route: str) -> None:
         """Tell that a request has ended."""
         self._connections += 1
-        for window in self._windows_of(route, is_poll=is_poll):
-            window.give_back()
+        self._window_of(route).give_back()
+        self._account.give_back()
         self._wake()
 
     def hold(self, seconds: float) -> None:
@@ -125,59 +133,82 @@ class Budget:
         self._held_until = max(self._held_until, _time() + seconds)
 
     async def _acquire_for_caller(self, of_route: Window) -> None:
-        of_route.waiting += 1
+        of_route.callers_waiting += 1
         try:
             # The route comes first: requests held up by their route hold up no other route.
             async with of_route.callers:
-                await self._until(of_route.free_at)
-                async with self._account.callers:
-                    await self._until(self._free_for_caller)
+                while True:
+                    await self._until(of_route.free_at)
+                    async with self._account.callers:
+                        await self._until(self._free_for_caller)
+                        if of_route.free_at() <= _time():
+                            return  # else a poll was faster
         finally:
-            of_route.waiting -= 1
+            of_route.callers_waiting -= 1
             self._wake()
 
     async def _acquire_for_poll(self, of_route: Window) -> None:
-        self._polls_at_routes += 1
+        of_route.polls_waiting += 1
         try:
             async with of_route.polls:
                 await self._until(lambda: self._free_for_poll(of_route))
         finally:
-            self._polls_at_routes -= 1
+            of_route.polls_waiting -= 1
             self._wake()
 
     def _free_for_caller(self) -> float:
-        polls_wait = self._polls_waiting or self._polls_at_routes
-        spare = max(0, self._share_of_polls.free()) if polls_wait else 0
-        return max(self._account.free_at(spare), self._sendable_at())
+        if self._is_polls_go and self._may_poll():
+            return math.inf  # until the poll has gone
+        return max(self._account.free_at(), self._sendable_at())
 
     def _free_for_poll(self, of_route: Window) -> float:
-        if of_route.waiting and self._free_for_caller() <= _time():
+        if of_route.callers_waiting and not self._is_polls_go and self._may_call(of_route):
             return math.inf  # until the callers have gone
         return max(of_route.free_at(), self._account.free_at(self._kept()), self._sendable_at())
 
     def _turn_at(self) -> float:
-        if self._polls_at_routes:
+        if any(window.polls_waiting for window in self._routes.values()):
             return math.inf  # until they have gone
-        if self._free_for_caller() <= _time() and any(
-            window.waiting and window.free_at() <= _time() for window in self._routes.values()
-        ):
+        if not self._is_polls_go and any(map(self._may_call, self._routes.values())):
             return math.inf  # until the callers have gone
-        return max(self._account.free_at(self._kept()), self._next_poll, self._sendable_at())
+        paced = -math.inf if self._is_polls_go else self._next_poll
+        return max(self._account.free_at(self._kept()), paced, self._sendable_at())
+
+    @property
+    def _do_polls_wait(self) -> bool:
+        windows = self._routes.values()
+        return self._polls_at_turn > 0 or any(window.polls_waiting for window in windows)
+
+    @property
+    def _is_polls_go(self) -> bool:
+        """Whether so many callers have gone before polls that now a poll goes first."""
+        return self._callers_since_poll >= CALLERS_A_POLL
+
+    def _may_call(self, of_route: Window) -> bool:
+        """Whether a caller waits for a route and nothing else keeps it from going."""
+        moment = max(of_route.free_at(), self._account.free_at(), self._sendable_at())
+        return of_route.callers_waiting > 0 and moment <= _time()
+
+    def _may_poll(self) -> bool:
+        """Whether a poll waits whose go it is, and that could go now."""
+        if max(self._account.free_at(), self._sendable_at()) > _time():
+            return False
+        at_routes = [window for window in self._routes.values() if window.polls_waiting]
+        if at_routes:
+            return any(window.free_at() <= _time() for window in at_routes)
+        return self._polls_at_turn > 0
 
     def _kept(self) -> int:
-        """What polls that have had their share leave to callers who may come."""
-        return self._kept_for_callers if self._share_of_polls.free() <= 0 else 0
+        return 0 if self._is_polls_go else self._kept_for_callers
 
     def _sendable_at(self) -> float:
         return self._held_until if self._connections > 0 else math.inf
 
-    def _windows_of(self, route: str, *, is_poll: bool) -> tuple[Window, ...]:
-        windows = (self._window_of(route), self._account)
-        return (*windows, self._share_of_polls) if is_poll else windows
-
     def _window_of(self, route: str) -> Window:
         window = self._routes.get(route)
         if window is None:
+            if len(self._routes) >= MOST_ROUTES:
+                self._routes = {name: one for name, one in self._routes.items() if not one.is_idle}
             window = self._routes[route] = Window(self._limits.limit_of(route), period=1.0)
         return window
 

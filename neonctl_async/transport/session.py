@@ -107,12 +107,12 @@ class Session:
             self._requests_sent += 1
             answer = await self._exchange(http, request, request_id, self._timeout(total))
         finally:
-            self._budget.release(request.route, is_poll=is_poll)
+            self._budget.release(request.route)
         try:
             return self._wire.read(request, request_id, answer)
         except RateLimitedError as error:
-            if error.retry_after and error.retry_after <= self._config.retry.deadline:
-                self._budget.hold(error.retry_after)
+            if error.retry_after:
+                self._budget.hold(min(error.retry_after, self._config.retry.deadline))
             raise
 
     async def _exchange(

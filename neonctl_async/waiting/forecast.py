@@ -41,11 +41,19 @@ class Followed:
         """When it was last seen not to have ended."""
 
 
+class _Seen(NamedTuple):
+    """How long an operation took, or has not ended within."""
+
+    seconds: float
+    has_ended: bool
+
+
 class _Kind:
     """A sample of the operations of one kind: some that have ended, some that are followed."""
 
     def __init__(self) -> None:
-        self.durations: deque[float] = deque(maxlen=SAMPLE)
+        self.ended: deque[_Seen] = deque(maxlen=SAMPLE)
+        """And those that were given up, which took longer than they were waited for."""
         self.followed: dict[Followed, None] = {}
         self.offered = 0
         self.stride = 1
@@ -69,11 +77,13 @@ class _Kind:
 
     def update(self, now: float) -> bool:
         """Look at the sample anew; whether much has changed."""
-        if len(self.durations) < ENOUGH:
+        durations = sorted(one.seconds for one in self.ended if one.has_ended)
+        if len(durations) < ENOUGH:
             return False
-        pending_for = sorted(one.pending_at - one.began for one in self.followed)
-        ages = sorted(now - one.began for one in self.followed)
-        shares = _shares_ended(sorted(self.durations), pending_for, ages)
+        given_up = [one.seconds for one in self.ended if not one.has_ended]
+        pending_for = sorted([*given_up, *(one.pending_at - one.began for one in self.followed)])
+        ages = sorted([*given_up, *(now - one.began for one in self.followed)])
+        shares = _shares_ended(durations, pending_for, ages)
         if len(shares) < ENOUGH:
             return False
         self.outlook = _outlook(shares, pending_for)
@@ -110,12 +120,15 @@ class Forecast:
         kind = self._kinds[one.action]
         if one in kind.followed:
             del kind.followed[one]
-            kind.durations.append(duration)
+            kind.ended.append(_Seen(duration, has_ended=True))
             self._changed.add(one.action)
 
     def forget(self, one: Followed) -> None:
         """An operation is no longer looked at."""
-        self._kinds[one.action].followed.pop(one, None)
+        kind = self._kinds[one.action]
+        if one in kind.followed:
+            del kind.followed[one]
+            kind.ended.append(_Seen(one.pending_at - one.began, has_ended=False))
 
     def update(self, now: float) -> bool:
         """Take in what was noted; whether looks that are planned should be planned anew."""

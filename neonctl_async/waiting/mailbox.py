@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+from collections import OrderedDict
 
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import OperationRef
@@ -20,14 +21,15 @@ class Mailbox:
         """On the loop's clock, in seconds."""
         self.last_error: NeonError | None = None
         """The newest failure of a poll that did not end the wait."""
-        self._changes: dict[OperationRef, Change] = {}
+        # In a plain dict, each first item is looked for past all that were taken before it.
+        self._changes: OrderedDict[OperationRef, Change] = OrderedDict()
         self._failure: Exception | None = None
         self._arrived = asyncio.Event()
 
     def deliver(self, change: Change) -> None:
         """Put a change in."""
-        self._changes.pop(change.ref, None)  # the newest change comes last
         self._changes[change.ref] = change
+        self._changes.move_to_end(change.ref)  # the newest change comes last
         self._arrived.set()
 
     def fail(self, error: Exception) -> None:
@@ -38,7 +40,7 @@ class Mailbox:
     def take(self) -> Change | None:
         """The oldest change, None if there is none. Raises what :meth:`fail` was given."""
         if self._changes:
-            return self._changes.pop(next(iter(self._changes)))
+            return self._changes.popitem(last=False)[1]
         if isinstance(self._failure, NeonError):
             # Several waits may end with the same failure; each raises an exception of its own.
             raise copy.copy(self._failure) from self._failure.__cause__

@@ -32,6 +32,12 @@ SLACK = 10
 """How many operations beyond those awaited are read: others start some, too."""
 LEAST_SHARE = 0.12
 """The least time between two looks, as a share of how long the youngest has been waited for."""
+WORTH_A_PAGE = 100
+"""Of how many missing operations a page more than expected is read, before they are by id."""
+AT_ONCE = 16
+"""How many missing operations of a project are read by id at a time: other projects wait, too."""
+TOGETHER = 0.05
+"""The least time between two looks that the cadence did not ask for, in seconds."""
 LAST_LOOK = 0.05
 """How long before a deadline, at the least, the last look is taken, in seconds."""
 
@@ -109,11 +115,11 @@ class Poller:
         known = one.record
         if record is not None and (known is None or record.updated_at >= known.updated_at):
             self._see(one, record)
-        elif known is not None:
+        if known is not None and one.record is known:
             mailbox.deliver(Change(ref, known, Outcome.PENDING))
         if one.record is None:
             self._has_unseen = True
-            look = now
+            look = self._gather_at(now)
         else:
             look = self._next_look(one, self._looked_at + self._least_delay)
         self._due = min(self._due, look, self._last_look(mailbox, now))
@@ -147,16 +153,21 @@ class Poller:
 
     async def _run(self) -> None:
         try:
-            async with anyio.create_task_group() as looks:
-                while await self._until_due():
-                    await self._source.turn()
-                    if ready := self._begin_look():
-                        looks.start_soon(self._look, ready)
-                looks.cancel_scope.cancel()
+            # While the last looks are being cancelled, new operations may come.
+            while self._awaited:
+                await self._look_while_awaited()
         finally:
             self._task = None
             # Should this task be cancelled by somebody else, no wait may be left hanging.
             self._fail(list(self._awaited.values()), ClientClosedError("the polling ended"))
+
+    async def _look_while_awaited(self) -> None:
+        async with anyio.create_task_group() as looks:
+            while await self._until_due():
+                await self._source.turn()
+                if ready := self._begin_look():
+                    looks.start_soon(self._look, ready)
+            looks.cancel_scope.cancel()
 
     async def _until_due(self) -> bool:
         """Wait for the time of the next look; False if nothing is awaited any more."""
@@ -185,7 +196,8 @@ class Poller:
         elif missing := list(await self._look_at_list(ready)):
             if len(missing) < len(ready):
                 self._end_look(began)
-            await asyncio.gather(*(self._look_at_missing(one) for one in missing))
+            places = asyncio.Semaphore(AT_ONCE)
+            await asyncio.gather(*(self._look_at_missing(one, places) for one in missing))
         self._end_look(began)
 
     def _end_look(self, began: float) -> None:
@@ -198,7 +210,7 @@ class Poller:
         now = _time()
         ready = [one for one in self._awaited.values() if not one.is_looked_at]
         if self._has_unseen:
-            self._due = now
+            self._due = self._gather_at(now)
         elif ready:
             last_looks = (self._last_look(mailbox, now) for mailbox in _mailboxes(ready))
             self._due = min(self._by_cadence(ready), *last_looks)
@@ -225,20 +237,26 @@ class Poller:
             least=max(earliest - one.answered_at, 0.0),
         )
 
+    def _gather_at(self, now: float) -> float:
+        """When to look at what was never seen: at once, but together with what comes at once."""
+        return max(now, self._looked_at + TOGETHER)
+
     def _last_look(self, mailbox: Mailbox, now: float) -> float:
+        """When to look once more before a deadline; one look serves deadlines close together."""
         look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
-        return look if look > now else math.inf
+        return max(look, self._looked_at + TOGETHER) if look > now else math.inf
 
     async def _look_at_list(self, awaited: Sequence[_Awaited]) -> Iterable[_Awaited]:
         """Read the newest operations; returns those of ``awaited`` that were not among them."""
         missing = {one.ref.id: one for one in awaited}
+        are_all = len(awaited) == len(self._awaited)
         reach = self._reach = max(len(awaited) + SLACK, self._reach)
         depth = deepest = 0
         cursor: str | UnsetType | None = UNSET
-        while missing and depth < reach and cursor is not None:
+        while cursor is not None and (limit := _page_size(depth, reach, len(missing))):
             if depth:
                 await self._source.turn()
-            look = self._source.newest(self._project_id, min(reach - depth, MAX_PAGE), cursor)
+            look = self._source.newest(self._project_id, limit, cursor)
             page = await self._attempt(look, missing.values())
             if page is None:
                 _end_looks(missing.values())
@@ -246,9 +264,11 @@ class Poller:
             deepest = self._see_page(page.operations, missing, depth) or deepest
             depth += len(page.operations)
             cursor = page.pagination.following if page.operations and page.pagination else None
-        # Reading on costs a request a page, reading by id one an operation.
-        deeper = min(2 * reach, MAX_PAGE * len(missing))
-        self._reach = deeper if len(missing) > 1 else deepest + SLACK
+        if len(missing) > 1:
+            # Reading on costs a request a page, reading by id one an operation.
+            self._reach = max(self._reach, min(2 * reach, MAX_PAGE * len(missing)))
+        elif are_all:
+            self._reach = deepest + SLACK
         return missing.values()
 
     def _see_page(self, page: Sequence[Operation], missing: dict[str, _Awaited], depth: int) -> int:
@@ -264,10 +284,16 @@ class Poller:
             self._see(one, operation)
         return max((place for _, _, place in found.values()), default=0)
 
-    async def _look_at_missing(self, one: _Awaited) -> None:
-        await self._source.turn()
-        if self._awaited.get(one.ref.id) is one:
-            await self._look_at_one(one)
+    async def _look_at_missing(self, one: _Awaited, places: asyncio.Semaphore) -> None:
+        async with places:
+            if self._is_awaited(one):
+                await self._source.turn()
+            if self._is_awaited(one):
+                await self._look_at_one(one)
+
+    def _is_awaited(self, one: _Awaited) -> bool:
+        """Whether it still is: by now nobody may await it, or somebody anew."""
+        return self._awaited.get(one.ref.id) is one
 
     async def _look_at_one(self, one: _Awaited) -> None:
         operation = await self._attempt(self._source.get(one.ref), [one])
@@ -289,8 +315,8 @@ class Poller:
             return None
 
     def _see(self, one: _Awaited, operation: Operation) -> None:
-        if self._awaited.get(one.ref.id) is not one:
-            return  # nobody awaits it any more, or somebody anew
+        if not self._is_awaited(one):
+            return
         known = one.record
         if known is not None and operation.updated_at < known.updated_at:
             # A list may lag behind: what was seen once is not taken back.
@@ -324,8 +350,7 @@ class Poller:
         for one in awaited:
             for mailbox in one.mailboxes:
                 mailbox.fail(error)
-            # By now another wait may have begun to await the same operation anew.
-            if self._awaited.get(one.ref.id) is one:
+            if self._is_awaited(one):
                 self._drop(one)
 
     def _drop(self, one: _Awaited) -> None:
@@ -336,6 +361,15 @@ class Poller:
 
 def _mailboxes(awaited: Iterable[_Awaited]) -> set[Mailbox]:
     return {mailbox for one in awaited for mailbox in one.mailboxes}
+
+
+def _page_size(depth: int, reach: int, missing: int) -> int:
+    """How many operations to read next, having read ``depth``; 0 where the rest is read by id."""
+    if missing == 0:
+        return 0
+    if depth < reach:
+        return min(reach - depth, MAX_PAGE)
+    return MAX_PAGE if depth < reach + missing // WORTH_A_PAGE * MAX_PAGE else 0
 
 
 def _end_looks(awaited: Iterable[_Awaited]) -> None:

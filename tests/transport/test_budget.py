@@ -38,7 +38,7 @@ async def spend(budget: Budget, wishes: Iterable[Wish]) -> list[tuple[float, str
         await asyncio.sleep(wish.arrives_after * wish.takes)
         arrived.append((now(), wish.route))
         await asyncio.sleep((1 - wish.arrives_after) * wish.takes)
-        budget.release(wish.route, is_poll=wish.is_poll)
+        budget.release(wish.route)
 
     await asyncio.gather(*(one(wish) for wish in wishes))
     return arrived
@@ -208,7 +208,7 @@ async def test_a_caller_of_the_same_route_goes_before_the_polls_that_wait_for_it
     async def one(name: str, *, is_poll: bool) -> None:
         await budget.acquire("a", is_poll=is_poll)
         order.append(name)
-        budget.release("a", is_poll=is_poll)
+        budget.release("a")
 
     await asyncio.gather(one("poll", is_poll=True), one("caller", is_poll=False))
     assert order == ["caller", "poll"]

@@ -96,14 +96,27 @@ def test_old_durations_are_forgotten() -> None:
     assert max(forecast.outlook(KIND).marks) < 2
 
 
-def test_an_operation_that_is_no_longer_looked_at_counts_no_more() -> None:
-    forecast = learned(*[1.0] * 10, pending_for=(0.2,) * 3)
-    stuck = follow(forecast, NOW - 100.0)
-    forecast.note_pending(stuck, NOW)
-    forecast.update(NOW)
-    assert not forecast.outlook(KIND).is_complete
-    forecast.forget(stuck)
+def test_an_operation_that_was_given_up_took_longer_than_it_was_waited_for() -> None:
+    forecast = learned(*[1.0] * 10)
+    for _ in range(10):
+        stuck = follow(forecast, NOW - 5.0)
+        forecast.note_pending(stuck, NOW)
+        forecast.forget(stuck)
     forecast.note_end(follow(forecast), 1.0)
+    forecast.update(NOW)
+    marks, is_complete = forecast.outlook(KIND)
+    assert marks[0] == pytest.approx(1.04)
+    assert marks[-1] > 5.0
+    assert not is_complete
+
+
+def test_what_was_given_up_is_forgotten_in_time() -> None:
+    forecast = learned(*[1.0] * 10)
+    stuck = follow(forecast, NOW - 5.0)
+    forecast.note_pending(stuck, NOW)
+    forecast.forget(stuck)
+    for _ in range(SAMPLE):
+        forecast.note_end(follow(forecast), 1.0)
     forecast.update(NOW)
     assert forecast.outlook(KIND).is_complete
 
