@@ -16,8 +16,8 @@ def delay(
     """How long to let pass until the next look, after having waited for ``waited`` seconds.
 
     It comes at the next mark of ``outlook`` that is ``least`` away. Without any, or past the last,
-    looks grow rarer from there on. While not all ends are known, the delay is neither longer than
-    it would be if none were, nor shorter than a third of that.
+    looks grow rarer from there on. While not all ends are known, the delay is not shorter than a
+    third of what it would be if none were, and before the end that is but expected not longer.
     """
     marks, is_complete = outlook
     delay = _growing(policy, waited, chance)

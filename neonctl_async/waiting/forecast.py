@@ -13,6 +13,8 @@ LOOKS = 4
 """Looks into which the range of durations is divided."""
 CREDIBLE = 0.5
 """Those to go by, at the least, as a share of those of which the end may only not be known yet."""
+NEARLY_ALL = 0.9
+"""The share that has to have ended for the rest to count as exceptions."""
 MOVED = 0.05
 """The share by which the expected end of a kind has to move for all pollers to plan anew."""
 
@@ -176,21 +178,30 @@ def _shares_ended(
 
 def _outlook(shares: Sequence[_Share], pending_for: Sequence[float]) -> Outlook:
     by_now = shares[-1].ended
+    is_complete = by_now >= NEARLY_ALL
     marks: list[float] = []
     for look in range(1, LOOKS + 1):
         wanted = look / LOOKS - 1e-9
         within = next((one.within for one in shares if one.ended >= wanted), None)
+        is_last = within is None
         if within is None:
-            # The rest is expected to end at the pace of the others; after a gap, not before it
-            # has lasted as long again.
-            first, latest = shares[0].within, shares[-1].within
-            now = max(latest, *pending_for)
-            within = now + max((1 - by_now) / by_now * (now - first), now - latest)
+            within = shares[-1].within if is_complete else _expected_end(shares, pending_for)
         # A little later, so that the look finds what ends there; looks closer than that are one.
         mark = within * 1.02 + 0.02
         if marks and mark - marks[-1] < 0.1 * mark:
             marks.pop()
         marks.append(mark)
-        if wanted > by_now:
+        if is_last:
             break
-    return Outlook(tuple(marks), is_complete=by_now > 1 - 1e-9)
+    return Outlook(tuple(marks), is_complete)
+
+
+def _expected_end(shares: Sequence[_Share], pending_for: Sequence[float]) -> float:
+    """When the rest will have ended at the pace of the others.
+
+    After a gap in which none has ended, not before as long a time has passed again.
+    """
+    first, latest = shares[0].within, shares[-1].within
+    now = max(latest, *pending_for)
+    go_on = 1 - shares[-1].ended
+    return now + max(go_on / shares[-1].ended * (now - first), now - latest)

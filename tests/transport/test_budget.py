@@ -215,6 +215,120 @@ async def test_a_caller_of_the_same_route_goes_before_the_polls_that_wait_for_it
 
 
 @pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("limits", "connections"),
+    [
+        (RateBudget(), 1),
+        (RateBudget(), 5),
+        (RateBudget(per_minute=None), 100),
+        (RateBudget(per_second_of={"of polls": 5}), 100),
+        (RateBudget(per_minute=9), 100),
+        (RateBudget(per_minute=1), 100),
+    ],
+)
+async def test_polls_get_through_whatever_is_scarce(limits: RateBudget, connections: int) -> None:
+    budget = Budget(limits, connections)
+
+    async def call() -> None:
+        while True:
+            await spend(budget, [Wish(0.0, "of polls", takes=1.0)])
+
+    callers = [asyncio.create_task(call()) for _ in range(300)]
+    await asyncio.sleep(1)
+    arrived = await spend(budget, [Wish(0.0, "of polls", takes=0.1, is_poll=True)] * 5)
+    for caller in callers:
+        caller.cancel()
+    await asyncio.wait(callers)
+    assert len(arrived) == 5
+    assert now() <= 60 * 10 * 6
+
+
+@pytest.mark.virtual_time
+async def test_a_callers_request_that_is_cancelled_holds_up_no_poll() -> None:
+    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    await spend(budget, [Wish(0.0, "a")])
+    caller = asyncio.create_task(budget.acquire("a"))
+    poll = asyncio.create_task(budget.acquire("a", is_poll=True))
+    await asyncio.sleep(0.5)
+    caller.cancel()
+    async with asyncio.timeout(5):
+        await poll
+    assert now() == pytest.approx(1)
+
+
+@pytest.mark.virtual_time
+async def test_no_poll_has_its_turn_while_one_waits_for_its_route() -> None:
+    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    await spend(budget, [Wish(0.0, "a")])
+    at_route = asyncio.create_task(budget.acquire("a", is_poll=True))
+    turn = asyncio.create_task(budget.turn_of_poll())
+    await asyncio.sleep(0.5)
+    assert not turn.done()
+    at_route.cancel()
+    async with asyncio.timeout(5):
+        await turn
+    assert now() == pytest.approx(0.5)
+
+
+@pytest.mark.virtual_time
+async def test_polls_may_take_a_quarter_of_a_second_of_their_pace_at_once() -> None:
+    budget = Budget(RateBudget(), 10_000)
+    for idle, at_once in ((0.0, 22), (30.0, 19)):
+        await asyncio.sleep(idle)
+        asked = now()
+        wishes = [Wish(0.0, f"GET /{n % 30}", is_poll=True) for n in range(100)]
+        arrived = await spend(budget, wishes)
+        assert sum(time < asked + 0.001 for time, _ in arrived) == pytest.approx(at_once, abs=2)
+
+
+@pytest.mark.virtual_time
+async def test_callers_of_a_crowded_route_hold_up_no_poll_of_another() -> None:
+    budget = Budget(RateBudget(per_second_of={"slow": 1}), 100)
+    crowd = asyncio.create_task(spend(budget, [Wish(0.0, "slow")] * 10))
+    await asyncio.sleep(0.1)
+    await spend(budget, [Wish(0.0, "poll", is_poll=True)])
+    assert now() == pytest.approx(0.1)
+    await crowd
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("end", ["is cancelled", "sends nothing"])
+async def test_a_poll_that_does_not_use_its_go_leaves_it_to_callers(end: str) -> None:
+    budget = Budget(RateBudget(per_second_of={"of polls": 1}), connections=1)
+    await spend(budget, [Wish(0.0, "of polls")])
+    callers = asyncio.create_task(spend(budget, [Wish(0.0, "a", takes=0.01)] * 12))
+    await asyncio.sleep(0)
+    if end == "is cancelled":
+        poll = asyncio.create_task(budget.acquire("of polls", is_poll=True))
+        await asyncio.sleep(0.05)
+        poll.cancel()
+    else:
+        poll = asyncio.create_task(budget.turn_of_poll())
+    await callers
+    await asyncio.wait([poll])
+    assert now() == pytest.approx(0.12)
+
+
+@pytest.mark.virtual_time
+async def test_a_place_that_a_poll_took_from_a_route_is_not_taken_twice() -> None:
+    limits = RateBudget(per_minute=3, per_second_of_route=1)
+    budget = Budget(limits, 100)
+    await spend(budget, [Wish(0.0, "a"), Wish(0.1, "b"), Wish(0.2, "c")])
+    arrived = await spend(budget, [Wish(59.7, "a"), Wish(59.6, "a", is_poll=True)])
+    times = [time for time, _ in arrived]
+    assert most_within(times, 1 - 1e-6) == 1
+
+
+@pytest.mark.virtual_time
+async def test_routes_of_long_ago_are_forgotten() -> None:
+    budget = Budget(RateBudget(), 100)
+    for number in range(1000):
+        await spend(budget, [Wish(0.2, f"GET /of/{number}")])
+    routes = vars(budget)["_routes"]
+    assert len(routes) <= 101
+
+
+@pytest.mark.virtual_time
 async def test_polls_leave_something_for_a_caller_however_many_they_are() -> None:
     budget = Budget(RateBudget(), 10_000)
     polls = asyncio.create_task(

@@ -92,3 +92,8 @@ def test_past_an_expected_end_looks_come_as_if_nothing_were_known() -> None:
 
 def test_a_last_mark_that_is_too_near_is_looked_at_a_little_later() -> None:
     assert delay(PollPolicy(), 3.0, 0.5, Outlook((2.0, 3.1)), least=0.6) == 0.6
+
+
+def test_before_a_mark_by_which_some_ended_no_look_comes_though_others_go_on() -> None:
+    known = Outlook((2.0, 9.0), is_complete=False)
+    assert delay(PollPolicy(jitter=0.0), 0.0, 0.5, known) == 2.0

@@ -71,7 +71,7 @@ def test_those_that_go_on_are_expected_to_end_at_the_pace_of_the_others() -> Non
 
 
 def test_after_a_gap_those_that_go_on_are_expected_to_last_as_long_again() -> None:
-    forecast = learned(*[1.0] * 10, pending_for=(5.0,))
+    forecast = learned(*[1.0] * 10, pending_for=(5.0, 5.0))
     assert forecast.outlook(KIND).marks[-1] == pytest.approx(9.0 * 1.02 + 0.02)
 
 
@@ -166,3 +166,31 @@ def test_without_any_that_go_on_the_marks_are_complete(seconds: list[float]) -> 
 def test_marks_are_never_close_together(seconds: list[float]) -> None:
     for earlier, later in pairwise(learned(*seconds).outlook(KIND).marks):
         assert later - earlier >= 0.1 * later - 1e-9
+
+
+def test_after_a_great_many_each_is_followed_again() -> None:
+    forecast = Forecast()
+    for one in [forecast.follow(KIND, NOW) for _ in range(10 * SAMPLE)]:
+        if one is not None:
+            forecast.forget(one)
+    for _ in range(5):
+        follow(forecast)
+
+
+def test_it_is_news_when_operations_no_longer_take_as_long() -> None:
+    forecast = learned(*[60.0] * 10)
+    for _ in range(SAMPLE):
+        forecast.note_end(follow(forecast), 1.0)
+    assert forecast.update(NOW)
+
+
+def test_kinds_that_are_news_at_once_are_all_taken_in() -> None:
+    forecast = Forecast()
+    kinds = (KIND, "start_compute", "apply_config")
+    for action in kinds:
+        for _ in range(ENOUGH):
+            one = forecast.follow(action, NOW)
+            assert one is not None
+            forecast.note_end(one, 1.0)
+    assert forecast.update(NOW)
+    assert all(forecast.outlook(action).marks for action in kinds)

@@ -1,10 +1,12 @@
 """What a client learns from one operation serves the next, on a virtual clock."""
 
+import asyncio
+from itertools import pairwise
 from statistics import median
 
 import pytest
 
-from neonctl_async import NeonClient, OperationRef, PollPolicy
+from neonctl_async import NeonClient, OperationRef, PollPolicy, WaitTimeoutError
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation
 from tests.support.virtual_time import now
@@ -111,3 +113,51 @@ async def test_many_that_end_one_after_another_are_not_looked_at_one_by_one() ->
         await neon.operations.wait([operation(name) for name in ids])
         assert now() - begun <= 10 + 2.5
     assert len(platform.server.received) - looks <= 25
+
+
+async def test_looks_keep_their_distance_however_short_what_is_known_takes() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(10):
+            await wait_for(neon, platform, f"before-{number}", 0.1 + number * 0.04)
+        looked_at: list[float] = []
+        platform.fault = lambda _request: looked_at.append(now())
+        platform.start("last", states={now(): "running", now() + 3.0: "finished"})
+        waits = [asyncio.create_task(neon.operations.wait(operation("last")))]
+        for number in range(40):
+            ends = now() + 0.1 + number % 10 * 0.04
+            platform.start(f"op-{number}", states={now(): "running", ends: "finished"})
+            waits.append(asyncio.create_task(neon.operations.wait(operation(f"op-{number}"))))
+            await asyncio.sleep(0.05)
+        await asyncio.gather(*waits)
+    gaps = [second - first for first, second in pairwise(looked_at)]
+    assert min(gaps) >= 0.25 * 0.9 - 0.002
+
+
+async def test_where_no_record_tells_a_duration_it_is_learned_from_what_was_seen() -> None:
+    platform = Platform()
+    looks: list[int] = []
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(30):
+            begun, before = now(), len(platform.server.received)
+            platform.start(
+                f"op-{number}",
+                states={begun: "running", begun + 4.0: "finished"},
+                total_duration_ms=None,
+            )
+            await neon.operations.wait(operation(f"op-{number}"))
+            looks.append(len(platform.server.received) - before)
+    assert sum(looks[20:]) / 10 < 4
+
+
+async def test_one_that_was_given_up_spoils_nothing_that_is_known() -> None:
+    platform = Platform()
+    platform.start("stuck", ends=1e6)
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(30):
+            await wait_for(neon, platform, f"before-{number}", 1.0)
+        with pytest.raises(WaitTimeoutError):
+            await neon.operations.wait(operation("stuck"), timeout=60)
+        await wait_for(neon, platform, "after", 1.0)
+        late, _ = await wait_for(neon, platform, "slower", 1.1)
+    assert late < 0.4

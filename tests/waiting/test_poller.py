@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
 from datetime import timedelta
+from itertools import pairwise
 
 import anyio
 import msgspec
@@ -364,3 +365,91 @@ async def test_changes_come_before_the_failure_and_the_first_failure_wins() -> N
                     if one.id == "first":
                         await asyncio.sleep(10)
     assert seen == ["first", "a"]
+
+
+async def test_what_is_added_unseen_while_looks_are_held_off_is_looked_at_after_that() -> None:
+    platform = Platform()
+    for id in ("a", "b", "c"):
+        platform.start(id, ends=4)
+
+    def fault(_request: Received) -> Respond | None:
+        if now() < 0.5:
+            return after(3, lambda: answer(content={"operation": platform.record("a")}))
+        return answer(503, headers={"Retry-After": "5"}) if now() < 1.5 else None
+
+    arrivals = timed(platform, fault)
+    polls = PollPolicy.constant(100)
+    async with platform.server, client_of(platform.server, polling=polls) as neon:
+        waits: list[asyncio.Task[object]] = []
+        for id in ("a", "b", "c"):
+            waits.append(asyncio.create_task(neon.operations.wait(ref(id))))
+            await asyncio.sleep(1)
+        await asyncio.gather(*waits)
+    assert arrivals == [(0, "a"), (1, "b"), (6, "operations")]
+
+
+async def test_a_last_look_is_taken_though_the_first_would_come_after_the_deadline() -> None:
+    platform = Platform()
+    platform.start("a", ends=5)
+    arrivals = timed(platform)
+    polls = PollPolicy.constant(100)
+    async with platform.server, client_of(platform.server, polling=polls) as neon:
+        await neon.operations.wait(operation("a"), timeout=20)
+    assert arrivals == [(19.95, "a")]
+
+
+async def test_deadlines_close_together_share_their_last_looks() -> None:
+    platform = Platform()
+    platform.start("a", ends=1000)
+    arrivals = timed(platform)
+    polls = PollPolicy.constant(100)
+    async with platform.server, client_of(platform.server, polling=polls) as neon:
+        waits = [
+            asyncio.create_task(neon.operations.wait(operation("a"), timeout=20 + n / 200))
+            for n in range(200)
+        ]
+        await asyncio.wait(waits)
+    assert 15 <= len(arrivals) <= 21
+
+
+async def test_a_look_by_id_that_hangs_holds_up_none_that_the_page_told_of() -> None:
+    platform = Platform()
+    platform.start("a", ends=2)
+    platform.start("stuck", ends=1000)
+    platform.hidden = {"stuck"}
+    platform.fault = lambda request: hang if request.path.endswith("/stuck") else None
+    polls = PollPolicy.constant(1)
+    async with platform.server, client_of(platform.server, polling=polls) as neon:
+        waits = [asyncio.create_task(neon.operations.wait(ref(id))) for id in ("a", "stuck")]
+        await waits[0]
+        assert now() == pytest.approx(2, abs=0.1)
+        waits[1].cancel()
+        await asyncio.wait(waits)
+
+
+async def test_a_look_that_hangs_hurries_no_other_up() -> None:
+    platform = Platform()
+    platform.start("old", ends=1000)
+    platform.start("stuck", ends=1000)
+    platform.hidden = {"stuck"}
+    arrivals = timed(platform, lambda request: hang if request.path.endswith("/stuck") else None)
+    async with platform.server, client_of(platform.server) as neon:
+        old = asyncio.create_task(neon.operations.wait(operation("old"), timeout=None))
+        await asyncio.sleep(60)
+        stuck = asyncio.create_task(neon.operations.wait(ref("stuck"), timeout=None))
+        await asyncio.sleep(9)
+        assert sum(at > 60.5 for at, _ in arrivals) <= 3
+        for wait in (old, stuck):
+            wait.cancel()
+        await asyncio.wait([old, stuck])
+
+
+async def test_looks_of_a_long_wait_are_still_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("random.random", lambda: 0.0)
+    platform = Platform()
+    platform.start("a", ends=100)
+    arrivals = timed(platform)
+    async with platform.server, client_of(platform.server) as neon:
+        await neon.operations.wait(operation("a"))
+    gaps = [second - first for (first, _), (second, _) in pairwise(arrivals)]
+    assert gaps[-5:] == pytest.approx([4.5] * 5, abs=0.01)

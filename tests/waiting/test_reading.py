@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from neonctl_async import NeonClient, OperationRef, PollPolicy
+from neonctl_async import NeonClient, OperationRef, PollPolicy, RateBudget
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation, ref
 from tests.support.server import answer
@@ -124,3 +124,98 @@ async def test_what_repeats_on_a_page_that_shifts_is_taken_once() -> None:
         done = await neon.operations.wait(refs)
     assert [one.id for one in done] == ["a-0", "a-1"]
     assert platform.gets == 1
+
+
+@pytest.mark.parametrize(("newer", "pages"), [(900, [912]), (1100, [1000, 112])])
+async def test_pages_reach_as_deep_as_some_were_found_though_one_is_on_none(
+    newer: int, pages: list[int]
+) -> None:
+    platform = Platform()
+    start(platform, "older", 1000)
+    refs = start(platform, "a", 2, ends=20.0)
+    platform.start("hidden", ends=20.0)
+    platform.hidden = {"hidden"}
+    start(platform, "newer", newer)
+    async with (
+        platform.server,
+        client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
+    ):
+        await neon.operations.wait([*refs, ref("hidden")])
+    assert platform.pages[-10:] == pages * (10 // len(pages))
+
+
+async def test_a_great_many_far_back_are_read_by_page_in_the_first_look_already() -> None:
+    platform = Platform()
+    refs = start(platform, "a", 1000)
+    start(platform, "newer", 3000)
+    async with platform.server, client_of(platform.server) as neon:
+        await look_once(neon, refs)
+    assert platform.pages == [1000, 10, 1000, 1000, 1000]
+    assert platform.gets == 0
+
+
+async def test_new_ones_do_not_make_it_forget_how_far_back_the_old_reach() -> None:
+    platform = Platform()
+    refs = start(platform, "old", 20, ends=12.0)
+    start(platform, "newer", 600)
+
+    async def answer_late(writer: asyncio.StreamWriter) -> None:
+        # While this look is under way, two more come: another look is for them alone.
+        await asyncio.sleep(0.5)
+        await answer(503)(writer)
+
+    async with (
+        platform.server,
+        client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
+    ):
+        waits = [asyncio.create_task(neon.operations.wait(refs))]
+        await asyncio.sleep(6.5)
+        gets = platform.gets
+        platform.fault = lambda _request: answer_late
+        await asyncio.sleep(0.6)
+        platform.fault = lambda _request: None
+        for id in ("new", "newest"):
+            platform.start(id, ends=12.0)
+            waits.append(asyncio.create_task(neon.operations.wait(ref(id))))
+        await asyncio.gather(*waits)
+    assert platform.gets == gets
+
+
+async def test_no_more_than_a_few_are_read_by_id_at_a_time() -> None:
+    platform = Platform()
+    refs = start(platform, "hidden", 50)
+    platform.hidden = {one.id for one in refs}
+    under_way = most = 0
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        nonlocal under_way, most
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.1)
+        under_way -= 1
+        await answer(content={"operation": platform.record("hidden-0")})(writer)
+
+    platform.fault = lambda request: None if request.path.endswith("/operations") else respond
+    async with platform.server, client_of(platform.server) as neon:
+        await look_once(neon, refs)
+    assert most == 16
+
+
+async def test_what_is_awaited_no_more_is_not_read_by_id() -> None:
+    platform = Platform()
+    refs = start(platform, "hidden", 100)
+    platform.hidden = {one.id for one in refs}
+    platform.start("other", ends=100)
+    async with (
+        platform.server,
+        client_of(platform.server, budget=RateBudget(per_second_of_route=4)) as neon,
+    ):
+        other = asyncio.create_task(neon.operations.wait(operation("other")))
+        many = asyncio.create_task(neon.operations.wait(refs))
+        await asyncio.sleep(2)
+        gets = platform.gets
+        many.cancel()
+        await asyncio.sleep(5)
+        assert platform.gets <= gets + 8
+        other.cancel()
+        await asyncio.wait([other, many])
