@@ -14,6 +14,7 @@ from neonctl_async import (
     OperationStatus,
     PermissionDeniedError,
     RateBudget,
+    RateLimitedError,
     WaitTimeoutError,
 )
 from neonctl_async.waiting.source import OperationSource
@@ -224,3 +225,16 @@ async def test_a_429_that_asks_to_wait_slows_the_whole_client_down() -> None:
         await neon.operations.wait(OperationRef(project_id="other-project-12345678", id="b"))
         await first
     assert len(platform.server.received) == 3
+
+
+async def test_a_429_that_asks_for_hours_holds_the_client_up_for_a_minute_at_the_most() -> None:
+    platform = Platform()
+    platform.start("a", ends=0)
+    limited = answer(429, headers={"Retry-After": "7200"})
+    platform.fault = lambda _request: limited if now() < 1 else None
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(RateLimitedError):
+            await neon.operations.get(PROJECT, "a")
+        assert now() < 1
+        await neon.operations.get(PROJECT, "a")
+        assert now() == pytest.approx(60, abs=0.1)
