@@ -21,7 +21,8 @@ from neonctl_async.errors import (
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.retry import PASSING
 from neonctl_async.waiting import cadence
-from neonctl_async.waiting.forecast import UNKNOWN, Followed, Forecast
+from neonctl_async.waiting.awaited import Awaited, age, duration, end_looks, mailboxes_of
+from neonctl_async.waiting.forecast import UNKNOWN, Forecast
 from neonctl_async.waiting.mailbox import Mailbox
 from neonctl_async.waiting.source import MAX_PAGE, OperationSource
 from neonctl_async.waiting.status import Change, Outcome, is_same, outcome
@@ -40,34 +41,6 @@ TOGETHER = 0.05
 """The least time between two looks that the cadence did not ask for, in seconds."""
 LAST_LOOK = 0.05
 """How long before a deadline, at the least, the last look is taken, in seconds."""
-
-
-class _Awaited:
-    """An operation that is awaited: since when, by whom, and its newest record."""
-
-    __slots__ = (
-        "answered_at",
-        "followed",
-        "is_looked_at",
-        "mailboxes",
-        "pending_at",
-        "record",
-        "ref",
-        "since",
-    )
-
-    def __init__(self, ref: OperationRef, since: float) -> None:
-        self.ref = ref
-        self.since = since
-        """When it began, as far as is known: a record may say how long it has been running."""
-        self.pending_at = since
-        """When it was last seen not to have ended."""
-        self.record: Operation | None = None
-        self.followed: Followed | None = None
-        self.mailboxes: set[Mailbox] = set()
-        self.answered_at = since
-        """When the newest look at it ended, if only in a failure."""
-        self.is_looked_at = False
 
 
 class Poller:
@@ -94,7 +67,7 @@ class Poller:
         self._most_delay = policy.maximum * (1 - policy.jitter)
         self._forecast = forecast
         self._update = update
-        self._awaited: dict[str, _Awaited] = {}
+        self._awaited: dict[str, Awaited] = {}
         self._due = math.inf
         self._not_before = 0.0
         self._look_took = 0.0
@@ -110,7 +83,7 @@ class Poller:
         now = _time()
         one = self._awaited.get(ref.id)
         if one is None:
-            one = self._awaited[ref.id] = _Awaited(ref, now)
+            one = self._awaited[ref.id] = Awaited(ref, now)
         one.mailboxes.add(mailbox)
         known = one.record
         if record is not None and (known is None or record.updated_at >= known.updated_at):
@@ -177,7 +150,7 @@ class Poller:
                 await self._replan.wait()
         return bool(self._awaited)
 
-    def _begin_look(self) -> list[_Awaited]:
+    def _begin_look(self) -> list[Awaited]:
         """The operations to look at now: all but those that are being looked at."""
         ready = [one for one in self._awaited.values() if not one.is_looked_at]
         for one in ready:
@@ -188,7 +161,7 @@ class Poller:
         self._chance = _chance()
         return ready
 
-    async def _look(self, ready: Sequence[_Awaited]) -> None:
+    async def _look(self, ready: Sequence[Awaited]) -> None:
         """See what has become of ``ready``; absence from the list has to be looked into."""
         began = _time()
         if len(ready) == 1:
@@ -212,11 +185,11 @@ class Poller:
         if self._has_unseen:
             self._due = self._gather_at(now)
         elif ready:
-            last_looks = (self._last_look(mailbox, now) for mailbox in _mailboxes(ready))
+            last_looks = (self._last_look(mailbox, now) for mailbox in mailboxes_of(ready))
             self._due = min(self._by_cadence(ready), *last_looks)
         self._replan.set()
 
-    def _by_cadence(self, ready: Sequence[_Awaited]) -> float:
+    def _by_cadence(self, ready: Sequence[Awaited]) -> float:
         youngest = max(ready, key=lambda one: one.since)
         # Where many ends are foreseen, some mark is always near: looks keep their distance.
         share = min(LEAST_SHARE * (self._looked_at - youngest.since), self._most_delay)
@@ -225,7 +198,7 @@ class Poller:
         paced = (youngest,) if self._forecast.is_empty else ready
         return min(self._next_look(one, earliest) for one in paced)
 
-    def _next_look(self, one: _Awaited, earliest: float) -> float:
+    def _next_look(self, one: Awaited, earliest: float) -> float:
         outlook = UNKNOWN
         if one.record is not None and self._policy.growth > 1:
             outlook = self._forecast.outlook(one.record.action)
@@ -246,7 +219,7 @@ class Poller:
         look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
         return max(look, self._looked_at + TOGETHER) if look > now else math.inf
 
-    async def _look_at_list(self, awaited: Sequence[_Awaited]) -> Iterable[_Awaited]:
+    async def _look_at_list(self, awaited: Sequence[Awaited]) -> Iterable[Awaited]:
         """Read the newest operations; returns those of ``awaited`` that were not among them."""
         missing = {one.ref.id: one for one in awaited}
         are_all = len(awaited) == len(self._awaited)
@@ -259,7 +232,7 @@ class Poller:
             look = self._source.newest(self._project_id, limit, cursor)
             page = await self._attempt(look, missing.values())
             if page is None:
-                _end_looks(missing.values())
+                end_looks(missing.values())
                 return ()
             deepest = self._see_page(page.operations, missing, depth) or deepest
             depth += len(page.operations)
@@ -271,50 +244,50 @@ class Poller:
             self._reach = deepest + SLACK
         return missing.values()
 
-    def _see_page(self, page: Sequence[Operation], missing: dict[str, _Awaited], depth: int) -> int:
+    def _see_page(self, page: Sequence[Operation], missing: dict[str, Awaited], depth: int) -> int:
         """Take what a page tells of the ``missing`` from them; returns how deep the last was."""
         found = {
             operation.id: (missing.pop(operation.id), operation, place)
             for place, operation in enumerate(page, depth + 1)
             if operation.id in missing
         }
-        _end_looks(one for one, _, _ in found.values())
+        end_looks(one for one, _, _ in found.values())
         # In the order in which they ended, for that is how it is told.
         for one, operation, _ in sorted(found.values(), key=lambda each: each[1].updated_at):
             self._see(one, operation)
         return max((place for _, _, place in found.values()), default=0)
 
-    async def _look_at_missing(self, one: _Awaited, places: asyncio.Semaphore) -> None:
+    async def _look_at_missing(self, one: Awaited, places: asyncio.Semaphore) -> None:
         async with places:
             if self._is_awaited(one):
                 await self._source.turn()
             if self._is_awaited(one):
                 await self._look_at_one(one)
 
-    def _is_awaited(self, one: _Awaited) -> bool:
+    def _is_awaited(self, one: Awaited) -> bool:
         """Whether it still is: by now nobody may await it, or somebody anew."""
         return self._awaited.get(one.ref.id) is one
 
-    async def _look_at_one(self, one: _Awaited) -> None:
+    async def _look_at_one(self, one: Awaited) -> None:
         operation = await self._attempt(self._source.get(one.ref), [one])
-        _end_looks([one])
+        end_looks([one])
         if operation is not None:
             self._see(one, operation)
 
-    async def _attempt(self, look: Awaitable[T], awaited: Iterable[_Awaited]) -> T | None:
+    async def _attempt(self, look: Awaitable[T], awaited: Iterable[Awaited]) -> T | None:
         try:
             return await look
         except Exception as error:  # noqa: BLE001 - whatever it is, no wait may be left hanging
             if not _passes(error):
                 self._fail(list(awaited), error)
                 return None
-            for mailbox in _mailboxes(awaited):
+            for mailbox in mailboxes_of(awaited):
                 mailbox.last_error = error
             if isinstance(error, APIError) and error.retry_after:
                 self._not_before = max(self._not_before, _time() + error.retry_after)
             return None
 
-    def _see(self, one: _Awaited, operation: Operation) -> None:
+    def _see(self, one: Awaited, operation: Operation) -> None:
         if not self._is_awaited(one):
             return
         known = one.record
@@ -324,7 +297,7 @@ class Poller:
         change = Change(one.ref, operation, outcome(operation, datetime.now(UTC)))
         is_settled = change.outcome is not Outcome.PENDING
         if known is None:
-            one.since -= _age(operation)
+            one.since -= age(operation)
         self._learn(one, operation, is_settled=is_settled)
         if known is not None and is_same(operation, known) and not is_settled:
             return
@@ -334,7 +307,7 @@ class Poller:
         if is_settled:
             self._drop(one)
 
-    def _learn(self, one: _Awaited, operation: Operation, *, is_settled: bool) -> None:
+    def _learn(self, one: Awaited, operation: Operation, *, is_settled: bool) -> None:
         if not is_settled:
             one.pending_at = _time()
             if one.record is None:
@@ -342,25 +315,21 @@ class Poller:
         if one.followed is None:
             return
         if is_settled:
-            self._forecast.note_end(one.followed, _duration(one, operation))
+            self._forecast.note_end(one.followed, duration(one, operation))
         else:
             self._forecast.note_pending(one.followed, one.pending_at)
 
-    def _fail(self, awaited: Iterable[_Awaited], error: Exception) -> None:
+    def _fail(self, awaited: Iterable[Awaited], error: Exception) -> None:
         for one in awaited:
             for mailbox in one.mailboxes:
                 mailbox.fail(error)
             if self._is_awaited(one):
                 self._drop(one)
 
-    def _drop(self, one: _Awaited) -> None:
+    def _drop(self, one: Awaited) -> None:
         del self._awaited[one.ref.id]
         if one.followed is not None:
             self._forecast.forget(one.followed)
-
-
-def _mailboxes(awaited: Iterable[_Awaited]) -> set[Mailbox]:
-    return {mailbox for one in awaited for mailbox in one.mailboxes}
 
 
 def _page_size(depth: int, reach: int, missing: int) -> int:
@@ -370,29 +339,6 @@ def _page_size(depth: int, reach: int, missing: int) -> int:
     if depth < reach:
         return min(reach - depth, MAX_PAGE)
     return MAX_PAGE if depth < reach + missing // WORTH_A_PAGE * MAX_PAGE else 0
-
-
-def _end_looks(awaited: Iterable[_Awaited]) -> None:
-    now = _time()
-    for one in awaited:
-        one.is_looked_at = False
-        one.answered_at = now
-
-
-def _age(record: Operation | None) -> float:
-    """How long an operation had been running when the platform wrote its record, in seconds."""
-    return 0.0 if record is None else (record.total_duration_ms or 0) / 1000
-
-
-def _duration(one: _Awaited, operation: Operation) -> float:
-    """How long an operation took from its begin: what it tells, within what was seen of it.
-
-    It tells how long it ran; it may have waited for another one before.
-    """
-    at_least, at_most = one.pending_at - one.since, _time() - one.since
-    if operation.total_duration_ms is None:
-        return (at_least + at_most) / 2
-    return min(max(_age(operation), at_least), at_most)
 
 
 def _passes(error: Exception) -> TypeGuard[NeonError]:

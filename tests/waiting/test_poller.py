@@ -1,35 +1,25 @@
-"""When the shared poller looks, at what, and what it leaves behind."""
+"""When the shared poller looks, and at what."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
 
-import anyio
 import msgspec
 import pytest
 
 from neonctl_async import (
-    NeonClient,
-    NotFoundError,
     Operation,
     OperationStatus,
     PollPolicy,
-    RateBudget,
     WaitTimeoutError,
 )
 from tests.support.platform import Fault, Platform
-from tests.support.records import API_KEY, client_of, operation, ref
+from tests.support.records import client_of, operation, ref
 from tests.support.server import Received, Respond, answer, hang, in_turn
 from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
-
-
-def polling() -> list[asyncio.Task[object]]:
-    """The pollers' tasks that have not ended."""
-    return [task for task in asyncio.all_tasks() if task.get_name().startswith("poll ")]
 
 
 def timed(platform: Platform, fault: Fault = lambda _request: None) -> list[tuple[float, str]]:
@@ -144,87 +134,6 @@ async def test_what_is_added_unseen_during_a_look_is_looked_at_at_once() -> None
     assert arrivals == [(0, "stuck"), (1, "new")]
 
 
-@asynccontextmanager
-async def silent_server() -> AsyncGenerator[tuple[str, asyncio.Event, asyncio.Event]]:
-    """Its URL, whether it was asked anything, and whether the connection was closed on it."""
-    asked, dropped = asyncio.Event(), asyncio.Event()
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.readuntil(b"\r\n\r\n")
-        asked.set()
-        await reader.read()
-        dropped.set()
-        writer.close()
-
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked, dropped
-
-
-async def test_the_last_wait_to_go_drops_the_look_under_way() -> None:
-    async with (
-        silent_server() as (url, asked, dropped),
-        NeonClient(API_KEY, base_url=url, budget=RateBudget.unlimited()) as neon,
-    ):
-        waits = [asyncio.create_task(neon.operations.wait(ref("a"))) for _ in range(2)]
-        await asked.wait()
-        waits[0].cancel()
-        await asyncio.sleep(1)
-        assert not dropped.is_set()
-        assert len(polling()) == 1
-        waits[1].cancel()
-        await asyncio.wait(waits)
-        assert polling() == []
-        await dropped.wait()
-        assert now() == pytest.approx(1, abs=0.01)
-
-
-async def test_a_wait_that_returns_has_seen_its_poller_off() -> None:
-    platform = Platform()
-    platform.start("a", ends=1)
-    async with platform.server, client_of(platform.server) as neon:
-        await neon.operations.wait(ref("a"))
-        assert polling() == []
-
-
-@pytest.mark.parametrize("end", ["task.cancel", "asyncio.timeout", "anyio", "deadline", "404"])
-async def test_a_wait_that_raises_has_seen_its_poller_off(end: str) -> None:
-    platform = Platform()
-    platform.fault = lambda _request: answer(404) if end == "404" else hang
-    left: list[asyncio.Task[object]] | None = None
-
-    async with platform.server, client_of(platform.server) as neon:
-
-        async def wait() -> None:
-            nonlocal left
-            try:
-                await neon.operations.wait(ref("a"), timeout=1 if end == "deadline" else 300)
-            finally:
-                left = polling()
-
-        match end:
-            case "task.cancel":
-                task = asyncio.create_task(wait())
-                await asyncio.sleep(1)
-                task.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
-            case "asyncio.timeout":
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(1):
-                        await wait()
-            case "anyio":
-                with anyio.move_on_after(1):
-                    await wait()
-            case "deadline":
-                with pytest.raises(WaitTimeoutError):
-                    await wait()
-            case _:
-                with pytest.raises(NotFoundError):
-                    await wait()
-        assert left == []
-        assert now() <= 1.01
-
-
 @pytest.mark.parametrize("old_look", ["finds its end", "fails"])
 async def test_an_older_look_ends_no_wait_that_began_after_it(old_look: str) -> None:
     platform = Platform()
@@ -309,62 +218,6 @@ async def test_the_last_look_comes_early_enough_to_be_answered(ids: list[str]) -
         done = await neon.operations.wait([ref(id) for id in ids], timeout=20)
     assert {one.status for one in done} == {"finished"}
     assert len(platform.server.received) == 2
-
-
-async def test_a_slow_consumer_gets_changes_in_the_order_of_their_arrival() -> None:
-    platform = Platform()
-    for id, ends in {"a": 6, "first": 0, "c": 4, "b": 2}.items():
-        platform.start(id, ends=ends)
-    polls = PollPolicy.constant(1)
-    refs = [ref(id) for id in ("a", "b", "c", "first")]
-    seen: list[str] = []
-    async with platform.server, client_of(platform.server, polling=polls) as neon:
-        async for one in neon.operations.as_completed(refs):
-            seen.append(one.id)
-            await asyncio.sleep(10)
-    assert seen == ["first", "b", "c", "a"]
-
-
-async def test_a_change_of_what_was_not_taken_yet_comes_in_its_own_turn() -> None:
-    platform = Platform()
-    platform.start("first", ends=0)
-    platform.start("a", states={0: "scheduling", 2: "running", 6: "finished"})
-    platform.start("b", states={0: "scheduling", 4: "finished"})
-    polls = PollPolicy.constant(1)
-    seen: list[tuple[str, str]] = []
-    async with platform.server, client_of(platform.server, polling=polls) as neon:
-        async for one in neon.operations.watch([ref(id) for id in ("a", "b", "first")]):
-            seen.append((one.id, one.status))
-            if one.id == "first":
-                await asyncio.sleep(10)
-    assert seen[-2:] == [("b", "finished"), ("a", "finished")]
-
-
-async def test_changes_come_before_the_failure_and_the_first_failure_wins() -> None:
-    platform = Platform()
-    platform.start("first", ends=0)
-    platform.start("a", ends=2)
-    for id in ("gone", "forbidden"):
-        platform.start(id, ends=1000)
-    platform.hidden = {"gone", "forbidden"}
-
-    def fault(request: Received) -> Respond | None:
-        if request.path.endswith("/gone") and now() > 3:
-            return answer(404)
-        return answer(403) if request.path.endswith("/forbidden") and now() > 5 else None
-
-    platform.fault = fault
-    polls = PollPolicy.constant(1)
-    refs = [ref(id) for id in ("forbidden", "gone", "a", "first")]
-    seen: list[str] = []
-    async with platform.server, client_of(platform.server, polling=polls) as neon:
-        async with aclosing(neon.operations.as_completed(refs)) as completed:
-            with pytest.raises(NotFoundError):
-                async for one in completed:
-                    seen.append(one.id)
-                    if one.id == "first":
-                        await asyncio.sleep(10)
-    assert seen == ["first", "a"]
 
 
 async def test_what_is_added_unseen_while_looks_are_held_off_is_looked_at_after_that() -> None:

@@ -218,8 +218,9 @@ async def test_a_wait_that_begins_as_the_last_one_ends_is_a_wait_like_any(ticks:
     platform.start("a", ends=1.0)
     platform.start("b", ends=3.0)
     async with platform.server, client_of(platform.server) as neon:
-        async for _ in neon.operations.as_completed(operation("a")):
+        ended: list[Operation] = []
+        async for one in neon.operations.as_completed(operation("a")):
             for _ in range(ticks):
                 await asyncio.sleep(0)
-            [done] = await neon.operations.wait(operation("b"))
-    assert done.status == "finished"
+            ended += [one, *await neon.operations.wait(operation("b"))]
+    assert [(one.id, one.status) for one in ended] == [("a", "finished"), ("b", "finished")]

@@ -1,0 +1,201 @@
+"""How polls and callers share the rate budget, on a virtual clock."""
+
+import asyncio
+
+import pytest
+
+from neonctl_async import RateBudget
+from neonctl_async.transport.budget import Budget
+from tests.support.virtual_time import now
+from tests.transport.spending import Wish, spend
+
+
+@pytest.mark.virtual_time
+async def test_a_cancelled_poll_makes_way_for_the_next() -> None:
+    budget = Budget(RateBudget(per_minute=1), 100)
+    await spend(budget, [Wish(0.0, "a")])
+    turns = [asyncio.create_task(budget.turn_of_poll()) for _ in range(3)]
+    await asyncio.sleep(30)
+    turns[0].cancel()
+    await asyncio.wait(turns[:2])
+    assert now() == pytest.approx(60)
+    turns[2].cancel()
+    await asyncio.wait(turns)
+    await spend(budget, [Wish(0.0, "a")])
+    assert now() == pytest.approx(60)
+
+
+@pytest.mark.virtual_time
+async def test_a_callers_request_goes_before_polls_that_have_waited_longer() -> None:
+    budget = Budget(RateBudget(per_minute=10), 100)
+    await spend(budget, [Wish(0.0, "a")] * 10)
+    polls = [Wish(0.0, "poll", is_poll=True)] * 5
+    callers = [Wish(1.0, "caller")] * 5
+    arrived = await spend(budget, [*polls, *callers])
+    assert [route for _, route in arrived[:5]] == ["caller"] * 5
+    assert [time for time, _ in arrived[:5]] == pytest.approx([60] * 5)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("route", ["elsewhere", "of polls"])
+async def test_callers_without_end_leave_polls_a_tenth_of_the_minute(route: str) -> None:
+    budget = Budget(RateBudget(per_minute=50), 100)
+    callers, polls = await asyncio.gather(
+        spend(budget, [Wish(0.0, route)] * 500),
+        spend(budget, [Wish(0.1, "of polls", is_poll=True)] * 40),
+    )
+    for minute in range(2, 8):
+        begin, end = minute * 60, (minute + 1) * 60
+        assert sum(begin <= time < end for time, _ in polls) >= 5
+        assert sum(begin <= time < end for time, _ in callers) >= 40
+
+
+@pytest.mark.virtual_time
+async def test_a_caller_of_the_same_route_goes_before_the_polls_that_wait_for_it() -> None:
+    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    await spend(budget, [Wish(0.0, "a")])
+    order: list[str] = []
+
+    async def one(name: str, *, is_poll: bool) -> None:
+        await budget.acquire("a", is_poll=is_poll)
+        order.append(name)
+        budget.release("a")
+
+    await asyncio.gather(one("poll", is_poll=True), one("caller", is_poll=False))
+    assert order == ["caller", "poll"]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("limits", "connections"),
+    [
+        (RateBudget(), 1),
+        (RateBudget(), 5),
+        (RateBudget(per_minute=None), 100),
+        (RateBudget(per_second_of={"of polls": 5}), 100),
+        (RateBudget(per_minute=9), 100),
+        (RateBudget(per_minute=1), 100),
+    ],
+)
+async def test_polls_get_through_whatever_is_scarce(limits: RateBudget, connections: int) -> None:
+    budget = Budget(limits, connections)
+
+    async def call() -> None:
+        while True:
+            await spend(budget, [Wish(0.0, "of polls", takes=1.0)])
+
+    callers = [asyncio.create_task(call()) for _ in range(300)]
+    await asyncio.sleep(1)
+    arrived = await spend(budget, [Wish(0.0, "of polls", takes=0.1, is_poll=True)] * 5)
+    for caller in callers:
+        caller.cancel()
+    await asyncio.wait(callers)
+    assert len(arrived) == 5
+    assert now() <= 60 * 10 * 6
+
+
+@pytest.mark.virtual_time
+async def test_a_callers_request_that_is_cancelled_holds_up_no_poll() -> None:
+    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    await spend(budget, [Wish(0.0, "a")])
+    caller = asyncio.create_task(budget.acquire("a"))
+    poll = asyncio.create_task(budget.acquire("a", is_poll=True))
+    await asyncio.sleep(0.5)
+    caller.cancel()
+    async with asyncio.timeout(5):
+        await poll
+    assert now() == pytest.approx(1)
+
+
+@pytest.mark.virtual_time
+async def test_no_poll_has_its_turn_while_one_waits_for_its_route() -> None:
+    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    await spend(budget, [Wish(0.0, "a")])
+    at_route = asyncio.create_task(budget.acquire("a", is_poll=True))
+    turn = asyncio.create_task(budget.turn_of_poll())
+    await asyncio.sleep(0.5)
+    assert not turn.done()
+    at_route.cancel()
+    async with asyncio.timeout(5):
+        await turn
+    assert now() == pytest.approx(0.5)
+
+
+@pytest.mark.virtual_time
+async def test_polls_may_take_a_quarter_of_a_second_of_their_pace_at_once() -> None:
+    budget = Budget(RateBudget(), 10_000)
+    for idle, at_once in ((0.0, 22), (30.0, 19)):
+        await asyncio.sleep(idle)
+        asked = now()
+        wishes = [Wish(0.0, f"GET /{n % 30}", is_poll=True) for n in range(100)]
+        arrived = await spend(budget, wishes)
+        assert sum(time < asked + 0.001 for time, _ in arrived) == pytest.approx(at_once, abs=2)
+
+
+@pytest.mark.virtual_time
+async def test_callers_of_a_crowded_route_hold_up_no_poll_of_another() -> None:
+    budget = Budget(RateBudget(per_second_of={"slow": 1}), 100)
+    crowd = asyncio.create_task(spend(budget, [Wish(0.0, "slow")] * 10))
+    await asyncio.sleep(0.1)
+    await spend(budget, [Wish(0.0, "poll", is_poll=True)])
+    assert now() == pytest.approx(0.1)
+    await crowd
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("end", ["is cancelled", "sends nothing"])
+async def test_a_poll_that_does_not_use_its_go_leaves_it_to_callers(end: str) -> None:
+    budget = Budget(RateBudget(per_second_of={"of polls": 1}), connections=1)
+    await spend(budget, [Wish(0.0, "of polls")])
+    callers = asyncio.create_task(spend(budget, [Wish(0.0, "a", takes=0.01)] * 12))
+    await asyncio.sleep(0.005)
+    if end == "is cancelled":
+        poll = asyncio.create_task(budget.acquire("of polls", is_poll=True))
+        await asyncio.sleep(0.05)
+        poll.cancel()
+    else:
+        poll = asyncio.create_task(budget.turn_of_poll())
+    await callers
+    await asyncio.wait([poll])
+    assert now() == pytest.approx(0.12)
+
+
+@pytest.mark.virtual_time
+async def test_a_place_of_a_route_that_a_poll_took_meanwhile_is_not_taken_twice() -> None:
+    budget = Budget(RateBudget(per_minute=12, per_second_of_route=1), 100)
+    arrived = await spend(
+        budget,
+        [
+            Wish(0.0, "a", arrives_after=0.0, takes=50.0),
+            Wish(0.05, "a", is_poll=True),
+            *(Wish(0.1 * number, f"of {number}") for number in range(1, 12)),
+            Wish(0.5, "a"),
+        ],
+    )
+    times = [time for time, route in arrived if route == "a"]
+    assert times == pytest.approx([0.0, 60.1, 61.1], abs=0.01)
+
+
+@pytest.mark.virtual_time
+async def test_polls_leave_something_for_a_caller_however_many_they_are() -> None:
+    budget = Budget(RateBudget(), 10_000)
+    polls = asyncio.create_task(
+        spend(budget, (Wish(0.0, f"GET /{n % 30}", is_poll=True) for n in range(2000)))
+    )
+    for _ in range(15):
+        await asyncio.sleep(7.7)
+        asked = now()
+        await spend(budget, [Wish(0.0, "caller")] * 2)
+        assert now() - asked < 0.1
+    await polls
+
+
+@pytest.mark.virtual_time
+async def test_polls_go_in_turn_and_at_a_pace_that_lasts() -> None:
+    budget = Budget(RateBudget(), 10_000)
+    arrived = await spend(budget, [Wish(0.0, f"GET /{n % 30}", is_poll=True) for n in range(2000)])
+    times = [time for time, _ in arrived]
+    assert [route for _, route in arrived] == [f"GET /{n % 30}" for n in range(2000)]
+    assert sum(time < 1 for time in times) > 80
+    per_minute = [sum(n * 60 <= time < (n + 1) * 60 for time in times) for n in (1, 2)]
+    assert all(500 < count <= 700 for count in per_minute), per_minute
