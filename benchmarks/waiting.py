@@ -14,10 +14,13 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import aiohttp
 import msgspec
 from figures import QUICK, THOROUGH, Effort, Figure, Result, show
 from lone import lone
 from many import at_scale, evenly_ending, failing, limited, many_projects
+
+from neonctl_async import NeonError
 
 LONGEST = 150.0
 """Seconds after which a scenario is given up."""
@@ -41,7 +44,7 @@ async def bounded(letter: str, scenario: Scenario, effort: Effort) -> Result:
     try:
         async with asyncio.timeout(LONGEST):
             return await scenario(effort)
-    except Exception as error:  # noqa: BLE001 - the other scenarios are to go on
+    except (NeonError, aiohttp.ClientError, OSError) as error:
         title = (scenario.__doc__ or "").partition("\n")[0]
         failed = Figure(
             scenario=letter, name="runs to its end", ours=0, least=0, most=0, target=1, ok=False

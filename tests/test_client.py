@@ -8,6 +8,7 @@ import pytest
 
 from neonctl_async import (
     AuthenticationError,
+    BranchCreated,
     ConfigurationError,
     EndpointSpec,
     NeonClient,
@@ -81,7 +82,8 @@ async def test_a_failed_operation_is_told_with_what_was_created(
         await neon.branches.create(project_id, name="unlucky", endpoints=COMPUTE, wait=True)
     assert [operation.action for operation in caught.value.failed] == ["start_compute"]
     branches = await neon.branches.list(project_id, search="unlucky").collect()
-    assert [branch.id for branch in branches] == [getattr(caught.value.result, "branch").id]  # noqa: B009 - result is an object to the type checker
+    assert isinstance(caught.value.result, BranchCreated)
+    assert [branch.id for branch in branches] == [caught.value.result.branch.id]
 
 
 async def test_a_failure_that_the_platform_retries_is_waited_through(

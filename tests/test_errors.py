@@ -5,6 +5,7 @@ import inspect
 import pickle
 import re
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgspec
 import pytest
@@ -58,9 +59,9 @@ def real(kind: type[NeonError] = NeonError, depth: int = 0) -> Iterator[Line]:
             yield from real(child, depth + 1)
 
 
-def api_error(status: int = 409, **more: object) -> APIError:
-    told = {"message": "busy", "method": "POST", "path": "/projects", **more}
-    return APIError.for_status(status)(status=status, **told)  # type: ignore[arg-type]  # the settings are the test's own
+def api_error(status: int = 409, **more: Any) -> APIError:
+    told: dict[str, Any] = {"message": "busy", "method": "POST", "path": "/projects", **more}
+    return APIError.for_status(status)(status=status, **told)
 
 
 def transport_error(kind: type[TransportError], *, maybe_delivered: bool) -> TransportError:

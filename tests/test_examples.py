@@ -12,6 +12,7 @@ import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
+from tests.support.until import until
 
 FLEET = Path(__file__).parents[1] / "examples" / "fleet.py"
 
@@ -70,8 +71,7 @@ async def test_what_failed_is_told_with_what_was_created_and_takes_nothing_with_
 async def test_an_interrupt_leaves_nothing_behind(seconds: float) -> None:
     async with LocalControlPlane(durations=Durations(default=0.3)) as plane:
         async with fleet(plane, "12") as process:
-            while await projects_of(plane) == 0:  # noqa: ASYNC110 - another process makes them
-                await asyncio.sleep(0.01)
+            await until(lambda: any(request.status == 201 for request in plane.requests))
             await asyncio.sleep(seconds)
             process.send_signal(signal.SIGINT)
             await process.communicate()

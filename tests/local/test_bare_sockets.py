@@ -9,6 +9,7 @@ import pytest
 from yarl import URL
 
 from tests.local.client import Client
+from tests.support.until import until
 
 Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -99,6 +100,5 @@ async def test_a_client_that_leaves_in_the_middle_is_no_error(
             + f"Authorization: Bearer {api.key}\r\nContent-Length: 99\r\n\r\nhalf".encode()
         )
         await writer.drain()
-    while not api.plane.requests_served:  # noqa: ASYNC110 - nothing else tells that it has gone
-        await asyncio.sleep(0.001)
+    await until(lambda: api.plane.requests_served > 0)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

@@ -1,6 +1,6 @@
 """Instants and their texts."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -8,7 +8,11 @@ from hypothesis import strategies as st
 
 from neonctl_async.local import ManualClock, clock
 
-INSTANTS = st.datetimes(timezones=st.just(UTC), min_value=datetime(1970, 1, 2)).map(clock.instant)  # noqa: DTZ001 - hypothesis adds the zone
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+LAST = datetime.max.replace(tzinfo=UTC)
+INSTANTS = st.timedeltas(timedelta(days=1), LAST - EPOCH).map(
+    lambda since: clock.instant(EPOCH + since)
+)
 
 
 @given(INSTANTS)

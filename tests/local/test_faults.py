@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Callable
 
 import aiohttp
 import msgspec
@@ -10,14 +9,9 @@ import pytest
 
 from neonctl_async.local import Fault, LocalControlPlane
 from tests.local.client import Client
+from tests.support.until import until
 
 LIST = "GET /projects/{project_id}/operations"
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that no event tells."""
-    while not condition():  # noqa: ASYNC110 - a fault counts, it sets no event
-        await asyncio.sleep(0.001)
 
 
 async def branch_count(api: Client, project_id: str) -> int:

