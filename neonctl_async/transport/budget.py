@@ -34,7 +34,6 @@ class Window:
         self.callers = asyncio.Lock()
         self.polls = asyncio.Lock()
         self.callers_waiting = 0
-        self.polls_waiting = 0
         self._period = period
         self._under_way = 0
         self._ended: deque[float] = deque()
@@ -50,11 +49,11 @@ class Window:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is known of it that a new one would not know."""
-        waiting = self.callers_waiting + self.polls_waiting + self._under_way
-        return not waiting and self.free() == (math.inf if self.limit is None else self.limit)
+        """Whether nobody waits for it, and nothing is counted."""
+        free = math.inf if self.limit is None else self.limit
+        return not (self.callers_waiting or self._under_way) and self.free() == free
 
-    def free_at(self, spare: float = 0) -> float:
+    def free_at(self, spare: int = 0) -> float:
         """When a request fits besides ``spare`` others; inf if one has to end first."""
         if self.limit is None or (lacking := spare + 1 - self.free()) <= 0:
             return -math.inf
@@ -90,6 +89,8 @@ class Budget:
         self._held_until = 0.0
         self._next_poll = -math.inf
         self._polls_at_turn = 0
+        self._polls_at_routes: list[Window] = []
+        """The routes that polls wait for, each as often as there are polls."""
         self._callers_since_poll = 0
         self._changed = asyncio.Event()
 
@@ -116,7 +117,8 @@ class Budget:
             self._callers_since_poll = 0
         else:
             await self._acquire_for_caller(of_route)
-            self._callers_since_poll = self._callers_since_poll + 1 if self._do_polls_wait else 0
+            do_polls_wait = self._polls_at_turn or self._polls_at_routes
+            self._callers_since_poll = self._callers_since_poll + 1 if do_polls_wait else 0
         self._connections -= 1
         of_route.take()
         self._account.take()
@@ -148,12 +150,12 @@ class Budget:
             self._wake()
 
     async def _acquire_for_poll(self, of_route: Window) -> None:
-        of_route.polls_waiting += 1
+        self._polls_at_routes.append(of_route)
         try:
             async with of_route.polls:
                 await self._until(lambda: self._free_for_poll(of_route))
         finally:
-            of_route.polls_waiting -= 1
+            self._polls_at_routes.remove(of_route)
             self._wake()
 
     def _free_for_caller(self) -> float:
@@ -162,22 +164,17 @@ class Budget:
         return max(self._account.free_at(), self._sendable_at())
 
     def _free_for_poll(self, of_route: Window) -> float:
-        if of_route.callers_waiting and not self._is_polls_go and self._may_call(of_route):
+        if not self._is_polls_go and self._may_call(of_route):
             return math.inf  # until the callers have gone
         return max(of_route.free_at(), self._account.free_at(self._kept()), self._sendable_at())
 
     def _turn_at(self) -> float:
-        if any(window.polls_waiting for window in self._routes.values()):
+        if self._polls_at_routes:
             return math.inf  # until they have gone
         if not self._is_polls_go and any(map(self._may_call, self._routes.values())):
             return math.inf  # until the callers have gone
         paced = -math.inf if self._is_polls_go else self._next_poll
         return max(self._account.free_at(self._kept()), paced, self._sendable_at())
-
-    @property
-    def _do_polls_wait(self) -> bool:
-        windows = self._routes.values()
-        return self._polls_at_turn > 0 or any(window.polls_waiting for window in windows)
 
     @property
     def _is_polls_go(self) -> bool:
@@ -193,9 +190,8 @@ class Budget:
         """Whether a poll waits whose go it is, and that could go now."""
         if max(self._account.free_at(), self._sendable_at()) > _time():
             return False
-        at_routes = [window for window in self._routes.values() if window.polls_waiting]
-        if at_routes:
-            return any(window.free_at() <= _time() for window in at_routes)
+        if self._polls_at_routes:
+            return any(window.free_at() <= _time() for window in self._polls_at_routes)
         return self._polls_at_turn > 0
 
     def _kept(self) -> int:
@@ -208,7 +204,11 @@ class Budget:
         window = self._routes.get(route)
         if window is None:
             if len(self._routes) >= MOST_ROUTES:
-                self._routes = {name: one for name, one in self._routes.items() if not one.is_idle}
+                self._routes = {
+                    name: one
+                    for name, one in self._routes.items()
+                    if one in self._polls_at_routes or not one.is_idle
+                }
             window = self._routes[route] = Window(self._limits.limit_of(route), period=1.0)
         return window
 
