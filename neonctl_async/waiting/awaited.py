@@ -1,6 +1,5 @@
 """An operation that is awaited: what the poller of its project knows of it."""
 
-import asyncio
 from collections.abc import Iterable
 
 from neonctl_async.models.operations import Operation, OperationRef
@@ -16,7 +15,6 @@ class Awaited:
         "followed",
         "is_looked_at",
         "mailboxes",
-        "pending_at",
         "record",
         "ref",
         "since",
@@ -26,8 +24,6 @@ class Awaited:
         self.ref = ref
         self.since = since
         """When it began, as far as is known: a record may say how long it has been running."""
-        self.pending_at = since
-        """When it was last seen not to have ended."""
         self.record: Operation | None = None
         self.followed: Followed | None = None
         self.mailboxes: set[Mailbox] = set()
@@ -41,9 +37,8 @@ def mailboxes_of(awaited: Iterable[Awaited]) -> set[Mailbox]:
     return {mailbox for one in awaited for mailbox in one.mailboxes}
 
 
-def end_looks(awaited: Iterable[Awaited]) -> None:
+def end_looks(awaited: Iterable[Awaited], now: float) -> None:
     """Looks at these operations have ended now, if only in a failure."""
-    now = _time()
     for one in awaited:
         one.is_looked_at = False
         one.answered_at = now
@@ -54,16 +49,12 @@ def age(record: Operation) -> float:
     return (record.total_duration_ms or 0) / 1000
 
 
-def duration(one: Awaited, operation: Operation) -> float:
+def duration(followed: Followed, record: Operation, now: float) -> float:
     """How long an operation took from its begin: what it tells, within what was seen of it.
 
     It tells how long it ran; it may have waited for another one before.
     """
-    at_least, at_most = one.pending_at - one.since, _time() - one.since
-    if operation.total_duration_ms is None:
+    at_least, at_most = followed.pending_at - followed.began, now - followed.began
+    if record.total_duration_ms is None:
         return (at_least + at_most) / 2
-    return min(max(age(operation), at_least), at_most)
-
-
-def _time() -> float:
-    return asyncio.get_running_loop().time()
+    return min(max(age(record), at_least), at_most)

@@ -77,6 +77,14 @@ class _Kind:
         self.followed[one] = None
         return one
 
+    def let_go(self, one: Followed, seen: _Seen) -> bool:
+        """Remember what was seen of an operation; whether it was in the sample."""
+        if one not in self.followed:
+            return False
+        del self.followed[one]
+        self.ended.append(seen)
+        return True
+
     def update(self, now: float) -> bool:
         """Look at the sample anew; whether much has changed."""
         durations = sorted(one.seconds for one in self.ended if one.has_ended)
@@ -119,18 +127,13 @@ class Forecast:
 
     def note_end(self, one: Followed, duration: float) -> None:
         """An operation has ended after so long."""
-        kind = self._kinds[one.action]
-        if one in kind.followed:
-            del kind.followed[one]
-            kind.ended.append(_Seen(duration, has_ended=True))
+        if self._kinds[one.action].let_go(one, _Seen(duration, has_ended=True)):
             self._changed.add(one.action)
 
     def forget(self, one: Followed) -> None:
         """An operation is no longer looked at."""
-        kind = self._kinds[one.action]
-        if one in kind.followed:
-            del kind.followed[one]
-            kind.ended.append(_Seen(one.pending_at - one.began, has_ended=False))
+        waited = one.pending_at - one.began
+        self._kinds[one.action].let_go(one, _Seen(waited, has_ended=False))
 
     def update(self, now: float) -> bool:
         """Take in what was noted; whether looks that are planned should be planned anew."""

@@ -166,7 +166,7 @@ class Poller:
         began = _time()
         if len(ready) == 1:
             await self._look_at_one(ready[0])
-        elif missing := list(await self._look_at_list(ready)):
+        elif missing := await self._look_at_list(ready):
             if len(missing) < len(ready):
                 self._end_look(began)
             places = asyncio.Semaphore(AT_ONCE)
@@ -219,7 +219,7 @@ class Poller:
         look = mailbox.deadline - max(2 * self._look_took, LAST_LOOK)
         return max(look, self._looked_at + TOGETHER) if look > now else math.inf
 
-    async def _look_at_list(self, awaited: Sequence[Awaited]) -> Iterable[Awaited]:
+    async def _look_at_list(self, awaited: Sequence[Awaited]) -> list[Awaited]:
         """Read the newest operations; returns those of ``awaited`` that were not among them."""
         missing = {one.ref.id: one for one in awaited}
         are_all = len(awaited) == len(self._awaited)
@@ -232,8 +232,8 @@ class Poller:
             look = self._source.newest(self._project_id, limit, cursor)
             page = await self._attempt(look, missing.values())
             if page is None:
-                end_looks(missing.values())
-                return ()
+                end_looks(missing.values(), _time())
+                return []
             deepest = self._see_page(page.operations, missing, depth) or deepest
             depth += len(page.operations)
             cursor = page.pagination.following if page.operations and page.pagination else None
@@ -242,7 +242,7 @@ class Poller:
             self._reach = max(self._reach, min(2 * reach, MAX_PAGE * len(missing)))
         elif are_all:
             self._reach = deepest + SLACK
-        return missing.values()
+        return list(missing.values())
 
     def _see_page(self, page: Sequence[Operation], missing: dict[str, Awaited], depth: int) -> int:
         """Take what a page tells of the ``missing`` from them; returns how deep the last was."""
@@ -251,7 +251,7 @@ class Poller:
             for place, operation in enumerate(page, depth + 1)
             if operation.id in missing
         }
-        end_looks(one for one, _, _ in found.values())
+        end_looks((one for one, _, _ in found.values()), _time())
         # In the order in which they ended, for that is how it is told.
         for one, operation, _ in sorted(found.values(), key=lambda each: each[1].updated_at):
             self._see(one, operation)
@@ -270,7 +270,7 @@ class Poller:
 
     async def _look_at_one(self, one: Awaited) -> None:
         operation = await self._attempt(self._source.get(one.ref), [one])
-        end_looks([one])
+        end_looks([one], _time())
         if operation is not None:
             self._see(one, operation)
 
@@ -308,16 +308,15 @@ class Poller:
             self._drop(one)
 
     def _learn(self, one: Awaited, operation: Operation, *, is_settled: bool) -> None:
-        if not is_settled:
-            one.pending_at = _time()
-            if one.record is None:
-                one.followed = self._forecast.follow(operation.action, one.since)
+        now = _time()
+        if one.record is None and not is_settled:
+            one.followed = self._forecast.follow(operation.action, one.since)
         if one.followed is None:
             return
         if is_settled:
-            self._forecast.note_end(one.followed, duration(one, operation))
+            self._forecast.note_end(one.followed, duration(one.followed, operation, now))
         else:
-            self._forecast.note_pending(one.followed, one.pending_at)
+            self._forecast.note_pending(one.followed, now)
 
     def _fail(self, awaited: Iterable[Awaited], error: Exception) -> None:
         for one in awaited:
