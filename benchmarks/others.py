@@ -4,7 +4,6 @@ import asyncio
 import random
 import statistics
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Self
 
 import aiohttp
@@ -28,12 +27,7 @@ class Others:
         self._http = aiohttp.ClientSession(raise_for_status=True)
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         assert self._http is not None
         await self._http.close()
 

@@ -12,7 +12,6 @@ import sys
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterable, Sequence
-from types import TracebackType
 from typing import Self
 
 import aiohttp
@@ -45,12 +44,7 @@ class ScenarioServer:
         self._http = aiohttp.ClientSession(self._origin, raise_for_status=True)
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._http is not None:
             await self._http.close()
         if self._process is not None:

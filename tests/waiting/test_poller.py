@@ -34,6 +34,11 @@ def timed(platform: Platform, fault: Fault = lambda _request: None) -> list[tupl
     return arrivals
 
 
+def stuck_hangs(request: Received) -> Respond | None:
+    """A look by id at the operation ``stuck`` is never answered."""
+    return hang if request.path.endswith("/stuck") else None
+
+
 def after(seconds: float, say: Callable[[], Respond]) -> Respond:
     """What ``say`` says then."""
 
@@ -123,8 +128,7 @@ async def test_what_is_added_during_a_look_is_looked_at_in_its_own_time() -> Non
 async def test_what_is_added_unseen_during_a_look_is_looked_at_at_once() -> None:
     platform = Platform()
     platform.start("new", ends=0)
-    fault: Fault = lambda request: hang if request.path.endswith("/stuck") else None  # noqa: E731 - a def says no more
-    arrivals = timed(platform, fault)
+    arrivals = timed(platform, stuck_hangs)
     async with platform.server, client_of(platform.server) as neon:
         stuck = asyncio.create_task(neon.operations.wait(ref("stuck")))
         await asyncio.sleep(1)
@@ -270,7 +274,7 @@ async def test_a_look_by_id_that_hangs_holds_up_none_that_the_page_told_of() -> 
     platform.start("a", ends=2)
     platform.start("stuck", ends=1000)
     platform.hidden = {"stuck"}
-    platform.fault = lambda request: hang if request.path.endswith("/stuck") else None
+    platform.fault = stuck_hangs
     polls = PollPolicy.constant(1)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         waits = [asyncio.create_task(neon.operations.wait(ref(id))) for id in ("a", "stuck")]
@@ -285,7 +289,7 @@ async def test_a_look_that_hangs_hurries_no_other_up() -> None:
     platform.start("old", ends=1000)
     platform.start("stuck", ends=1000)
     platform.hidden = {"stuck"}
-    arrivals = timed(platform, lambda request: hang if request.path.endswith("/stuck") else None)
+    arrivals = timed(platform, stuck_hangs)
     async with platform.server, client_of(platform.server) as neon:
         old = asyncio.create_task(neon.operations.wait(operation("old"), timeout=None))
         await asyncio.sleep(60)

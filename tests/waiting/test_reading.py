@@ -23,6 +23,13 @@ async def look_once(neon: NeonClient, refs: list[OperationRef]) -> None:
     await neon.operations.wait(refs, timeout=1)
 
 
+async def look_each_second(platform: Platform, refs: list[OperationRef]) -> None:
+    """Wait until all have ended."""
+    polls = PollPolicy.constant(1.0)
+    async with platform.server, client_of(platform.server, polling=polls) as neon:
+        await neon.operations.wait(refs)
+
+
 async def test_a_page_holds_a_thousand_at_the_most() -> None:
     platform = Platform()
     refs = start(platform, "a", 995)
@@ -53,11 +60,7 @@ async def test_those_pushed_back_by_others_are_reached_by_reading_deeper() -> No
     platform = Platform()
     refs = start(platform, "a", 3, ends=4.5)
     start(platform, "newer", 60)
-    async with (
-        platform.server,
-        client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
-    ):
-        await neon.operations.wait(refs)
+    await look_each_second(platform, refs)
     # By id until the pages, twice as long each time, reach them.
     assert platform.pages[:3] == [13, 26, 52]
     assert platform.gets == 9
@@ -69,11 +72,7 @@ async def test_no_more_pages_are_read_than_reading_by_id_would_cost() -> None:
     platform = Platform()
     refs = start(platform, "a", 2, ends=9.0)
     start(platform, "newer", 5000)
-    async with (
-        platform.server,
-        client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
-    ):
-        await neon.operations.wait(refs)
+    await look_each_second(platform, refs)
     assert platform.pages[-4:] == [1000, 1000, 1000, 1000]
     looks = 10
     assert platform.gets == 2 * looks
@@ -136,11 +135,7 @@ async def test_pages_reach_as_deep_as_some_were_found_though_one_is_on_none(
     platform.start("hidden", ends=20.0)
     platform.hidden = {"hidden"}
     start(platform, "newer", newer)
-    async with (
-        platform.server,
-        client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
-    ):
-        await neon.operations.wait([*refs, ref("hidden")])
+    await look_each_second(platform, [*refs, ref("hidden")])
     assert platform.pages[-10:] == pages * (10 // len(pages))
 
 
