@@ -16,6 +16,7 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
+from neonctl_async.transport.listeners import Listeners
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.targets import Target
 from neonctl_async.waiting.waiter import Waiter
@@ -112,7 +113,7 @@ async def _waits(
     source: InProcess, policy: PollPolicy, targets: Sequence[Sequence[Target]]
 ) -> AsyncIterator[None]:
     """A wait a project, each with at least one look behind it."""
-    waiter = Waiter(source, policy)
+    waiter = Waiter(source, policy, Listeners(()))
     waits = [
         asyncio.ensure_future(
             waiter.wait(
@@ -165,7 +166,7 @@ async def microseconds_of_streamed(count: int, *, only_settled: bool) -> float:
         for one in of_project
         if isinstance(one, Operation)
     ]
-    waiter = Waiter(source, PollPolicy())
+    waiter = Waiter(source, PollPolicy(), Listeners(()))
     stream = waiter.as_completed if only_settled else waiter.watch
     gc.collect()
     began = time.process_time()

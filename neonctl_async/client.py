@@ -1,7 +1,7 @@
 """NeonClient: one session, the resources hung on it."""
 
 import os
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast, overload
 
@@ -19,6 +19,7 @@ from neonctl_async.config import (
     find_base_url,
     wrap,
 )
+from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.api_keys import ApiKeys
 from neonctl_async.resources.base import Caller
@@ -26,6 +27,7 @@ from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.operations import Operations
 from neonctl_async.resources.organizations import Organizations
 from neonctl_async.resources.projects import Projects
+from neonctl_async.transport.listeners import Listeners
 from neonctl_async.transport.protocol import Json, QueryValue, raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
@@ -43,6 +45,10 @@ class NeonClient:
     ``api_key`` and ``base_url`` default to the environment variables ``NEON_API_KEY`` and
     ``NEON_API_HOST``, the latter to the platform's address. A client may be opened in one task
     and closed in another, and used by many tasks at once, all on one event loop.
+
+    An answer larger than ``max_response_bytes`` is refused. ``ca_file`` names a file of
+    certificates in PEM form, to be trusted instead of the system's. ``trust_env`` has requests go
+    through the proxies that the environment names (``HTTPS_PROXY``, ``NO_PROXY``).
 
     Raises ConfigurationError for a missing or impossible setting, before any request.
     """
@@ -67,7 +73,11 @@ class NeonClient:
         retry: RetryPolicy = RetryPolicy(),
         budget: RateBudget = RateBudget(),
         polling: PollPolicy = PollPolicy(),
+        hooks: Sequence[Hooks] = (),
         max_connections: int = 100,
+        max_response_bytes: int = 64 * 1024 * 1024,
+        ca_file: str | os.PathLike[str] | None = None,
+        trust_env: bool = False,
     ) -> None:
         # From here on no frame holds a secret in the clear.
         api_key, base_url = wrap(api_key), wrap(base_url)
@@ -78,11 +88,16 @@ class NeonClient:
             retry=retry,
             budget=budget,
             polling=polling,
+            hooks=tuple(hooks),
             max_connections=max_connections,
+            max_response_bytes=max_response_bytes,
+            ca_file=None if ca_file is None else os.fspath(ca_file),
+            trust_env=trust_env,
         )
-        self._session = Session(self._config)
+        listeners = Listeners(self._config.hooks)
+        self._session = Session(self._config, listeners)
         source = OperationSource(self._session)
-        self._waiter = Waiter(source, polling)
+        self._waiter = Waiter(source, polling, listeners)
         locks = ProjectLocks(source, self._waiter)
         self._caller = Caller(self._session, self._waiter, locks)
         self.operations = Operations(self._caller)

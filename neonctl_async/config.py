@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from neonctl_async.errors import ConfigurationError
+from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
 
 DEFAULT_BASE_URL = "https://console.neon.tech/api/v2"
@@ -18,14 +19,19 @@ BASE_URL_VARIABLE = "NEON_API_HOST"
 
 
 class Timeout(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one request, in seconds: making the connection, and all of it."""
+    """Bounds of one request, in seconds.
+
+    ``connect`` is for making the connection, ``read`` for how long no byte of the answer may
+    come, ``total`` for all of it.
+    """
 
     connect: float = 10.0
+    read: float = 20.0
     total: float = 30.0
 
     def __post_init__(self) -> None:
         _check_types(self)
-        _check_above_zero("Timeout", connect=self.connect, total=self.total)
+        _check_above_zero("Timeout", connect=self.connect, read=self.read, total=self.total)
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,8 +39,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     ``attempts`` counts the first try. Before try n+1 passes a random time up to
     ``initial * 2**(n-1)`` seconds, at most ``maximum`` (exponential backoff, full jitter), and
-    at least what ``Retry-After`` asks for. No further try begins later than ``deadline`` seconds
-    after the first.
+    at least what ``Retry-After`` asks for. The whole call ends within ``deadline`` seconds after
+    its first request was sent, whatever it is waiting for then.
     """
 
     attempts: int = 5
@@ -129,12 +135,17 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     retry: RetryPolicy
     budget: RateBudget
     polling: PollPolicy
+    hooks: tuple[Hooks, ...]
     max_connections: int
+    max_response_bytes: int
+    ca_file: str | None
+    trust_env: bool
 
     def __post_init__(self) -> None:
         _check_types(self)
-        if self.max_connections < 1:
-            raise ConfigurationError(f"max_connections is {self.max_connections}: at least 1")
+        for name in ("max_connections", "max_response_bytes"):
+            if (value := getattr(self, name)) < 1:
+                raise ConfigurationError(f"{name} is {value}: at least 1")
 
 
 def find_api_key(given: Secret | None, from_environment: Secret) -> Secret:

@@ -35,10 +35,12 @@ class NeonError(Exception):
     """Base of all errors of this library.
 
     ``result`` is what the request had already created when the error ended the wait that
-    ``wait=`` asked for, with the newest operation records seen; else None.
+    ``wait=`` asked for, with the newest operation records seen; else None. ``maybe_delivered``
+    tells whether the platform may have done what the failed request asks for, all the same.
     """
 
     result: object = None
+    maybe_delivered: bool = False
 
     def __reduce__(self) -> tuple[object, ...]:
         # Exceptions with keyword-only arguments are otherwise neither copied nor pickled.
@@ -56,7 +58,11 @@ class ConfigurationError(NeonError, ValueError):
 
 
 class ClientClosedError(NeonError):
-    """The client was closed before the call, or while the call was waiting."""
+    """The client was closed before the call, or during it."""
+
+    def __init__(self, message: str, *, maybe_delivered: bool = False) -> None:
+        super().__init__(f"{message}{_MAYBE if maybe_delivered else ''}")
+        self.maybe_delivered = maybe_delivered
 
 
 class APIError(NeonError):
@@ -77,7 +83,9 @@ class APIError(NeonError):
         request_id: str = "",
         retry_after: float | None = None,
     ) -> None:
-        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}")
+        self.maybe_delivered = status not in _NOTHING_DONE and (status == 408 or status >= 500)
+        fate = _MAYBE if self.maybe_delivered and method != "GET" else ""
+        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{fate}")
         self.status = status
         self.code = code
         self.message = message
@@ -125,6 +133,8 @@ class ServerError(APIError):
     """5xx: the platform, or a proxy in front of it, failed."""
 
 
+_MAYBE = "; it may have been carried out"
+_NOTHING_DONE = frozenset({423, 429, 503})
 _BY_STATUS: dict[int, type[APIError]] = {
     401: AuthenticationError,
     403: PermissionDeniedError,
@@ -143,17 +153,13 @@ def _phrase(status: int) -> str:
 
 
 class TransportError(NeonError):
-    """No answer came.
-
-    ``maybe_delivered`` tells whether the platform may have received the request, and done what it
-    asks for, all the same. ``request_id`` is the ``X-Request-ID`` that was sent.
-    """
+    """No answer came. ``request_id`` is the ``X-Request-ID`` that was sent."""
 
     def __init__(
         self, message: str, *, method: str, path: str, request_id: str, maybe_delivered: bool
     ) -> None:
-        fate = "it may have been carried out" if maybe_delivered else "nothing was sent"
-        super().__init__(f"{method} {path}: {message}; {fate} (request {request_id})")
+        fate = _MAYBE if maybe_delivered else "; nothing was sent"
+        super().__init__(f"{method} {path}: {message}{fate} (request {request_id})")
         self.method = method
         self.path = path
         self.request_id = request_id
@@ -173,17 +179,20 @@ class RequestTimeoutError(TransportError, TimeoutError):
 
 
 class InvalidResponseError(NeonError):
-    """An answer came whose body cannot be read as what was asked for.
+    """An answer of success came whose body cannot be read as what was asked for.
 
     ``excerpt`` is the first 200 characters of the body, secrets hidden.
     """
 
+    maybe_delivered = True
+
     def __init__(
         self, reason: str, *, method: str, path: str, status: int, request_id: str, excerpt: str
     ) -> None:
+        fate = "" if method == "GET" else _MAYBE
         super().__init__(
             f"{method} {path}: {status} with a body that cannot be read: {reason}; "
-            f"it begins {excerpt!r} (request {request_id})"
+            f"it begins {excerpt!r}{fate} (request {request_id})"
         )
         self.method = method
         self.path = path

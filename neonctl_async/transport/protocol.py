@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -13,6 +14,7 @@ from msgspec import UNSET, UnsetType
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, InvalidResponseError
 from neonctl_async.models.secret import Secret, decode_hook
+from neonctl_async.transport.compression import ACCEPTED, decompress
 from neonctl_async.transport.redaction import SEARCHED, hide_secrets
 
 T = TypeVar("T")
@@ -51,6 +53,7 @@ class Request(msgspec.Struct, Generic[T], frozen=True):
 class Answer:
     """What came back. ``headers`` looks names up whatever their case.
 
+    ``body`` is as it came, compressed or not, and may end anywhere past the bound of a body.
     No Struct, so that its repr does not show the body.
     """
 
@@ -136,9 +139,10 @@ _SAFE_PATH = re.compile(
 class Wire:
     """Writes requests for one base URL and key, and reads what comes back."""
 
-    def __init__(self, base_url: str, api_key: Secret) -> None:
+    def __init__(self, base_url: str, api_key: Secret, max_response_bytes: int) -> None:
         self._base_url = base_url
         self._api_key = api_key
+        self._max_bytes = max_response_bytes
 
     def url(self, request: Request[T]) -> str:
         """The URL of a request, percent-encoded."""
@@ -149,6 +153,7 @@ class Wire:
         """The headers of a request but for the key (specification, sections 4 and 5)."""
         headers = {
             "Accept": "application/json",
+            "Accept-Encoding": ACCEPTED,
             "User-Agent": USER_AGENT,
             "X-Request-ID": request_id,
         }
@@ -168,8 +173,8 @@ class Wire:
         if not 200 <= answer.status < 300:
             raise self._error(request, request_id, answer)
         try:
-            return _decode(request.answer, answer.body or _nothing(request.answer))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            return _decode(request.answer, self._content(answer) or _nothing(request.answer))
+        except _UNREADABLE as error:
             # Without the frames, which hold the body; UnicodeDecodeError itself holds it, too.
             quotes = isinstance(error, UnicodeDecodeError)
             cause = msgspec.DecodeError("not UTF-8") if quotes else error.with_traceback(None)
@@ -180,19 +185,18 @@ class Wire:
             path=request.path,
             status=answer.status,
             request_id=self._hide(answer.headers.get("x-neon-ret-request-id") or request_id),
-            excerpt=self._excerpt(answer.body),
+            excerpt=self._excerpt(answer),
         ) from cause
 
     def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
-        try:
-            told = _ERROR_BODY.decode(answer.body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            told = _ErrorBody()
+        told = _ErrorBody()
+        with suppress(*_UNREADABLE):
+            told = _ERROR_BODY.decode(self._content(answer))
         message = told.message if isinstance(told.message, str) else ""
         return APIError.for_status(answer.status)(
             status=answer.status,
             code=self._hide(str(told.code or "")),
-            message=self._hide(message) or self._excerpt(answer.body) or "no explanation given",
+            message=self._hide(message) or self._excerpt(answer) or "no explanation given",
             request_id=self._hide(
                 str(told.request_id or answer.headers.get("x-neon-ret-request-id") or request_id)
             ),
@@ -201,8 +205,20 @@ class Wire:
             retry_after=retry_after(answer.headers),
         )
 
-    def _excerpt(self, body: bytes) -> str:
-        return self._hide(body[:SEARCHED].decode(errors="replace"))[:EXCERPT_CHARACTERS]
+    def _content(self, answer: Answer) -> bytes:
+        """The body, decompressed. Raises ValueError if it cannot be, or is too large."""
+        content = decompress(
+            answer.body, answer.headers.get("Content-Encoding", ""), self._max_bytes
+        )
+        if len(content) > self._max_bytes:
+            raise ValueError(f"it is larger than {self._max_bytes} bytes (max_response_bytes)")
+        return content
+
+    def _excerpt(self, answer: Answer) -> str:
+        with suppress(ValueError):
+            beginning = self._content(answer)[:SEARCHED].decode(errors="replace")
+            return self._hide(beginning)[:EXCERPT_CHARACTERS]
+        return ""
 
     def _hide(self, text: str) -> str:
         return hide_secrets(text, self._api_key)
@@ -330,6 +346,9 @@ def _nothing(answer: object) -> bytes:
     """What an empty body stands for: a record without fields, or null."""
     is_record = isinstance(answer, type) and issubclass(answer, msgspec.Struct)
     return b"{}" if is_record else b"null"
+
+
+_UNREADABLE = (ValueError, msgspec.DecodeError, RecursionError)
 
 
 class _ErrorBody(msgspec.Struct):

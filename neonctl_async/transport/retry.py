@@ -1,20 +1,23 @@
 """Which failures pass, and when to try again."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Generic, Protocol, TypeVar
 
+import anyio
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import APIError, LockedError, NeonError, TransportError
+from neonctl_async.hooks import RetryPlanned
 
 T = TypeVar("T")
 
-NOTHING_DONE = frozenset({423, 429, 503})
-"""The platform did nothing: safe to send again, whatever the method."""
-PASSING = NOTHING_DONE | {408, 500, 502, 504}
-"""The failure passes, but the work may have been done: safe to send again where nothing changes."""
+_logger = logging.getLogger(__name__)
+
+PASSING = frozenset({408, 423, 429, 500, 502, 503, 504})
+"""The statuses of failures that pass."""
 
 
 def may_retry(error: BaseException, method: str) -> bool:
@@ -23,9 +26,9 @@ def may_retry(error: BaseException, method: str) -> bool:
     401 is asked exactly once, like every answer that will not change.
     """
     match error:
-        case APIError():
-            return error.status in (PASSING if method == "GET" else NOTHING_DONE)
-        case TransportError():
+        case APIError() if error.status not in PASSING:
+            return False
+        case APIError() | TransportError():
             return method == "GET" or not error.maybe_delivered
         case _:
             return False
@@ -37,7 +40,7 @@ class ProjectLock(Protocol):
     turn: asyncio.Lock
     """Held by the one who tries again."""
 
-    async def settle(self, timeout: float) -> bool:
+    async def settle(self) -> bool:
         """Wait until the running operations have ended; False if none shows."""
         ...
 
@@ -46,6 +49,9 @@ async def send_with_retries(
     send: Callable[[], Awaitable[T]],
     method: str,
     policy: RetryPolicy,
+    *,
+    deadline: Callable[[], float],
+    tell: Callable[[RetryPlanned], None],
     lock_of_project: Callable[[], ProjectLock] | None = None,
 ) -> T:
     """What ``send`` returns, called again as ``policy`` says when it fails in passing.
@@ -53,21 +59,27 @@ async def send_with_retries(
     After a 423, with ``lock_of_project``, the next try comes as soon as the project's running
     operations have ended, and in turn with others who were locked out. Raises the newest failure:
     at once if it does not pass, else when the policy's bounds are reached, or would be by the wait
-    that ``Retry-After`` asks for.
+    that ``Retry-After`` asks for. ``deadline``, asked for after the first try, is on the loop's
+    clock; ``tell`` is told of each further try.
     """
-    started = asyncio.get_running_loop().time()
     try:
         return await send()
     except NeonError as error:
         if not may_retry(error, method) or policy.attempts == 1:
             raise
         first_failure = error
-    further = _FurtherTries(send, first_failure, method, policy, deadline=started + policy.deadline)
+    further = _FurtherTries(send, first_failure, method, policy, deadline=deadline(), tell=tell)
     if lock_of_project is None or not isinstance(first_failure, LockedError):
         return await further.run()
     lock = lock_of_project()
-    async with lock.turn:
+    with anyio.CancelScope(deadline=deadline()) as scope:
+        await lock.turn.acquire()
+    if scope.cancelled_caught:
+        raise first_failure
+    try:
         return await further.run(lock)
+    finally:
+        lock.turn.release()
 
 
 class _FurtherTries(Generic[T]):
@@ -81,6 +93,7 @@ class _FurtherTries(Generic[T]):
         policy: RetryPolicy,
         *,
         deadline: float,
+        tell: Callable[[RetryPlanned], None],
     ) -> None:
         self._send = send
         self._newest = first_failure
@@ -88,6 +101,7 @@ class _FurtherTries(Generic[T]):
         self._method = method
         self._attempts = policy.attempts
         self._deadline = deadline
+        self._tell = tell
         self._backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
         self._time = asyncio.get_running_loop().time
 
@@ -97,6 +111,7 @@ class _FurtherTries(Generic[T]):
             retry=retry_if_exception(lambda error: may_retry(error, self._method)),
             wait=lambda state: max(self._backoff(state), _asked_delay(self._newest)),
             stop=self._is_over,
+            before_sleep=self._tell_of,
             sleep=lambda seconds: self._pause(seconds, lock),
             reraise=True,
         )
@@ -118,14 +133,22 @@ class _FurtherTries(Generic[T]):
         next_try = self._time() + state.upcoming_sleep
         return state.attempt_number >= self._attempts or next_try > self._deadline
 
+    def _tell_of(self, state: RetryCallState) -> None:
+        retry = RetryPlanned(
+            error=self._newest, attempt=state.attempt_number, delay=state.upcoming_sleep
+        )
+        _logger.warning("trying again in %.3g s, after %s", retry.delay, retry.error)
+        self._tell(retry)
+
     async def _pause(self, seconds: float, lock: ProjectLock | None) -> None:
         earliest = self._time() + _asked_delay(self._newest)
-        if (
-            lock is not None
-            and isinstance(self._newest, LockedError)
-            and await lock.settle(self._deadline - self._time())
-        ):
-            seconds = max(0.0, earliest - self._time())
+        if lock is not None and isinstance(self._newest, LockedError):
+            # Not all that runs need hold the lock: some of the time is left for further tries.
+            has_shown = True
+            with anyio.move_on_after((self._deadline - self._time()) / 2):
+                has_shown = await lock.settle()
+            if has_shown:
+                seconds = max(0.0, earliest - self._time())
         await asyncio.sleep(seconds)
 
 

@@ -1,47 +1,55 @@
-"""The one module that touches aiohttp: sends a request, hands back a Struct or our error."""
+"""Calls: held back by the budget, tried again as the policy says, ended when the client closes."""
 
 import asyncio
+import logging
+import math
 import uuid
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-import aiohttp
 import anyio
-from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
-from yarl import URL
 
 from neonctl_async.config import Config
-from neonctl_async.errors import (
-    ClientClosedError,
-    ConfigurationError,
-    ConnectionFailedError,
-    ConnectionLostError,
-    NeonError,
-    RateLimitedError,
-    RequestTimeoutError,
-    TransportError,
-)
+from neonctl_async.errors import ClientClosedError, NeonError, RateLimitedError, RequestTimeoutError
+from neonctl_async.hooks import RequestSent, ResponseReceived
 from neonctl_async.transport.budget import Budget
+from neonctl_async.transport.connections import Connections
+from neonctl_async.transport.listeners import Listeners
 from neonctl_async.transport.protocol import Answer, Request, Wire
 from neonctl_async.transport.retry import ProjectLock, send_with_retries
 
 T = TypeVar("T")
 
+_logger = logging.getLogger(__name__)
+
+
+class _Call:
+    """One call: what ends it, and how far it has come."""
+
+    __slots__ = ("deadline", "is_under_way", "scope")
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.deadline = math.inf
+        """When it has to be over, on the loop's clock, once its first request has its place."""
+        self.is_under_way = False
+        """Whether a request of it was, or may have been, sent and has no answer yet."""
+
 
 class Session:
-    """The connections of a client, opened at the first request.
+    """Sends requests and hands back Structs.
 
     It holds no task and no scope open between calls, so it may be opened in one task and closed
     in another.
     """
 
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: Config, listeners: Listeners) -> None:
         self._config = config
-        self._wire = Wire(config.base_url, config.api_key)
+        self._listeners = listeners
+        self._wire = Wire(config.base_url, config.api_key, config.max_response_bytes)
+        self._connections = Connections(config, self._wire)
         self._budget = Budget(config.budget, config.max_connections)
-        self._http: aiohttp.ClientSession | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._calls: set[anyio.CancelScope] = set()
+        self._calls: set[_Call] = set()
         self._closed = False
         self._requests_sent = 0
 
@@ -59,11 +67,13 @@ class Session:
         :mod:`neonctl_async.errors`.
         """
         return await self._while_open(
-            lambda: send_with_retries(
-                lambda: self._send(request, self._config.timeout.total),
+            lambda call: send_with_retries(
+                lambda: self._send(request, self._config.timeout.total, call),
                 request.method,
                 self._config.retry,
-                lock_of_project,
+                deadline=lambda: call.deadline,
+                tell=self._listeners.retry,
+                lock_of_project=lock_of_project,
             )
         )
 
@@ -77,35 +87,41 @@ class Session:
         Requests that are no polls go first.
         """
         total = min(total, self._config.timeout.total)
-        return await self._while_open(lambda: self._send(request, total, is_poll=True))
+        return await self._while_open(lambda call: self._send(request, total, call, is_poll=True))
 
     async def aclose(self) -> None:
         """Close every connection. Calls under way end with ClientClosedError."""
         self._closed = True
-        for scope in self._calls:
-            scope.cancel()
-        if self._http is not None:
-            await self._http.close()
+        for call in self._calls:
+            call.scope.cancel()
+        await self._connections.aclose()
 
-    async def _while_open(self, call: Callable[[], Awaitable[T]]) -> T:
-        """What ``call`` returns, unless the client is closed before, whatever it waits for."""
+    async def _while_open(self, send: Callable[[_Call], Awaitable[T]]) -> T:
+        """What ``send`` returns, unless the client is closed before, whatever it waits for."""
         if self._closed:
-            raise _closed()
-        with anyio.CancelScope() as scope:
-            self._calls.add(scope)
+            raise ClientClosedError(_CLOSED)
+        call = _Call()
+        with call.scope:
+            self._calls.add(call)
             try:
-                return await call()
+                return await send(call)
             finally:
-                self._calls.discard(scope)
-        raise _closed()
+                self._calls.discard(call)
+        raise ClientClosedError(_CLOSED, maybe_delivered=call.is_under_way)
 
-    async def _send(self, request: Request[T], total: float, *, is_poll: bool = False) -> T:
-        http = self._open()
-        await self._budget.acquire(request.route, is_poll=is_poll)
+    async def _send(
+        self, request: Request[T], total: float, call: _Call, *, is_poll: bool = False
+    ) -> T:
+        self._connections.open()
+        request_id = uuid.uuid4().hex
+        await self._room_for(request, request_id, call, is_poll=is_poll)
         try:
-            request_id = uuid.uuid4().hex
+            now = asyncio.get_running_loop().time()
+            if call.deadline == math.inf and not is_poll:
+                call.deadline = now + self._config.retry.deadline
             self._requests_sent += 1
-            answer = await self._exchange(http, request, request_id, self._timeout(total))
+            within = max(min(total, call.deadline - now), _LEAST)
+            answer = await self._exchange(request, request_id, within, call, is_poll=is_poll)
         finally:
             self._budget.release(request.route)
         try:
@@ -115,115 +131,63 @@ class Session:
                 self._budget.hold(min(error.retry_after, self._config.retry.deadline))
             raise
 
-    async def _exchange(
-        self,
-        http: aiohttp.ClientSession,
-        request: Request[T],
-        request_id: str,
-        timeout: aiohttp.ClientTimeout,
-    ) -> Answer:
-        try:
-            async with http.request(
-                request.method,
-                URL(self._wire.url(request), encoded=True),
-                data=request.body,
-                headers=self._wire.headers(request, request_id),
-                allow_redirects=False,
-                timeout=timeout,
-            ) as response:
-                return Answer(response.status, response.headers, await response.read())
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failure, cause = _failure(error, request, request_id, timeout), _presentable(error)
-        raise failure from cause
-
-    def _open(self) -> aiohttp.ClientSession:
-        loop = asyncio.get_running_loop()
-        if self._http is None:
-            self._loop = loop
-            self._http = aiohttp.ClientSession(
-                # The budget lets no more requests go than there are connections: waiting for one
-                # is never counted as time spent connecting.
-                connector=aiohttp.TCPConnector(limit=self._config.max_connections),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                middlewares=(self._authorize, _send_exactly_once),
-            )
-        if self._loop is not loop:
-            raise ConfigurationError(
-                "this NeonClient belongs to another event loop: make one for each asyncio.run()"
-            )
-        return self._http
-
-    async def _authorize(
-        self, request: ClientRequest, handler: ClientHandlerType
-    ) -> ClientResponse:
-        # Here and not among the session's headers, the key shows in no frame and no repr.
-        request.headers["Authorization"] = self._wire.authorization()
-        return await handler(request)
-
-    def _timeout(self, total: float) -> aiohttp.ClientTimeout:
-        # Name lookup and connecting end before the total does, so that a request that never got
-        # so far is known to be unsent.
-        return aiohttp.ClientTimeout(
-            total=total, connect=min(self._config.timeout.connect, 0.9 * total)
+    async def _room_for(
+        self, request: Request[T], request_id: str, call: _Call, *, is_poll: bool
+    ) -> None:
+        """Wait for a place in the budget: the first of a call for as long as it takes."""
+        with anyio.CancelScope(deadline=call.deadline):
+            await self._budget.acquire(request.route, is_poll=is_poll)
+            return
+        raise RequestTimeoutError(
+            "the rate budget had no room before the deadline of the call",
+            method=request.method,
+            path=request.path,
+            request_id=request_id,
+            maybe_delivered=False,
         )
 
-
-def _failure(
-    error: Exception, request: Request[T], request_id: str, timeout: aiohttp.ClientTimeout
-) -> NeonError:
-    kind: type[TransportError]
-    match error:
-        case aiohttp.ConnectionTimeoutError():
-            kind, reason = RequestTimeoutError, f"no connection within {timeout.connect:g} s"
-        case TimeoutError():
-            kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
-        case aiohttp.ClientConnectorError():
-            cause = error.os_error.strerror or _reason(error.os_error)
-            kind, reason = ConnectionFailedError, f"no connection to {error.host}: {cause}"
-        case aiohttp.ClientResponseError():
-            # Its text quotes the answer, which may hold anything.
-            kind, reason = ConnectionLostError, "the answer was not HTTP"
-        case _:
-            kind, reason = ConnectionLostError, f"the connection broke: {_reason(error)}"
-    return kind(
-        reason,
-        method=request.method,
-        path=request.path,
-        request_id=request_id,
-        maybe_delivered=not isinstance(
-            error, aiohttp.ConnectionTimeoutError | aiohttp.ClientConnectorError
-        ),
-    )
-
-
-def _presentable(error: Exception) -> Exception | None:
-    """``error`` as a cause to show: without frames, which hold parts of the answer."""
-    if isinstance(error, aiohttp.ClientResponseError):
-        return None
-    error.__cause__ = error.__context__ = None
-    return error.with_traceback(None)
+    async def _exchange(
+        self, request: Request[T], request_id: str, within: float, call: _Call, *, is_poll: bool
+    ) -> Answer:
+        """What is answered, with those who listen told of it."""
+        time = asyncio.get_running_loop().time
+        began = time()
+        sent = RequestSent(
+            id=request_id,
+            method=request.method,
+            url=self._wire.url(request).partition("?")[0],
+            route=request.route,
+            is_poll=is_poll,
+        )
+        self._listeners.request(sent)
+        call.is_under_way = True
+        status: int | None = None
+        failure: NeonError | None = None
+        try:
+            answer = await self._connections.exchange(request, request_id, within)
+            status = answer.status
+        except NeonError as error:
+            failure = error
+            raise
+        finally:
+            call.is_under_way = status is None and failure is None
+            told = ResponseReceived(
+                request=sent, status=status, error=failure, seconds=time() - began
+            )
+            _log(told)
+            self._listeners.response(told)
+        return answer
 
 
-class _BrokenConnectionError(aiohttp.ClientError):
-    """A broken connection, by a name for which aiohttp does not send again."""
+_LEAST = 0.001
+"""Seconds; aiohttp takes 0 for no bound at all."""
+_CLOSED = "the client is closed: make a new NeonClient"
 
 
-async def _send_exactly_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Keep aiohttp from sending a GET, PUT or DELETE again when a kept-alive connection breaks.
-
-    A DELETE may have been carried out. Whether to try again is the retry policy's to say.
-    """
-    try:
-        return await handler(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _BrokenConnectionError(_reason(error)) from error
-
-
-def _reason(error: Exception) -> str:
-    return str(error) or type(error).__name__
-
-
-def _closed() -> ClientClosedError:
-    return ClientClosedError("the client is closed: make a new NeonClient")
+def _log(response: ResponseReceived) -> None:
+    if not _logger.isEnabledFor(logging.DEBUG):
+        return
+    request = response.request
+    outcome = response.status or "ended by the caller"
+    what = response.error or f"{request.method} {request.url}: {outcome} (request {request.id})"
+    _logger.debug("%s, after %.3f s", what, response.seconds)

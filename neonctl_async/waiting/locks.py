@@ -4,7 +4,7 @@ import asyncio
 from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
-from neonctl_async.errors import NeonError, WaitTimeoutError
+from neonctl_async.errors import NeonError
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.status import Outcome, outcome
 from neonctl_async.waiting.waiter import Waiter
@@ -26,8 +26,8 @@ class ProjectLock:
         self._source = source
         self._waiter = waiter
 
-    async def settle(self, timeout: float) -> bool:
-        """Wait until the operations that run now have ended, at most ``timeout`` seconds.
+    async def settle(self) -> bool:
+        """Wait until the operations that run now have ended.
 
         False if none shows: what holds the lock need not be an operation.
         """
@@ -37,9 +37,7 @@ class ProjectLock:
             running = [one for one in page.operations if outcome(one, now) is Outcome.PENDING]
             if not running:
                 return False
-            await self._waiter.settle(running, timeout)
-        except WaitTimeoutError:
-            return True
+            await self._waiter.settle(running)
         except NeonError:
             return False  # the mutation itself will tell, if this failure lasts
         return True

@@ -1,6 +1,7 @@
 """One project's poller, shared by every wait of the client."""
 
 import asyncio
+import logging
 import math
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -18,7 +19,9 @@ from neonctl_async.errors import (
     NeonError,
     TransportError,
 )
-from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.hooks import StatusChanged
+from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
+from neonctl_async.transport.listeners import Listeners
 from neonctl_async.transport.retry import PASSING
 from neonctl_async.waiting import cadence
 from neonctl_async.waiting.awaited import Awaited, age, duration, end_looks, mailboxes_of
@@ -28,6 +31,8 @@ from neonctl_async.waiting.source import MAX_PAGE, OperationSource
 from neonctl_async.waiting.status import Change, Outcome, is_same, outcome
 
 T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
 
 SLACK = 10
 """How many operations beyond those awaited are read: others start some, too."""
@@ -58,6 +63,8 @@ class Poller:
         source: OperationSource,
         policy: PollPolicy,
         forecast: Forecast,
+        *,
+        listeners: Listeners,
         update: Callable[[], bool],
     ) -> None:
         self._project_id = project_id
@@ -66,6 +73,7 @@ class Poller:
         self._least_delay = policy.initial * (1 - policy.jitter)
         self._most_delay = policy.maximum * (1 - policy.jitter)
         self._forecast = forecast
+        self._listeners = listeners
         self._update = update
         self._awaited: dict[str, Awaited] = {}
         self._due = math.inf
@@ -302,10 +310,25 @@ class Poller:
         if known is not None and is_same(operation, known) and not is_settled:
             return
         one.record = operation
+        if known is None or known.status != operation.status:
+            self._tell(operation, None if known is None else known.status)
         for mailbox in one.mailboxes:
             mailbox.deliver(change)
         if is_settled:
             self._drop(one)
+
+    def _tell(self, operation: Operation, previous: OperationStatus | None) -> None:
+        level = logging.INFO if operation.status.is_known else logging.WARNING
+        _logger.log(
+            level,
+            "%s %s in %s is %s%s",
+            operation.action,
+            operation.id,
+            operation.project_id,
+            operation.status,
+            "" if operation.status.is_known else ", which is unknown here and taken for pending",
+        )
+        self._listeners.status(StatusChanged(operation=operation, previous=previous))
 
     def _learn(self, one: Awaited, operation: Operation, *, is_settled: bool) -> None:
         now = _time()

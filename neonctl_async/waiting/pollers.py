@@ -8,6 +8,7 @@ import anyio
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import ClientClosedError
 from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.transport.listeners import Listeners
 from neonctl_async.waiting.forecast import Forecast
 from neonctl_async.waiting.mailbox import Mailbox
 from neonctl_async.waiting.poller import Poller
@@ -17,9 +18,10 @@ from neonctl_async.waiting.source import OperationSource
 class Pollers:
     """The pollers of a client, by project; one exists only while something is awaited."""
 
-    def __init__(self, source: OperationSource, policy: PollPolicy) -> None:
+    def __init__(self, source: OperationSource, policy: PollPolicy, listeners: Listeners) -> None:
         self._source = source
         self._policy = policy
+        self._listeners = listeners
         self._forecast = Forecast()
         self._by_project: dict[str, Poller] = {}
         self._closed = False
@@ -34,7 +36,12 @@ class Pollers:
         poller = self._by_project.get(ref.project_id)
         if poller is None:
             poller = Poller(
-                ref.project_id, self._source, self._policy, self._forecast, self._update
+                ref.project_id,
+                self._source,
+                self._policy,
+                self._forecast,
+                listeners=self._listeners,
+                update=self._update,
             )
             self._by_project[ref.project_id] = poller
         poller.add(ref, record, mailbox)

@@ -12,7 +12,9 @@ import msgspec
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
+from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation, Started
+from neonctl_async.transport.listeners import Listeners
 from neonctl_async.waiting.mailbox import Mailbox
 from neonctl_async.waiting.pollers import Pollers
 from neonctl_async.waiting.source import OperationSource
@@ -29,8 +31,9 @@ OnUpdate = Callable[[Operation], object]
 class Waiter:
     """Everything that the waits of one client share."""
 
-    def __init__(self, source: OperationSource, policy: PollPolicy) -> None:
-        self._pollers = Pollers(source, policy)
+    def __init__(self, source: OperationSource, policy: PollPolicy, listeners: Listeners) -> None:
+        self._pollers = Pollers(source, policy, listeners)
+        self._listeners = listeners
 
     async def wait(
         self,
@@ -53,9 +56,9 @@ class Waiter:
             _raise_for_failures(progress)
         return progress.newest()
 
-    async def settle(self, operations: Sequence[Operation], timeout: float) -> None:
+    async def settle(self, operations: Sequence[Operation]) -> None:
         """Wait until all have ended, however."""
-        await self._follow(Progress(operations), timeout)
+        await self._follow(Progress(operations), timeout=None)
 
     async def finish(self, answer: StartedT, timeout: float | None) -> StartedT:
         """``answer`` with the final records of its operations, if it has any.
@@ -115,6 +118,9 @@ class Waiter:
         """
         started = asyncio.get_running_loop().time()
         mailbox = Mailbox(deadline=math.inf if timeout is None else started + timeout)
+        wait = WaitStarted(operations=tuple(progress.records), timeout=timeout)
+        self._listeners.wait_started(wait)
+        failure: NeonError | None = None
         try:
             self._begin(progress, mailbox)
             while not progress.is_complete:
@@ -128,8 +134,19 @@ class Waiter:
                     )
                 progress.note(change)
                 yield change
+        except NeonError as error:
+            failure = error
+            raise
         finally:
             await self._pollers.release(progress.records, mailbox)
+            ended = WaitEnded(
+                wait=wait,
+                unsuccessful=len(progress.settled(Outcome.UNSUCCESSFUL)),
+                pending=len(progress.pending()),
+                error=failure,
+                seconds=asyncio.get_running_loop().time() - started,
+            )
+            self._listeners.wait_ended(ended)
 
     def _begin(self, progress: Progress, mailbox: Mailbox) -> None:
         """Deliver the states known from the start, and have the pending ones polled."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -76,14 +77,17 @@ def in_turn(*responses: Respond) -> Callable[[Received], Respond]:
 class MisbehavingServer:
     """Counts what it receives and answers with what ``respond`` chooses."""
 
-    def __init__(self, respond: Callable[[Received], Respond]) -> None:
+    def __init__(
+        self, respond: Callable[[Received], Respond], tls: ssl.SSLContext | None = None
+    ) -> None:
         self._respond = respond
+        self._tls = tls
         self.received: list[Received] = []
         self.connections = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         return self
 
     async def __aexit__(
@@ -100,8 +104,13 @@ class MisbehavingServer:
 
     @property
     def base_url(self) -> str:
-        port = self._server.sockets[0].getsockname()[1]
-        return f"http://127.0.0.1:{port}/api/v2"
+        if self._tls is not None:
+            return f"https://localhost:{self.port}/api/v2"
+        return f"http://127.0.0.1:{self.port}/api/v2"
+
+    @property
+    def port(self) -> int:
+        return int(self._server.sockets[0].getsockname()[1])
 
     @property
     def open_connections(self) -> int:

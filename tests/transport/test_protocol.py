@@ -237,6 +237,7 @@ def test_the_headers_hold_no_key() -> None:
     headers = WIRE.headers(request("GET", "/projects", Started), "req-1")
     assert headers == {
         "Accept": "application/json",
+        "Accept-Encoding": "gzip",
         "User-Agent": f"neonctl-async/{__version__}",
         "X-Request-ID": "req-1",
     }

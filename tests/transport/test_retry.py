@@ -4,7 +4,15 @@ import asyncio
 
 import pytest
 
-from neonctl_async import APIError, ConnectionFailedError, NeonClient, NeonError, RetryPolicy
+from neonctl_async import (
+    APIError,
+    ConnectionFailedError,
+    NeonClient,
+    NeonError,
+    RateBudget,
+    RequestTimeoutError,
+    RetryPolicy,
+)
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn
 from tests.support.virtual_time import now
@@ -151,13 +159,50 @@ async def test_no_try_begins_after_the_deadline() -> None:
     assert 5 < len(server.received) < 100
 
 
-async def test_the_deadline_counts_from_the_first_try() -> None:
-    async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(12)
-        await answer(503)(writer)
+def slow(response: Respond, seconds: float) -> Respond:
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(seconds)
+        await response(writer)
 
+    return respond
+
+
+async def test_the_deadline_bounds_a_try_that_is_under_way() -> None:
     policy = RetryPolicy(attempts=1000, initial=3.0, maximum=3.0, deadline=20.0)
-    assert await tries("GET", slow, policy) == 2
+    async with (
+        MisbehavingServer(in_turn(slow(answer(503), 12))) as server,
+        client_of(server, retry=policy) as neon,
+    ):
+        with pytest.raises(RequestTimeoutError):
+            await neon.request("POST", "/projects")
+        assert now() == pytest.approx(20, abs=0.1)
+    assert len(server.received) == 2
+
+
+async def test_the_deadline_bounds_what_further_tries_wait_for_in_the_budget() -> None:
+    policy = RetryPolicy(initial=0, deadline=20.0)
+    async with (
+        MisbehavingServer(in_turn(answer(503))) as server,
+        client_of(server, retry=policy, budget=RateBudget(per_minute=3)) as neon,
+    ):
+        with pytest.raises(RequestTimeoutError, match="budget") as caught:
+            await neon.request("POST", "/projects")
+        assert now() == pytest.approx(20, abs=0.1)
+    assert not caught.value.maybe_delivered
+    assert len(server.received) == 3
+
+
+async def test_the_deadline_begins_once_the_budget_has_room() -> None:
+    policy = RetryPolicy(initial=0, deadline=20.0)
+    responses = in_turn(answer(content={}), answer(503), answer(content={}))
+    async with (
+        MisbehavingServer(responses) as server,
+        client_of(server, retry=policy, budget=RateBudget(per_minute=1)) as neon,
+    ):
+        await neon.request("POST", "/projects")
+        with pytest.raises(RequestTimeoutError, match="budget"):
+            await neon.request("POST", "/projects")
+        assert now() == pytest.approx(80, abs=0.1)
 
 
 async def test_cancelling_during_the_backoff_ends_the_call() -> None:

@@ -304,8 +304,11 @@ async def test_the_decoder_of_an_answer_is_made_once(monkeypatch: pytest.MonkeyP
     assert made == [Fresh]
 
 
-async def close_during(neon: NeonClient, *paths: str, method: str = "POST") -> None:
-    """Close the client while requests are under way; each must end at once, as it should."""
+async def close_during(neon: NeonClient, *paths: str, method: str = "POST") -> list[bool]:
+    """Close the client while requests are under way; each must end at once, as it should.
+
+    Returns whether each says that it may have been carried out.
+    """
     loop = asyncio.get_running_loop()
     calls = [asyncio.create_task(neon.request(method, path)) for path in paths]
     await asyncio.sleep(1)
@@ -313,9 +316,14 @@ async def close_during(neon: NeonClient, *paths: str, method: str = "POST") -> N
     await neon.aclose()
     await asyncio.wait(calls, timeout=5)
     assert loop.time() == pytest.approx(1, abs=0.01)
+    told: list[bool] = []
     for call in calls:
         assert not call.cancelled()
-        assert isinstance(call.exception(), ClientClosedError)
+        failure = call.exception()
+        assert isinstance(failure, ClientClosedError)
+        assert ("may have been carried out" in str(failure)) == failure.maybe_delivered
+        told.append(failure.maybe_delivered)
+    return told
 
 
 @pytest.mark.virtual_time
@@ -334,7 +342,7 @@ async def test_closing_ends_a_call_that_waits_for_its_answer(
 ) -> None:
     async with MisbehavingServer(in_turn(response)) as server:
         neon = client_of(server, retry=RetryPolicy.never())
-        await close_during(neon, "/projects", "/regions", method=method)
+        assert all(await close_during(neon, "/projects", "/regions", method=method))
 
 
 @pytest.mark.virtual_time
@@ -342,7 +350,7 @@ async def test_closing_ends_a_call_that_waits_for_its_answer(
 async def test_closing_ends_a_call_that_sleeps_for_retry_after(status: int) -> None:
     response = answer(status, headers={"Retry-After": "30"})
     async with MisbehavingServer(in_turn(response)) as server:
-        await close_during(client_of(server), "/projects")
+        assert await close_during(client_of(server), "/projects") == [False]
     assert len(server.received) == 1
 
 
@@ -359,7 +367,9 @@ async def test_closing_ends_calls_that_wait_in_the_budget(budget: RateBudget) ->
         await asyncio.wait(crowd, timeout=5)
         assert asyncio.get_running_loop().time() == pytest.approx(0.5, abs=0.01)
         for call in crowd[1:]:
-            assert isinstance(call.exception(), ClientClosedError)
+            failure = call.exception()
+            assert isinstance(failure, ClientClosedError)
+            assert not failure.maybe_delivered
     assert crowd[0].result() == {}
     assert len(server.received) == 1
 
@@ -368,5 +378,5 @@ async def test_closing_ends_calls_that_wait_in_the_budget(budget: RateBudget) ->
 async def test_closing_ends_calls_that_queue_for_a_connection() -> None:
     async with MisbehavingServer(in_turn(hang)) as server:
         neon = client_of(server, max_connections=1, retry=RetryPolicy.never())
-        await close_during(neon, *["/projects"] * 3)
+        assert await close_during(neon, *["/projects"] * 3) == [True, False, False]
     assert len(server.received) == 1

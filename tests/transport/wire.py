@@ -21,7 +21,8 @@ from tests.support.records import API_KEY
 BASE_URL = "https://h.example.com/api/v2"
 
 
-WIRE = Wire(BASE_URL, Secret(API_KEY))
+MAX_BYTES = 1 << 20
+WIRE = Wire(BASE_URL, Secret(API_KEY), MAX_BYTES)
 
 
 def read(

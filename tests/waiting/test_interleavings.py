@@ -24,6 +24,7 @@ from neonctl_async import (
 )
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.models.pagination import Pagination
+from neonctl_async.transport.listeners import Listeners
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 from tests.support.records import EPOCH
@@ -112,7 +113,7 @@ class Program:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._source = Unreliable(self._chance)
-        self._waiter = Waiter(self._source, PollPolicy())
+        self._waiter = Waiter(self._source, PollPolicy(), Listeners(()))
         self.outcomes: list[str] = []
 
     async def run(self) -> None:

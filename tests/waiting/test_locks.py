@@ -110,8 +110,30 @@ async def test_operations_that_never_end_are_bounded_by_the_deadline() -> None:
     async with platform.server, client_of(platform.server, retry=policy) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
+        assert now() <= 30
+    assert mutations(platform) == 5
+
+
+async def test_waiting_for_a_turn_is_bounded_by_the_deadline_of_each() -> None:
+    platform = Platform()
+    platform.start("a", ends=1e9)
+    locked(platform, until=1e9)
+    policy = RetryPolicy(deadline=30)
+    async with platform.server, client_of(platform.server, retry=policy) as neon:
+        outcomes = await asyncio.gather(
+            *(neon.branches.create(PROJECT) for _ in range(5)), return_exceptions=True
+        )
+        assert now() <= 30.1
+    assert [type(outcome) for outcome in outcomes] == [LockedError] * 5
+
+
+async def test_an_operation_that_runs_on_without_holding_the_lock_is_no_end() -> None:
+    platform = Platform()
+    platform.start("a", ends=1e9)
+    locked(platform, until=20)
+    async with platform.server, client_of(platform.server) as neon:
+        await neon.branches.create(PROJECT)
         assert now() == pytest.approx(30, abs=1)
-    assert mutations(platform) == 2
 
 
 async def test_who_does_not_retry_does_not_watch() -> None:

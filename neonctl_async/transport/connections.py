@@ -1,0 +1,182 @@
+"""The one module that touches aiohttp: sends a request, hands back what came."""
+
+import asyncio
+import ssl
+from typing import TypeVar
+
+import aiohttp
+from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
+from yarl import URL
+
+from neonctl_async.config import Config
+from neonctl_async.errors import (
+    ConfigurationError,
+    ConnectionFailedError,
+    ConnectionLostError,
+    NeonError,
+    RequestTimeoutError,
+    TransportError,
+)
+from neonctl_async.transport.protocol import Answer, Request, Wire
+
+T = TypeVar("T")
+
+_NOT_SENT = (
+    aiohttp.ConnectionTimeoutError,
+    aiohttp.ClientConnectorError,
+    aiohttp.ClientHttpProxyError,  # of a tunnel, before anything went through it
+)
+
+
+class Connections:
+    """The connections of a client, opened at the first request.
+
+    They hold no task and no scope open between requests.
+    """
+
+    def __init__(self, config: Config, wire: Wire) -> None:
+        self._config = config
+        self._wire = wire
+        self._tls = True if config.ca_file is None else _trusting(config.ca_file)
+        self._http: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def open(self) -> aiohttp.ClientSession:
+        """Be ready to send.
+
+        Raises ConfigurationError on another event loop than that of the first request.
+        """
+        loop = asyncio.get_running_loop()
+        if self._http is None:
+            self._loop = loop
+            self._http = aiohttp.ClientSession(
+                # The budget lets no more requests go than there are connections: waiting for one
+                # is never counted as time spent connecting.
+                connector=aiohttp.TCPConnector(limit=self._config.max_connections, ssl=self._tls),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                middlewares=(self._authorize, _send_exactly_once),
+                # What is decompressed has to stay within a bound, too.
+                auto_decompress=False,
+                # A proxy would read what goes to loopback in clear, and with it the key.
+                trust_env=self._config.trust_env and self._config.base_url.startswith("https:"),
+            )
+        if self._loop is not loop:
+            raise ConfigurationError(
+                "this NeonClient belongs to another event loop: make one for each asyncio.run()"
+            )
+        return self._http
+
+    async def exchange(self, request: Request[T], request_id: str, within: float) -> Answer:
+        """What is answered within at most ``within`` seconds. Raises TransportError."""
+        timeout = self._timeout(within)
+        try:
+            async with self.open().request(
+                request.method,
+                URL(self._wire.url(request), encoded=True),
+                data=request.body,
+                headers=self._wire.headers(request, request_id),
+                allow_redirects=False,
+                timeout=timeout,
+            ) as response:
+                return await self._read(response)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            failure, cause = _failure(error, request, request_id, timeout), _presentable(error)
+        raise failure from cause
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        if self._http is not None:
+            await self._http.close()
+
+    async def _read(self, response: ClientResponse) -> Answer:
+        """The answer; of a body that is larger than allowed, a little more than that."""
+        body = bytearray()
+        async for part in response.content.iter_any():
+            body += part
+            if len(body) > self._config.max_response_bytes:
+                response.close()
+                break
+        return Answer(response.status, response.headers, bytes(body))
+
+    async def _authorize(
+        self, request: ClientRequest, handler: ClientHandlerType
+    ) -> ClientResponse:
+        # Here and not among the session's headers, the key shows in no frame and no repr.
+        request.headers["Authorization"] = self._wire.authorization()
+        return await handler(request)
+
+    def _timeout(self, total: float) -> aiohttp.ClientTimeout:
+        # Name lookup and connecting end before the total does, so that a request that never got
+        # so far is known to be unsent.
+        bounds = self._config.timeout
+        return aiohttp.ClientTimeout(
+            total=total, connect=min(bounds.connect, 0.9 * total), sock_read=bounds.read
+        )
+
+
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as error:
+        raise ConfigurationError(
+            f"ca_file is {ca_file!r}: it cannot be read as certificates in PEM form: {error}"
+        ) from error
+
+
+def _failure(
+    error: Exception, request: Request[T], request_id: str, timeout: aiohttp.ClientTimeout
+) -> NeonError:
+    kind: type[TransportError]
+    match error:
+        case aiohttp.ConnectionTimeoutError():
+            kind, reason = RequestTimeoutError, f"no connection within {timeout.connect:g} s"
+        case aiohttp.SocketTimeoutError():
+            kind, reason = RequestTimeoutError, f"no byte of the answer for {timeout.sock_read:g} s"
+        case TimeoutError():
+            kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
+        case aiohttp.ClientConnectorError():
+            cause = error.os_error.strerror or _reason(error.os_error)
+            kind, reason = ConnectionFailedError, f"no connection to {error.host}: {cause}"
+        case aiohttp.ClientHttpProxyError():
+            kind, reason = ConnectionFailedError, f"the proxy refused to connect: {error.status}"
+        case aiohttp.ClientResponseError():
+            # Its text quotes the answer, which may hold anything.
+            kind, reason = ConnectionLostError, "the answer was not HTTP"
+        case _:
+            kind, reason = ConnectionLostError, f"the connection broke: {_reason(error)}"
+    return kind(
+        reason,
+        method=request.method,
+        path=request.path,
+        request_id=request_id,
+        maybe_delivered=not isinstance(error, _NOT_SENT),
+    )
+
+
+def _presentable(error: Exception) -> Exception | None:
+    """``error`` as a cause to show: without frames, which hold parts of the answer."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return None
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
+class _BrokenConnectionError(aiohttp.ClientError):
+    """A broken connection, by a name for which aiohttp does not send again."""
+
+
+async def _send_exactly_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
+    """Keep aiohttp from sending a GET, PUT or DELETE again when a kept-alive connection breaks.
+
+    A DELETE may have been carried out. Whether to try again is the retry policy's to say.
+    """
+    try:
+        return await handler(request)
+    except aiohttp.ClientConnectorError:
+        raise
+    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+        raise _BrokenConnectionError(_reason(error)) from error
+
+
+def _reason(error: Exception) -> str:
+    return str(error) or type(error).__name__

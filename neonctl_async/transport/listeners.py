@@ -1,0 +1,40 @@
+"""Telling the hooks of a client what happens."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from neonctl_async.hooks import Hooks
+
+EventT = TypeVar("EventT")
+
+_logger = logging.getLogger(__name__)
+
+
+class Listeners:
+    """All the hooks of a client. Telling them breaks no call."""
+
+    def __init__(self, hooks: Sequence[Hooks]) -> None:
+        self.request = _teller("on_request", [one.on_request for one in hooks])
+        self.response = _teller("on_response", [one.on_response for one in hooks])
+        self.retry = _teller("on_retry", [one.on_retry for one in hooks])
+        self.status = _teller("on_status", [one.on_status for one in hooks])
+        self.wait_started = _teller("on_wait_started", [one.on_wait_started for one in hooks])
+        self.wait_ended = _teller("on_wait_ended", [one.on_wait_ended for one in hooks])
+
+
+def _teller(
+    name: str, hooks: Sequence[Callable[[EventT], object] | None]
+) -> Callable[[EventT], None]:
+    """A function that calls each of ``hooks`` with an event."""
+    listening = [hook for hook in hooks if hook is not None]
+
+    def tell(event: EventT) -> None:
+        for hook in listening:
+            try:
+                hook(event)
+            except (Exception, asyncio.CancelledError):
+                _logger.exception("a hook for %s failed", name)
+
+    return tell

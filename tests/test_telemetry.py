@@ -1,0 +1,181 @@
+"""Spans as OpenTelemetry's own exporter gets them."""
+
+import asyncio
+import importlib
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import SpanKind, StatusCode, get_tracer
+
+from neonctl_async import NeonError, OperationFailedError, RetryPolicy, WaitTimeoutError, telemetry
+from neonctl_async.telemetry import tracing
+from tests.support.platform import Platform
+from tests.support.records import API_KEY, PROJECT, client_of, ref
+from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn
+
+pytestmark = pytest.mark.virtual_time
+
+
+class Traced:
+    """A provider of spans, and the spans that have ended."""
+
+    def __init__(self) -> None:
+        self._exporter = InMemorySpanExporter()
+        self.provider = TracerProvider()
+        self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+
+    def spans(self, name: str | None = None) -> list[ReadableSpan]:
+        return [one for one in self._exporter.get_finished_spans() if name in (None, one.name)]
+
+
+@pytest.fixture
+def traced() -> Iterator[Traced]:
+    made = Traced()
+    yield made
+    made.provider.shutdown()
+
+
+async def test_a_request_is_a_client_span_by_the_conventions(traced: Traced) -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(content={}))) as server,
+        client_of(server, hooks=[tracing(traced.provider)]) as neon,
+    ):
+        await neon.request("GET", f"/projects/{PROJECT}", query={"search": "of somebody"})
+        port = server.port
+    [span] = traced.spans()
+    assert (span.name, span.kind) == ("GET /projects/{id}", SpanKind.CLIENT)
+    assert dict(span.attributes or {}) == {
+        "http.request.method": "GET",
+        "http.response.status_code": 200,
+        "server.address": "127.0.0.1",
+        "server.port": port,
+        "url.full": f"http://127.0.0.1:{port}/api/v2/projects/{PROJECT}",
+        "url.template": "/projects/{id}",
+        "neon.request.id": server.received[0].headers["x-request-id"],
+        "neon.request.is_poll": False,
+    }
+    assert span.status.status_code is StatusCode.UNSET
+    assert "traceparent" not in server.received[0].headers
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        (answer(404), "404"),
+        (answer(500), "500"),
+        (drop(), "ConnectionLostError"),
+        (hang, "RequestTimeoutError"),
+    ],
+)
+async def test_a_request_that_fails_says_how(traced: Traced, response: Respond, error: str) -> None:
+    async with (
+        MisbehavingServer(in_turn(response)) as server,
+        client_of(server, hooks=[tracing(traced.provider)], retry=RetryPolicy.never()) as neon,
+    ):
+        with pytest.raises(NeonError):
+            await neon.request("POST", "/projects")
+    [span] = traced.spans()
+    assert (span.attributes or {})["error.type"] == error
+    assert span.status.status_code is StatusCode.ERROR
+
+
+async def test_each_try_is_a_span_within_the_span_of_the_caller(traced: Traced) -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(503), answer(content={}))) as server,
+        client_of(server, hooks=[tracing(traced.provider)]) as neon,
+    ):
+        tracer = get_tracer("the caller", tracer_provider=traced.provider)
+        with tracer.start_as_current_span("provision") as parent:
+            await neon.request("POST", "/projects")
+    first, second, _ = traced.spans()
+    assert [(one.attributes or {})["http.response.status_code"] for one in (first, second)] == [
+        503,
+        200,
+    ]
+    for span in (first, second):
+        assert span.parent is not None
+        assert span.parent.span_id == parent.get_span_context().span_id
+
+
+async def test_a_wait_is_a_span_and_so_is_each_of_its_polls(traced: Traced) -> None:
+    platform = Platform()
+    platform.start("a", ends=1.0)
+    platform.start("b", ends=2.0)
+    async with (
+        platform.server,
+        client_of(platform.server, hooks=[tracing(traced.provider)]) as neon,
+    ):
+        await neon.operations.wait([ref("a"), ref("b")])
+    [wait] = traced.spans("wait")
+    assert dict(wait.attributes or {}) == {
+        "neon.operations.count": 2,
+        "neon.operations.unsuccessful": 0,
+        "neon.operations.pending": 0,
+    }
+    assert wait.status.status_code is StatusCode.UNSET
+    polls = [one for one in traced.spans() if one is not wait]
+    assert len(polls) == len(platform.server.received)
+    assert all((one.attributes or {})["neon.request.is_poll"] for one in polls)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "error"),
+    [
+        ("failed", OperationFailedError, "unsuccessful"),
+        ("running", WaitTimeoutError, "WaitTimeoutError"),
+    ],
+)
+async def test_a_wait_that_fails_says_how(
+    traced: Traced, status: str, kind: type[NeonError], error: str
+) -> None:
+    platform = Platform()
+    platform.start("a", ends=1.0, status=status)
+    async with (
+        platform.server,
+        client_of(platform.server, hooks=[tracing(traced.provider)]) as neon,
+    ):
+        with pytest.raises(kind):
+            await neon.operations.wait(ref("a"), timeout=3)
+    [wait] = traced.spans("wait")
+    assert (wait.attributes or {})["error.type"] == error
+    assert wait.status.status_code is StatusCode.ERROR
+
+
+async def test_no_span_is_left_open(traced: Traced) -> None:
+    async with MisbehavingServer(in_turn(hang)) as server:
+        neon = client_of(server, hooks=[tracing(traced.provider)])
+        calls: list[asyncio.Task[Any]] = [
+            asyncio.create_task(neon.operations.get(PROJECT, "a")),
+            asyncio.create_task(neon.operations.wait(ref("a"))),
+            asyncio.create_task(neon.operations.wait(ref("b"))),
+        ]
+        await asyncio.sleep(1)
+        calls[1].cancel()
+        await neon.aclose()
+        await asyncio.wait(calls)
+    assert len(traced.spans("wait")) == 2
+    assert len(traced.spans()) == 2 + len(server.received)
+
+
+async def test_no_span_holds_the_key(traced: Traced) -> None:
+    async with (
+        MisbehavingServer(in_turn(answer(401, {"message": API_KEY}))) as server,
+        client_of(server, hooks=[tracing(traced.provider)]) as neon,
+    ):
+        with pytest.raises(NeonError):
+            await neon.api_keys.list()
+    [span] = traced.spans()
+    assert API_KEY not in span.to_json()
+
+
+def test_without_opentelemetry_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)
+    with pytest.raises(ImportError, match=r"neonctl-async\[otel\]"):
+        importlib.reload(telemetry)

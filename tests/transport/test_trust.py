@@ -1,0 +1,171 @@
+"""Whom a client trusts with its key: the base URL, certified, and proxies only if asked to."""
+
+import os
+import ssl
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+import trustme
+
+from neonctl_async import ConfigurationError, ConnectionFailedError, NeonClient, RetryPolicy
+from tests.support.proxy import ConnectProxy
+from tests.support.records import API_KEY, client_of
+from tests.support.server import MisbehavingServer, answer, in_turn
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def ca_file(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("ca") / "ca.pem"
+    authority.cert_pem.write_to_path(str(path))
+    return path
+
+
+@pytest.fixture(scope="module")
+def certified(authority: trustme.CA) -> dict[str, ssl.SSLContext]:
+    """What servers show of themselves, by what is special about it."""
+
+    def certificate(host: str, not_after: datetime | None = None) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        issued = authority.issue_cert(host, not_after=not_after)
+        issued.configure_cert(context)  # pyright: ignore[reportUnknownMemberType] - also takes what pyOpenSSL has
+        return context
+
+    return {
+        "good": certificate("localhost"),
+        "of another host": certificate("elsewhere.example.com"),
+        "expired": certificate("localhost", datetime.now(UTC) - timedelta(days=1)),
+    }
+
+
+def serving(tls: ssl.SSLContext) -> MisbehavingServer:
+    return MisbehavingServer(in_turn(answer(content={"answered": True})), tls)
+
+
+async def test_a_certificate_of_a_trusted_authority_is_accepted(
+    certified: dict[str, ssl.SSLContext], ca_file: Path
+) -> None:
+    async with (
+        serving(certified["good"]) as server,
+        client_of(server, ca_file=ca_file) as neon,
+    ):
+        assert await neon.request("GET", "/projects") == {"answered": True}
+
+
+@pytest.mark.parametrize(
+    ("certificate", "is_trusted", "reason"),
+    [
+        ("good", False, "unable to get local issuer certificate"),
+        ("of another host", True, "not valid for 'localhost'"),
+        ("expired", True, "expired"),
+    ],
+)
+async def test_any_other_certificate_is_refused_before_anything_is_sent(
+    certified: dict[str, ssl.SSLContext],
+    ca_file: Path,
+    certificate: str,
+    is_trusted: bool,
+    reason: str,
+) -> None:
+    ca = ca_file if is_trusted else None
+    async with (
+        serving(certified[certificate]) as server,
+        client_of(server, ca_file=ca, retry=RetryPolicy.never()) as neon,
+    ):
+        with pytest.raises(ConnectionFailedError, match=reason) as caught:
+            await neon.api_keys.create(key_name="ci")
+    assert not caught.value.maybe_delivered
+    assert server.received == []
+
+
+def test_a_ca_file_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"ca_file is .*none\.pem"):
+        NeonClient(API_KEY, ca_file=tmp_path / "none.pem")
+
+
+def test_a_ca_file_that_holds_no_certificate_is_told_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "empty.pem"
+    path.write_text("no certificate")
+    with pytest.raises(ConfigurationError, match="PEM"):
+        NeonClient(API_KEY, ca_file=path)
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    """An environment that names no proxy yet."""
+    for name in list(os.environ):
+        if name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)
+    return monkeypatch
+
+
+@pytest.mark.parametrize("trust_env", [False, True])
+async def test_a_proxy_of_the_environment_is_used_only_if_asked_for(
+    certified: dict[str, ssl.SSLContext],
+    ca_file: Path,
+    environment: pytest.MonkeyPatch,
+    trust_env: bool,
+) -> None:
+    async with (
+        ConnectProxy() as proxy,
+        serving(certified["good"]) as server,
+        client_of(server, ca_file=ca_file, trust_env=trust_env) as neon,
+    ):
+        environment.setenv("HTTPS_PROXY", proxy.url)
+        await neon.request("GET", "/projects")
+        assert len(proxy.heads) == trust_env
+        assert all(API_KEY not in head for head in proxy.heads)
+    assert server.received[0].headers["authorization"] == f"Bearer {API_KEY}"
+
+
+async def test_plain_http_to_loopback_goes_through_no_proxy(
+    environment: pytest.MonkeyPatch,
+) -> None:
+    """A proxy would see the key in clear."""
+    async with (
+        ConnectProxy() as proxy,
+        MisbehavingServer(in_turn(answer(content={}))) as server,
+        client_of(server, trust_env=True) as neon,
+    ):
+        environment.setenv("HTTP_PROXY", proxy.url)
+        await neon.request("GET", "/projects")
+        assert proxy.heads == []
+
+
+async def test_a_proxy_that_refuses_means_nothing_was_sent(
+    certified: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
+) -> None:
+    async with (
+        ConnectProxy(407) as proxy,
+        serving(certified["good"]) as server,
+        client_of(server, ca_file=ca_file, trust_env=True, retry=RetryPolicy.never()) as neon,
+    ):
+        environment.setenv("HTTPS_PROXY", proxy.url)
+        with pytest.raises(ConnectionFailedError, match="407") as caught:
+            await neon.api_keys.create(key_name="ci")
+    assert not caught.value.maybe_delivered
+
+
+@pytest.fixture
+def netrc(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    path = tmp_path / "netrc"
+    path.write_text("machine localhost login ada password lovelace\n")
+    path.chmod(0o600)
+    environment.setenv("NETRC", str(path))
+
+
+@pytest.mark.usefixtures("netrc")
+async def test_a_password_of_the_netrc_file_does_not_replace_the_key(
+    certified: dict[str, ssl.SSLContext], ca_file: Path
+) -> None:
+    async with (
+        serving(certified["good"]) as server,
+        client_of(server, ca_file=ca_file, trust_env=True) as neon,
+    ):
+        await neon.request("GET", "/projects")
+    assert server.received[0].headers["authorization"] == f"Bearer {API_KEY}"
