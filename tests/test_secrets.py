@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import pickle
 import traceback
+import warnings
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,8 @@ from typing import Any
 import pytest
 import rich.traceback
 
-from neonctl_async import NeonClient, NeonError, RateBudget, RetryPolicy, Timeout
+from neonctl_async import Hooks, NeonClient, NeonError, RateBudget, RetryPolicy, Timeout
+from tests.support.proxy import ConnectProxy
 from tests.support.records import PROJECT, JsonObject, branch_json, operation_json
 from tests.support.server import (
     MisbehavingServer,
@@ -84,7 +87,7 @@ def check(error: BaseException | None, caplog: pytest.LogCaptureFixture) -> None
 
 @pytest.fixture(autouse=True)
 def log_everything(caplog: pytest.LogCaptureFixture) -> None:
-    for name in (None, "neonctl_async", "aiohttp"):
+    for name in (None, "neonctl_async", "aiohttp", "asyncio"):
         caplog.set_level(logging.DEBUG, logger=name)
 
 
@@ -120,13 +123,19 @@ async def wait(neon: NeonClient) -> object:
     )
 
 
-def client(base_url: str) -> NeonClient:
+def log_event(event: object) -> None:
+    logging.getLogger("heard").debug("%r", event)
+
+
+def client(base_url: str, **settings: Any) -> NeonClient:
     return NeonClient(
         KEY,
         base_url=base_url,
         timeout=Timeout(total=2),
         retry=RetryPolicy(attempts=2, initial=0),
         budget=RateBudget.unlimited(),
+        hooks=[Hooks(**dict.fromkeys(Hooks.__struct_fields__, log_event))],
+        **settings,
     )
 
 
@@ -291,6 +300,47 @@ def test_an_environment_that_cannot_be(
     with pytest.raises(ValueError, match=r"NEON_API_HOST|API key") as caught:
         NeonClient()
     check(caught.value, caplog)
+
+
+@pytest.mark.parametrize("is_listening", [False, True])
+def test_a_proxy_whose_address_holds_a_password(
+    is_listening: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with ConnectProxy(status=407) as proxy:
+            url = proxy.url.replace("://", f"://ada:{PASSWORD}@")
+            monkeypatch.setenv("HTTPS_PROXY", url if is_listening else f"{url[:-5]}1")
+            async with client("https://h.example.com", trust_env=True) as neon:
+                await create_key(neon)
+
+    check(run(scenario()), caplog)
+
+
+def test_what_speaks_no_tls(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with MisbehavingServer(in_turn(answer())) as server:
+            async with client(server.base_url.replace("http:", "https:")) as neon:
+                await create_key(neon)
+
+    check(run(scenario()), caplog)
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_client_that_nobody_closed(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with MisbehavingServer(in_turn(answer(content={}))) as server:
+            neon = client(server.base_url)
+            await neon.request("GET", "/projects")
+            del neon
+            gc.collect()
+            await client(server.base_url).request("GET", "/no such path")
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        check(run(scenario()), caplog)
+    shown = " ".join(str(one.message) for one in warned)
+    assert "Unclosed client session" in shown
+    assert not any(mark in shown for mark in MARKS)
 
 
 @pytest.mark.parametrize("status", [400, 503])

@@ -158,6 +158,8 @@ class Database:
 
     def _connect(self) -> None:
         try:
+            if self._path is not None:
+                self._path.touch(mode=0o600)
             connection = sqlite3.connect(self._path or ":memory:", timeout=0, isolation_level=None)
             self._connection = connection
             # One process a file: another one is refused here, not in the middle of a request.
@@ -167,7 +169,7 @@ class Database:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.executescript(_SCHEMA)
             served = connection.execute("SELECT until FROM served").fetchone()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
         self._now = served[0] if served else 0
 

@@ -3,6 +3,8 @@
 import re
 import secrets
 import uuid
+from base64 import urlsafe_b64encode
+from hashlib import sha256
 from typing import Final, Literal
 
 KeyKind = Literal["personal", "organization", "project"]
@@ -66,9 +68,14 @@ def token(kind: KeyKind) -> str:
     return _TOKEN_PREFIXES[kind] + secrets.token_hex(16)
 
 
-def password() -> str:
-    """A new password of a Postgres role."""
-    return f"npg_{secrets.token_urlsafe(12)}"
+def password_seed() -> str:
+    """What a new password of a Postgres role is made from."""
+    return secrets.token_hex(16)
+
+
+def password(seed: str) -> str:
+    """The password that is made from a seed."""
+    return f"npg_{urlsafe_b64encode(sha256(seed.encode()).digest()[:12]).decode()}"
 
 
 def lsn() -> str:

@@ -65,7 +65,7 @@ def reset_password(tx: Transaction, call: Call) -> Answer:
     if role.no_login:
         raise unprocessable(f"role {role.name!r} cannot log in and has no password")
     chain = operations.begin(tx, project.id, branch.id)
-    role = tx.update(role, password=ids.password(), updated_at=tx.now)
+    role = tx.update(role, password_seed=ids.password_seed(), updated_at=tx.now)
     computes.configure(tx, branch, chain)
     return answer({"role": record(role, password=True), "operations": chain.records()})
 
@@ -76,7 +76,7 @@ def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -
         id=0,
         branch_id=branch_id,
         name=name,
-        password=ids.password(),
+        password_seed=ids.password_seed(),
         no_login=no_login,
         protected=False,
         created_at=tx.now,

@@ -4,7 +4,7 @@ from typing import ClassVar, Literal
 
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.database import Row
-from neonctl_async.local.ids import KeyKind
+from neonctl_async.local.ids import KeyKind, password
 from neonctl_async.local.lifecycle import Plan
 
 MemberRole = Literal["admin", "member"]
@@ -148,19 +148,24 @@ class Endpoint(Row, frozen=True):
 
 
 class Role(Row, frozen=True):
-    """A Postgres role of a branch."""
+    """A Postgres role of a branch. The file holds no password, but what it is made from."""
 
     table: ClassVar[str] = "roles"
 
     id: int
     branch_id: str
     name: str
-    password: str
+    password_seed: str
     no_login: bool
     protected: bool
     created_at: Instant
     updated_at: Instant
     deleted_at: Instant | None = None
+
+    @property
+    def password(self) -> str:
+        """The password itself."""
+        return password(self.password_seed)
 
 
 class Database(Row, frozen=True):

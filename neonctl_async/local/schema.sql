@@ -128,7 +128,7 @@ CREATE TABLE IF NOT EXISTS roles (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     branch_id TEXT NOT NULL REFERENCES branches (id),
     name TEXT NOT NULL,
-    password TEXT NOT NULL,
+    password_seed TEXT NOT NULL,
     no_login INTEGER NOT NULL,
     protected INTEGER NOT NULL,
     created_at INTEGER NOT NULL,

@@ -1,0 +1,86 @@
+"""No key and no password in what the programs print, log and store."""
+
+import asyncio
+import logging
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from neonctl_async import EndpointSpec, NeonClient
+from neonctl_async.local import Durations, LocalControlPlane
+from tests.local.process import serving
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+SECRETS = re.compile(rb"npg_[\w-]{16}|(?:napi_|neon_[a-z]+_key_)[0-9a-f]{32}")
+
+
+async def use(base_url: str, key: str) -> None:
+    """Make and get every kind of secret there is."""
+    async with NeonClient(key, base_url=base_url) as neon:
+        created = await neon.projects.create(name="secrets", wait=True)
+        branch = await neon.branches.create(
+            created.project.id, name="b", endpoints=[EndpointSpec(type="read_write")], wait=True
+        )
+        made = await neon.api_keys.create(key_name="another")
+        [connection] = branch.connection_uris
+        for secret in (made.key, connection.connection_uri):
+            assert SECRETS.search(secret.reveal().encode()), "the test knows what to look for"
+        role = f"/projects/{created.project.id}/branches/{branch.branch.id}/roles/neondb_owner"
+        for method, action in (("GET", "reveal_password"), ("POST", "reset_password")):
+            shown = await neon.request(method, f"{role}/{action}")
+            assert SECRETS.search(str(shown).encode())
+
+
+def stored(directory: Path) -> bytes:
+    """All that the files of a directory hold."""
+    return b"".join(file.read_bytes() for file in directory.iterdir())
+
+
+def rights_of_others(directory: Path) -> set[int]:
+    return {file.stat().st_mode & 0o077 for file in directory.iterdir()}
+
+
+async def test_the_control_planes_file_and_log_hold_none(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    durations = Durations(default=0.01)
+    async with LocalControlPlane(data=tmp_path / "plane.db", durations=durations) as plane:
+        await use(plane.base_url, plane.api_key)
+        files = await asyncio.to_thread(stored, tmp_path)
+    assert b"neondb_owner" in files
+    assert SECRETS.findall(files) == []
+    assert "reset_password" in caplog.text
+    assert SECRETS.findall(caplog.text.encode()) == []
+
+
+async def test_the_control_planes_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+    async with LocalControlPlane(data=tmp_path / "plane.db"):
+        rights = await asyncio.to_thread(rights_of_others, tmp_path)
+    assert rights == {0}
+
+
+async def test_the_command_prints_the_first_key_once_and_nothing_more() -> None:
+    async with serving("--duration", "0.01") as served:
+        await use(served.base_url, served.api_key)
+        _status, out, err = await served.end()
+    assert "reset_password" in err
+    assert SECRETS.findall((out + err).encode()) == []
+
+
+async def test_the_demo_prints_none() -> None:
+    async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(EXAMPLES / "fan_out.py"),
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env=os.environ | {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url},
+        )
+        shown, _ = await process.communicate()
+    assert process.returncode == 0
+    assert b"finished" in shown
+    assert SECRETS.findall(shown) == []
