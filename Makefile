@@ -30,9 +30,10 @@ format: .venv-$(NEWEST)/ready-check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# 50 clients for a minute, with kill -9 and restart in the middle.
+# 50 clients for a minute, with kill -9 and restart in the middle; a client killed 40 times more.
 soak: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tests.local.soak
+	$(BIN)/python -X dev -m pytest -m soak
 
 bench: .venv-$(NEWEST)/ready-test
 	$(BIN)/python benchmarks/waiting.py

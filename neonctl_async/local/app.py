@@ -146,7 +146,9 @@ class Application:
         if fault is None:
             return _identified(await handler(request))
         if fault.when == "before":
-            await self._pause(fault.delay)
+            if fault.delay:
+                await _arrival(request)
+                await self._pause(fault.delay)
             if fault.ends:
                 return await self._ruin(request, fault)
         response = _identified(await handler(request))
@@ -242,6 +244,13 @@ async def _content(request: web.Request) -> bytes:
     if content and request.content_type != "application/json":
         raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
     return content
+
+
+async def _arrival(request: web.Request) -> None:
+    # A body is kept once it was read; unread, it is lost with the connection, and with it the
+    # request of a client that did not wait for the end of a delay. One too large is refused later.
+    with suppress(OSError, web.HTTPRequestEntityTooLarge, web.RequestPayloadError):
+        await request.read()
 
 
 async def _send_then_drain(request: web.Request, response: web.StreamResponse) -> None:

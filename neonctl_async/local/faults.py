@@ -18,7 +18,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     ``"*"`` for every request. It fires at most ``times``, each time with ``probability``, drawn
     from ``seed``. What happens, in this order, each where it is set:
 
-    - ``delay``: seconds that pass first;
+    - ``delay``: seconds that pass first; the request is then served, its client there or not;
     - ``hang``: no answer comes until the client gives up or the plane stops;
     - ``drop``: the connection is closed without an answer;
     - ``status``: this status is answered, with ``message``, ``code`` and ``headers``;

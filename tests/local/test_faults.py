@@ -104,6 +104,15 @@ async def test_a_route_is_delayed_and_then_answered(api: Client) -> None:
     assert (await waiting).status == 200
 
 
+async def test_a_delayed_request_is_carried_out_though_its_client_has_gone(api: Client) -> None:
+    delayed = api.plane.inject(Fault(route="POST /projects", delay=0.05))
+    impatient = asyncio.create_task(api.project())
+    await until(lambda: delayed.fired == 1)
+    impatient.cancel()
+    await until(lambda: api.plane.requests_served == 1)
+    assert api.plane.requests[0] == ("POST", "/projects", 201)
+
+
 @pytest.mark.parametrize(("when", "projects"), [("before", 0), ("after", 1)])
 async def test_a_request_that_hangs_ends_when_the_plane_stops(when: str, projects: int) -> None:
     async with LocalControlPlane() as plane, Client(plane) as api:

@@ -1,0 +1,208 @@
+"""The example of recovery, killed wherever it may hurt, ends with what it was asked for."""
+
+import asyncio
+import json
+import random
+import re
+import signal
+from collections import Counter
+from collections.abc import AsyncGenerator, Generator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neonctl_async import NeonClient
+from neonctl_async.local import Durations, Fault, LocalControlPlane
+from tests.support.forks import Forks, forks_of
+from tests.support.until import until
+
+RECOVERY = Path(__file__).parents[1] / "examples" / "recovery.py"
+CREATE = "POST /projects/{project_id}/branches"
+LATE = 0.2
+"""Seconds that a request is on its way: longer than it takes to start again, and to look."""
+KILLS = 10
+SOAK = range(1, 5)
+
+
+class Runs:
+    """Runs of the example, one after another, with one journal."""
+
+    def __init__(self, forks: Forks, directory: Path, environment: Mapping[str, str]) -> None:
+        self.journal = directory / "journal"
+        self.output = directory / "output"
+        self._forks = forks
+        self._environment = environment
+
+    async def start(self, count: int) -> None:
+        """Have a run begin that asks for ``count`` branches."""
+        arguments = (str(count), "--journal", str(self.journal))
+        await self._forks.start(*arguments, environment=self._environment, output=self.output)
+
+    async def kill(self) -> None:
+        """End the run wherever it is, unless it came to its end."""
+        self._forks.kill()
+        assert await self._forks.end() in (-signal.SIGKILL, 0)
+
+    async def finish(self, count: int) -> tuple[int, str]:
+        """The exit code of a run that is left alone, and the last line of what it said."""
+        await self.start(count)
+        code = await self._forks.end()
+        said = await asyncio.to_thread(self.output.read_text)
+        assert "Traceback" not in said
+        return code, said.splitlines()[-1]
+
+    def tear(self, chance: random.Random) -> None:
+        """Have lost some of what was written last, as after a power cut."""
+        if self.journal.exists():
+            written = self.journal.read_bytes()
+            self.journal.write_bytes(written[: chance.randint(0, len(written))])
+
+    def entries(self) -> dict[str, Any]:
+        """What the journal says in the end of each branch."""
+        entries: dict[str, Any] = {}
+        for line in self.journal.read_text().splitlines() if self.journal.exists() else ():
+            with suppress(json.JSONDecodeError):
+                entry = json.loads(line)
+                entries[entry["name"]] = entry
+        return entries
+
+
+class Provisioning:
+    """The example on a project of a plane that outlives it."""
+
+    def __init__(
+        self, runs: Runs, plane: LocalControlPlane, neon: NeonClient, project_id: str
+    ) -> None:
+        self.runs = runs
+        self.plane = plane
+        self.neon = neon
+        self.project_id = project_id
+
+    @property
+    def creations(self) -> list[int]:
+        """The statuses of the requests for a branch, in the order in which they were served."""
+        path = f"/projects/{self.project_id}/branches"
+        return [status for *what, status in self.plane.requests if what == ["POST", path]]
+
+    async def fatal_moment(self, chance: random.Random) -> None:
+        """Come back when the process is to die: anywhere, or where it hurts."""
+        match chance.choice(["anywhere", "served", "late", "unanswered"]):
+            case "anywhere":
+                await asyncio.sleep(chance.uniform(0.0, 0.3))
+            case "served":
+                served = self.plane.requests_served + chance.randint(1, 10)
+                await until(lambda: self.plane.requests_served >= served)
+            case "late":
+                late = self.plane.inject(Fault(route=CREATE, delay=LATE))
+                await until(lambda: late.fired >= 1)
+            case _:
+                lost = self.plane.inject(Fault(route=CREATE, hang=True, when="after"))
+                await until(lambda: lost.fired >= 1)
+
+    async def check(self, count: int) -> None:
+        """Each branch asked for was made once, is ready, and in the journal."""
+        branches = await self.neon.branches.list(self.project_id).collect()
+        ids = {branch.name: branch.id for branch in branches if not branch.default}
+        assert sorted(ids) == sorted(f"recovery-{number}" for number in range(count))
+        assert len(branches) == count + 1
+        operations = await self.neon.operations.list(self.project_id).collect()
+        assert {operation.status for operation in operations} == {"finished"}
+        made = Counter(one.branch_id for one in operations if one.action == "create_branch")
+        assert made == dict.fromkeys(ids.values(), 1)
+        assert await asyncio.to_thread(self.runs.entries) == {
+            name: {"name": name, "branch_id": branch_id, "pending": []}
+            for name, branch_id in ids.items()
+        }
+
+
+@pytest.fixture(scope="module")
+def forks() -> Generator[Forks]:
+    with forks_of(RECOVERY) as forks:
+        yield forks
+
+
+@pytest.fixture
+async def provisioning(forks: Forks, tmp_path: Path) -> AsyncGenerator[Provisioning]:
+    async with (
+        LocalControlPlane(durations=Durations(default=0.1)) as plane,
+        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+    ):
+        project_id = (await neon.projects.create()).project.id
+        environment = {
+            "NEON_API_KEY": plane.api_key,
+            "NEON_API_HOST": plane.base_url,
+            "NEON_PROJECT_ID": project_id,
+        }
+        yield Provisioning(Runs(forks, tmp_path, environment), plane, neon, project_id)
+
+
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK)]
+)
+async def test_killed_again_and_again_it_makes_every_branch_once(
+    provisioning: Provisioning, seed: int
+) -> None:
+    runs, chance = provisioning.runs, random.Random(seed)
+    for count in range(1, KILLS + 1):  # one more each time, so that there is more to lose
+        await runs.start(2 * count)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.3):  # where all is known, nothing is asked for
+                await provisioning.fatal_moment(chance)
+        await runs.kill()
+        provisioning.plane.clear_faults()
+        if chance.random() < 0.3:
+            await asyncio.to_thread(runs.tear, chance)
+    ready = f"{2 * KILLS} of {2 * KILLS} branches are ready"
+    assert await runs.finish(2 * KILLS) == (0, ready)
+    await asyncio.sleep(LATE)  # what was still on its way
+    assert set(provisioning.creations) <= {0, 201, 409}
+    await provisioning.check(2 * KILLS)
+
+
+async def test_a_request_that_comes_after_its_process_died_makes_no_second_branch(
+    provisioning: Provisioning,
+) -> None:
+    late = provisioning.plane.inject(Fault(route=CREATE, delay=LATE, times=1))
+    await provisioning.runs.start(1)
+    await until(lambda: late.fired == 1)
+    await provisioning.runs.kill()
+    assert await provisioning.runs.finish(1) == (0, "1 of 1 branches are ready")
+    await until(lambda: len(provisioning.creations) == 2)
+    assert provisioning.creations == [201, 409]
+    await provisioning.check(1)
+
+
+async def test_where_no_answer_tells_it_asks_again(provisioning: Provisioning) -> None:
+    provisioning.plane.inject(Fault(route=CREATE, when="after", drop=True, times=1))
+    provisioning.plane.inject(Fault(route=CREATE, when="after", status=502, times=1))
+    assert await provisioning.runs.finish(3) == (0, "3 of 3 branches are ready")
+    assert {0, 502, 409} <= set(provisioning.creations)
+    await provisioning.check(3)
+
+
+async def test_a_branch_that_failed_is_told_and_made_anew_once_it_is_deleted(
+    provisioning: Provisioning,
+) -> None:
+    provisioning.plane.inject(Fault(route=CREATE, when="after", drop=True, times=2))
+    await provisioning.plane.fail_next("create_branch")
+    assert await provisioning.runs.finish(2) == (1, "1 of 2 branches are ready")
+    branches = provisioning.neon.branches
+    for branch in await branches.list(provisioning.project_id).collect():
+        if branch.current_state == "init":
+            await branches.delete(provisioning.project_id, branch.id)
+    assert await provisioning.runs.finish(2) == (0, "2 of 2 branches are ready")
+
+
+async def test_without_a_key_its_own_plane_goes_on_where_it_was_killed(
+    forks: Forks, tmp_path: Path
+) -> None:
+    runs = Runs(forks, tmp_path, {})
+    await runs.start(3)
+    while not await asyncio.to_thread(runs.entries):
+        pass
+    await runs.kill()
+    assert await runs.finish(3) == (0, "3 of 3 branches are ready")
+    said = await asyncio.to_thread(runs.output.read_text)
+    assert re.search(r"[123] of 3 branches are in the journal", said)
