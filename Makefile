@@ -8,7 +8,7 @@ endif
 NEWEST = $(lastword $(VERSIONS))
 BIN = .venv-$(NEWEST)/bin
 
-.PHONY: demo test check format soak bench clean
+.PHONY: demo test check format soak faults bench clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -34,6 +34,10 @@ format: .venv-$(NEWEST)/ready-check
 soak: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tests.local.soak
 	$(BIN)/python -X dev -m pytest -m soak
+
+# 10,000 faults with each of three seeds, and what the callers got.
+faults: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tests.faults.campaign
 
 bench: .venv-$(NEWEST)/ready-test
 	$(BIN)/python benchmarks/waiting.py

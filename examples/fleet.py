@@ -21,7 +21,6 @@ from neonctl_async import (
     EndpointSpec,
     NeonClient,
     NeonError,
-    TransportError,
     WaitError,
 )
 from neonctl_async.local import LocalControlPlane
@@ -76,7 +75,7 @@ def tell(outcome: BranchCreated | BaseException) -> str:
         case WaitError(result=BranchCreated(branch=branch)):
             print(f"{branch.id} was created but is not ready: {outcome}")
             return "created, not ready"
-        case TransportError(maybe_delivered=True):
+        case NeonError(maybe_delivered=True):
             print(f"may have been created, look by name: {outcome}")
             return "unknown"
         case NeonError():

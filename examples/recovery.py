@@ -23,7 +23,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import msgspec
-from tenacity import retry, retry_if_exception_type, stop_after_attempt
+from tenacity import retry, retry_if_exception, stop_after_attempt
 
 from neonctl_async import (
     Branch,
@@ -32,12 +32,9 @@ from neonctl_async import (
     NeonClient,
     NeonError,
     OperationRef,
-    ServerError,
-    TransportError,
 )
 from neonctl_async.local import LocalControlPlane
 
-FATE_UNKNOWN = (TransportError, ServerError)
 MOMENT = timedelta(minutes=1)
 """How far apart a branch and the operations that make it may say that they were created."""
 
@@ -99,7 +96,12 @@ async def provision(
     print(f"{name} is ready")
 
 
-@retry(retry=retry_if_exception_type(FATE_UNKNOWN), stop=stop_after_attempt(3), reraise=True)
+def may_have_been_made(error: BaseException) -> bool:
+    """Whether an error leaves it open: then asking again tells."""
+    return isinstance(error, NeonError) and error.maybe_delivered
+
+
+@retry(retry=retry_if_exception(may_have_been_made), stop=stop_after_attempt(3), reraise=True)
 async def ask(neon: NeonClient, project_id: str, name: str) -> Entry:
     """Ask for a branch, again if no answer tells; take over the one that has the name."""
     try:

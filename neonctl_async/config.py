@@ -52,9 +52,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
         _check_types(self)
         if self.attempts < 1:
             raise ConfigurationError(f"RetryPolicy.attempts is {self.attempts}: at least 1")
-        _check_not_negative(
-            "RetryPolicy", initial=self.initial, maximum=self.maximum, deadline=self.deadline
-        )
+        _check_not_negative("RetryPolicy", initial=self.initial, maximum=self.maximum)
+        _check_above_zero("RetryPolicy", deadline=self.deadline)
 
     @classmethod
     def never(cls) -> Self:

@@ -18,6 +18,9 @@ _logger = logging.getLogger(__name__)
 
 PASSING = frozenset({408, 423, 429, 500, 502, 503, 504})
 """The statuses of failures that pass."""
+LEAST_TRY = 0.1
+"""Seconds that a further try has at the least: one that is given up at once helps nobody, and
+leaves open whether it was carried out."""
 
 
 def may_retry(error: BaseException, method: str) -> bool:
@@ -131,7 +134,7 @@ class _FurtherTries(Generic[T]):
 
     def _is_over(self, state: RetryCallState) -> bool:
         next_try = self._time() + state.upcoming_sleep
-        return state.attempt_number >= self._attempts or next_try > self._deadline
+        return state.attempt_number >= self._attempts or next_try + LEAST_TRY > self._deadline
 
     def _tell_of(self, state: RetryCallState) -> None:
         retry = RetryPlanned(

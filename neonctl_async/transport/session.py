@@ -16,7 +16,7 @@ from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.connections import Connections
 from neonctl_async.transport.listeners import Listeners
 from neonctl_async.transport.protocol import Answer, Request, Wire
-from neonctl_async.transport.retry import ProjectLock, send_with_retries
+from neonctl_async.transport.retry import LEAST_TRY, ProjectLock, send_with_retries
 
 T = TypeVar("T")
 
@@ -120,7 +120,7 @@ class Session:
             if call.deadline == math.inf and not is_poll:
                 call.deadline = now + self._config.retry.deadline
             self._requests_sent += 1
-            within = max(min(total, call.deadline - now), _LEAST)
+            within = min(total, max(call.deadline - now, LEAST_TRY))
             answer = await self._exchange(request, request_id, within, call, is_poll=is_poll)
         finally:
             self._budget.release(request.route)
@@ -135,7 +135,7 @@ class Session:
         self, request: Request[T], request_id: str, call: _Call, *, is_poll: bool
     ) -> None:
         """Wait for a place in the budget: the first of a call for as long as it takes."""
-        with anyio.CancelScope(deadline=call.deadline):
+        with anyio.CancelScope(deadline=call.deadline - LEAST_TRY):
             await self._budget.acquire(request.route, is_poll=is_poll)
             return
         raise RequestTimeoutError(
@@ -179,8 +179,6 @@ class Session:
         return answer
 
 
-_LEAST = 0.001
-"""Seconds; aiohttp takes 0 for no bound at all."""
 _CLOSED = "the client is closed: make a new NeonClient"
 
 

@@ -32,14 +32,14 @@ def test_of_what_grows_past_the_bound_one_byte_more_comes_out(limit: int) -> Non
 @pytest.mark.parametrize(
     "body",
     [
-        b"",
-        b'{"plain": true}',
-        zlib.compress(b"not gzip, though alike"),
-        gzip.compress(b"cut off")[:-1],
-        gzip.compress(b"cut off")[:12],
-        gzip.compress(b"first") + gzip.compress(b"second"),
-        gzip.compress(b"first") + b"\0",
-        b"\x1f\x8b\x08" + b"\xff" * 40,
+        pytest.param(b"", id="nothing"),
+        pytest.param(b'{"plain": true}', id="plain"),
+        pytest.param(zlib.compress(b"not gzip, though alike"), id="zlib"),
+        pytest.param(gzip.compress(b"cut off")[:-1], id="without its last byte"),
+        pytest.param(gzip.compress(b"cut off")[:12], id="without its end"),
+        pytest.param(gzip.compress(b"first") + gzip.compress(b"second"), id="two of them"),
+        pytest.param(gzip.compress(b"first") + b"\0", id="a byte too many"),
+        pytest.param(b"\x1f\x8b\x08" + b"\xff" * 40, id="garbage"),
     ],
 )
 def test_what_is_not_one_whole_gzip_is_refused(body: bytes) -> None:

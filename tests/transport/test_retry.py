@@ -12,6 +12,7 @@ from neonctl_async import (
     RateBudget,
     RequestTimeoutError,
     RetryPolicy,
+    ServerError,
 )
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn
@@ -177,6 +178,18 @@ async def test_the_deadline_bounds_a_try_that_is_under_way() -> None:
             await neon.request("POST", "/projects")
         assert now() == pytest.approx(20, abs=0.1)
     assert len(server.received) == 2
+
+
+async def test_no_try_begins_that_has_no_time_to_be_answered() -> None:
+    policy = RetryPolicy(initial=0, deadline=20.0)
+    async with (
+        MisbehavingServer(in_turn(slow(answer(503), 19.95))) as server,
+        client_of(server, retry=policy) as neon,
+    ):
+        with pytest.raises(ServerError) as caught:
+            await neon.request("POST", "/projects")
+    assert not caught.value.maybe_delivered
+    assert len(server.received) == 1
 
 
 async def test_the_deadline_bounds_what_further_tries_wait_for_in_the_budget() -> None:

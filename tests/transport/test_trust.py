@@ -12,6 +12,7 @@ from neonctl_async import ConfigurationError, ConnectionFailedError, NeonClient,
 from tests.support.proxy import ConnectProxy
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, answer, in_turn
+from tests.support.tls import certified
 
 
 @pytest.fixture(scope="module")
@@ -27,19 +28,13 @@ def ca_file(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 @pytest.fixture(scope="module")
-def certified(authority: trustme.CA) -> dict[str, ssl.SSLContext]:
+def certificates(authority: trustme.CA) -> dict[str, ssl.SSLContext]:
     """What servers show of themselves, by what is special about it."""
-
-    def certificate(host: str, not_after: datetime | None = None) -> ssl.SSLContext:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        issued = authority.issue_cert(host, not_after=not_after)
-        issued.configure_cert(context)  # pyright: ignore[reportUnknownMemberType] - also takes what pyOpenSSL has
-        return context
-
+    yesterday = datetime.now(UTC) - timedelta(days=1)
     return {
-        "good": certificate("localhost"),
-        "of another host": certificate("elsewhere.example.com"),
-        "expired": certificate("localhost", datetime.now(UTC) - timedelta(days=1)),
+        "good": certified(authority, "localhost"),
+        "of another host": certified(authority, "elsewhere.example.com"),
+        "expired": certified(authority, "localhost", not_after=yesterday),
     }
 
 
@@ -48,10 +43,10 @@ def serving(tls: ssl.SSLContext) -> MisbehavingServer:
 
 
 async def test_a_certificate_of_a_trusted_authority_is_accepted(
-    certified: dict[str, ssl.SSLContext], ca_file: Path
+    certificates: dict[str, ssl.SSLContext], ca_file: Path
 ) -> None:
     async with (
-        serving(certified["good"]) as server,
+        serving(certificates["good"]) as server,
         client_of(server, ca_file=ca_file) as neon,
     ):
         assert await neon.request("GET", "/projects") == {"answered": True}
@@ -66,7 +61,7 @@ async def test_a_certificate_of_a_trusted_authority_is_accepted(
     ],
 )
 async def test_any_other_certificate_is_refused_before_anything_is_sent(
-    certified: dict[str, ssl.SSLContext],
+    certificates: dict[str, ssl.SSLContext],
     ca_file: Path,
     certificate: str,
     is_trusted: bool,
@@ -74,7 +69,7 @@ async def test_any_other_certificate_is_refused_before_anything_is_sent(
 ) -> None:
     ca = ca_file if is_trusted else None
     async with (
-        serving(certified[certificate]) as server,
+        serving(certificates[certificate]) as server,
         client_of(server, ca_file=ca, retry=RetryPolicy.never()) as neon,
     ):
         with pytest.raises(ConnectionFailedError, match=reason) as caught:
@@ -106,14 +101,14 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 @pytest.mark.parametrize("trust_env", [False, True])
 async def test_a_proxy_of_the_environment_is_used_only_if_asked_for(
-    certified: dict[str, ssl.SSLContext],
+    certificates: dict[str, ssl.SSLContext],
     ca_file: Path,
     environment: pytest.MonkeyPatch,
     trust_env: bool,
 ) -> None:
     async with (
         ConnectProxy() as proxy,
-        serving(certified["good"]) as server,
+        serving(certificates["good"]) as server,
         client_of(server, ca_file=ca_file, trust_env=trust_env) as neon,
     ):
         environment.setenv("HTTPS_PROXY", proxy.url)
@@ -138,11 +133,11 @@ async def test_plain_http_to_loopback_goes_through_no_proxy(
 
 
 async def test_a_proxy_that_refuses_means_nothing_was_sent(
-    certified: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
+    certificates: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
 ) -> None:
     async with (
         ConnectProxy(407) as proxy,
-        serving(certified["good"]) as server,
+        serving(certificates["good"]) as server,
         client_of(server, ca_file=ca_file, trust_env=True, retry=RetryPolicy.never()) as neon,
     ):
         environment.setenv("HTTPS_PROXY", proxy.url)
@@ -161,10 +156,10 @@ def netrc(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("netrc")
 async def test_a_password_of_the_netrc_file_does_not_replace_the_key(
-    certified: dict[str, ssl.SSLContext], ca_file: Path
+    certificates: dict[str, ssl.SSLContext], ca_file: Path
 ) -> None:
     async with (
-        serving(certified["good"]) as server,
+        serving(certificates["good"]) as server,
         client_of(server, ca_file=ca_file, trust_env=True) as neon,
     ):
         await neon.request("GET", "/projects")
