@@ -307,9 +307,16 @@ def _query_text(name: str, value: object) -> str:
         case int() | float():
             return str(value)
         case datetime():
-            return check_aware(name, value).astimezone(UTC).isoformat()
+            return _utc(name, value).isoformat()
         case _:
             raise TypeError(f"{name} is {value!r}: it cannot stand in a query")
+
+
+def _utc(name: str, value: datetime) -> datetime:
+    try:
+        return check_aware(name, value).astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name} is {value.isoformat()}: UTC has no such year") from None
 
 
 def check_aware(name: str, value: datetime) -> datetime:
