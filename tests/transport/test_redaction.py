@@ -58,6 +58,10 @@ def test_the_excerpt_counts_characters_not_bytes() -> None:
         '{"accessToken":"hunter2"}',
         '{"apiKey":"hunter2"}',
         "host=h user=ada password=hunter2 dbname=db",
+        "host=h user=ada password='hunter2' dbname=db",
+        '{"message":"password=\\"hunter2\\" is wrong"}',
+        '{"password":"it\'s hunter2","token":"hunter2"}',
+        """{'password': "it's hunter2", 'token': 'say "hunter2"'}""",
         "<html>\npostgresql://ada:hunter2\n",
     ],
 )
