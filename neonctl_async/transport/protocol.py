@@ -175,16 +175,13 @@ class Wire:
         try:
             return _decode(request.answer, self._content(answer) or _nothing(request.answer))
         except _UNREADABLE as error:
-            # Without the frames, which hold the body; UnicodeDecodeError itself holds it, too.
-            quotes = isinstance(error, UnicodeDecodeError)
-            cause = msgspec.DecodeError("not UTF-8") if quotes else error.with_traceback(None)
-            cause.__context__ = None
+            cause = self._presentable(error)
         raise InvalidResponseError(
             str(cause),
             method=request.method,
             path=request.path,
             status=answer.status,
-            request_id=self._hide(answer.headers.get("x-neon-ret-request-id") or request_id),
+            request_id=self._id_of(answer, request_id),
             excerpt=self._excerpt(answer),
         ) from cause
 
@@ -197,9 +194,7 @@ class Wire:
             status=answer.status,
             code=self._hide(str(told.code or "")),
             message=self._hide(message) or self._excerpt(answer) or "no explanation given",
-            request_id=self._hide(
-                str(told.request_id or answer.headers.get("x-neon-ret-request-id") or request_id)
-            ),
+            request_id=self._hide(str(told.request_id or "")) or self._id_of(answer, request_id),
             method=request.method,
             path=request.path,
             retry_after=retry_after(answer.headers),
@@ -219,6 +214,18 @@ class Wire:
             beginning = self._content(answer)[:SEARCHED].decode(errors="replace")
             return self._hide(beginning)[:EXCERPT_CHARACTERS]
         return ""
+
+    def _presentable(self, error: Exception) -> Exception:
+        """``error`` without what it holds of the body: frames, the body itself, a value quoted."""
+        if isinstance(error, UnicodeDecodeError):
+            return msgspec.DecodeError("not UTF-8")
+        return type(error)(self._hide(str(error)))
+
+    def _id_of(self, answer: Answer, request_id: str) -> str:
+        """The platform's id of a request, else the one that was sent."""
+        told = answer.headers.get("x-neon-ret-request-id") or request_id
+        # A byte that is no UTF-8 comes as a lone surrogate, which can be neither shown nor logged.
+        return self._hide(told.encode(errors="replace").decode())
 
     def _hide(self, text: str) -> str:
         return hide_secrets(text, self._api_key)
@@ -281,6 +288,7 @@ def _check_utf8(name: str, text: str) -> str:
 
 def _query_items(query: Mapping[str, QueryValue]) -> Iterator[tuple[str, str]]:
     for name, value in query.items():
+        _check_utf8("a name in query", name)
         match value:
             case UnsetType():
                 pass
@@ -299,9 +307,16 @@ def _query_text(name: str, value: object) -> str:
         case int() | float():
             return str(value)
         case datetime():
-            return check_aware(name, value).astimezone(UTC).isoformat()
+            return _utc(name, value).isoformat()
         case _:
             raise TypeError(f"{name} is {value!r}: it cannot stand in a query")
+
+
+def _utc(name: str, value: datetime) -> datetime:
+    try:
+        return check_aware(name, value).astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{name} is {value.isoformat()}: UTC has no such year") from None
 
 
 def check_aware(name: str, value: datetime) -> datetime:

@@ -15,8 +15,8 @@ _SECRETS = tuple(
     (re.compile(pattern), rf"\1{HIDDEN}")
     for pattern in (
         # A member of a JSON object, perhaps within a JSON string, perhaps cut off in the middle.
-        rf"""(\\*["'](?i:{_NAME})\\*["']\s{{0,8}}:\s{{0,8}}\\*["'])(?:[^"'\\]|\\.)*""",
-        rf"""(\b(?i:{_NAME})=)[^\s&"']+""",
+        rf"""(["'](?i:{_NAME})\\*["']\s{{0,8}}:\s{{0,8}}\\*(["']))(?:(?!\2)[^\\]|\\.)*""",
+        rf"""(\b(?i:{_NAME})=\\{{0,8}}["']?)[^\s&"']+""",
         r"""(?m)(://[^\s:/@"]{0,256}:)[^\s@"/]{0,1024}(?=@|$)""",
         r"""(\b(?i:bearer\s{1,8}|napi_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",
     )
@@ -25,7 +25,8 @@ _SECRETS = tuple(
 
 def hide_secrets(text: str, own_key: Secret) -> str:
     """The beginning of ``text``, with what is or may be a key or a password made unreadable."""
-    text = text[:SEARCHED].replace(own_key.reveal(), HIDDEN)
+    # Cut first, the text could end with most of the key.
+    text = text.replace(own_key.reveal(), HIDDEN)[:SEARCHED]
     for pattern, replacement in _SECRETS:
         text = pattern.sub(replacement, text)
     return text

@@ -161,6 +161,23 @@ def test_a_query_value_that_is_no_unicode_is_refused_by_name() -> None:
         query_of({"search": "\ud800"})
 
 
+def test_a_query_parameter_whose_name_is_no_unicode_is_refused_before_it_is_sent() -> None:
+    with pytest.raises(ValueError, match=r"a name in query is '\\ud800': it cannot"):
+        request("GET", "/projects", Started, query={"\ud800": "x"})
+
+
+@pytest.mark.parametrize(
+    "moment",
+    [
+        datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1))),
+        datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-1))),
+    ],
+)
+def test_a_datetime_beyond_the_years_of_utc_is_refused_by_name(moment: datetime) -> None:
+    with pytest.raises(ValueError, match=r"since is .*UTC"):
+        query_of({"since": moment})
+
+
 @pytest.mark.parametrize(
     ("path", "route"),
     [

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 
 from neonctl_async import (
+    APIError,
     BranchDeleted,
     InvalidResponseError,
     NotFoundError,
@@ -182,6 +183,15 @@ def test_an_invalid_response_names_the_platforms_request_id() -> None:
     with pytest.raises(InvalidResponseError) as caught:
         read(dict, b"<html>", 200, {"X-Neon-Ret-Request-Id": "of-header"})
     assert caught.value.request_id == "of-header"
+
+
+@pytest.mark.parametrize("status", [200, 500])
+def test_a_request_id_that_is_no_utf_8_can_be_printed(status: int) -> None:
+    # aiohttp decodes headers so that no byte is lost.
+    headers = {"X-Neon-Ret-Request-Id": b"id-\xff".decode(errors="surrogateescape")}
+    with pytest.raises((APIError, InvalidResponseError)) as caught:
+        read(dict, b"<html>", status, headers)
+    assert str(caught.value).encode().endswith(b"(request id-?)")
 
 
 def test_an_empty_body_is_a_record_of_nothing() -> None:

@@ -2,13 +2,20 @@
 
 import json
 import traceback
+from typing import Literal, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from neonctl_async import Secret
+from neonctl_async.transport import redaction
+from neonctl_async.transport.redaction import SEARCHED, hide_secrets
 from tests.support.records import API_KEY
 from tests.transport.wire import api_error, invalid
+
+OTHER_KEY = "Zq7x0vJ2-mW8k.Tb4R"
+"""A key that nothing gives away but being the client's own."""
 
 
 @pytest.mark.parametrize("name", ["code", "message", "request_id"])
@@ -51,6 +58,10 @@ def test_the_excerpt_counts_characters_not_bytes() -> None:
         '{"accessToken":"hunter2"}',
         '{"apiKey":"hunter2"}',
         "host=h user=ada password=hunter2 dbname=db",
+        "host=h user=ada password='hunter2' dbname=db",
+        '{"message":"password=\\"hunter2\\" is wrong"}',
+        '{"password":"it\'s hunter2","token":"hunter2"}',
+        """{'password': "it's hunter2", 'token': 'say "hunter2"'}""",
         "<html>\npostgresql://ada:hunter2\n",
     ],
 )
@@ -74,11 +85,25 @@ def test_a_secret_at_the_edge_of_the_excerpt_is_not_cut_into_view() -> None:
         assert "hunt" not in invalid(body).excerpt
 
 
-@pytest.mark.parametrize("text", ["://:", '"_', "bearer ", "napi_"])
-def test_hiding_takes_time_in_proportion_to_the_text(text: str) -> None:
+def test_a_key_at_the_end_of_what_is_searched_is_not_cut_into_view() -> None:
+    for left_out in range(len(OTHER_KEY)):
+        text = "x" * (SEARCHED - len(OTHER_KEY) + left_out) + OTHER_KEY
+        assert hide_secrets(text, Secret(OTHER_KEY)).strip("x*") == ""
+
+
+def test_what_cannot_be_read_is_not_quoted_with_the_key() -> None:
+    error = invalid(f'"{API_KEY}"'.encode(), cast("type[object]", Literal["on", "off"]))
+    assert "Invalid enum value" in str(error.__cause__)
+    assert API_KEY not in f"{error} {error.__cause__!r}"
+
+
+@pytest.mark.parametrize("text", ["://:", '"_', "bearer ", "napi_", "\\", '"key":"\\', "a_"])
+def test_hiding_takes_time_in_proportion_to_the_text(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # Quadratic, this would run into the time limit of the test.
-    told = {"message": text * (2**18 // len(text)) + " x"}
-    assert api_error(json.dumps(told).encode()).message
+    monkeypatch.setattr(redaction, "SEARCHED", 2**18)
+    assert hide_secrets(text * (2**18 // len(text)) + " x", Secret(OTHER_KEY))
 
 
 def test_what_is_no_secret_stays() -> None:
