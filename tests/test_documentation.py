@@ -14,9 +14,10 @@ from markdown_it import MarkdownIt
 
 from neonctl_async import NeonClient, errors
 from neonctl_async.local import Durations, LocalControlPlane
+from tests.support.records import SECRETS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
 DOCS = [page for page in PAGES if page.parent.name == "docs"]
 
 
@@ -96,4 +97,4 @@ async def test_the_examples_run(example: str, where: str) -> None:
     assert ("20 branches ready" if example == "fan_out.py" else "preview is ready") in (
         output.decode()
     )
-    assert plane.api_key not in output.decode()
+    assert SECRETS.findall(output) == []

@@ -1,5 +1,6 @@
 """Answers of the API as the tests need them."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -15,6 +16,8 @@ from tests.support.server import MisbehavingServer
 
 API_KEY = "napi_test_key_that_must_never_show"
 PROJECT = "late-frost-12345678"
+SECRETS = re.compile(rb"npg_[\w-]{16}|(?:napi_|neon_[a-z]+_key_)[0-9a-f]{32}")
+"""The keys and passwords that the local control plane makes."""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 JsonObject = dict[str, object]

@@ -1,10 +1,7 @@
-"""No key and no password in what the programs print, log and store."""
+"""No key and no password in what the control plane prints, logs and stores."""
 
 import asyncio
 import logging
-import os
-import re
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +9,7 @@ import pytest
 from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
 from tests.local.process import serving
-
-EXAMPLES = Path(__file__).parents[1] / "examples"
-SECRETS = re.compile(rb"npg_[\w-]{16}|(?:napi_|neon_[a-z]+_key_)[0-9a-f]{32}")
+from tests.support.records import SECRETS
 
 
 async def use(base_url: str, key: str) -> None:
@@ -69,18 +64,3 @@ async def test_the_command_prints_the_first_key_once_and_nothing_more() -> None:
         _status, out, err = await served.end()
     assert "reset_password" in err
     assert SECRETS.findall((out + err).encode()) == []
-
-
-async def test_the_demo_prints_none() -> None:
-    async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            str(EXAMPLES / "fan_out.py"),
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env=os.environ | {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url},
-        )
-        shown, _ = await process.communicate()
-    assert process.returncode == 0
-    assert b"finished" in shown
-    assert SECRETS.findall(shown) == []
