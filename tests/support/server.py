@@ -74,16 +74,12 @@ def in_turn(*responses: Respond) -> Callable[[Received], Respond]:
     return lambda _request: next(remaining, last)
 
 
-class MisbehavingServer:
-    """Counts what it receives and answers with what ``respond`` chooses."""
+class Server:
+    """Serves connections, a task each, for as long as it is entered."""
 
-    def __init__(
-        self, respond: Callable[[Received], Respond], tls: ssl.SSLContext | None = None
-    ) -> None:
-        self._respond = respond
-        self._tls = tls
-        self.received: list[Received] = []
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.connections = 0
+        self._tls = tls
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -103,12 +99,6 @@ class MisbehavingServer:
         await self._server.wait_closed()
 
     @property
-    def base_url(self) -> str:
-        if self._tls is not None:
-            return f"https://localhost:{self.port}/api/v2"
-        return f"http://127.0.0.1:{self.port}/api/v2"
-
-    @property
     def port(self) -> int:
         return int(self._server.sockets[0].getsockname()[1])
 
@@ -116,23 +106,44 @@ class MisbehavingServer:
     def open_connections(self) -> int:
         return len(self._tasks)
 
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """What is done with a connection, which is closed thereafter."""
+        raise NotImplementedError
+
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         self.connections += 1
         try:
-            while not writer.is_closing():
-                request = await _read(reader)
-                if request is None:
-                    break
-                self.received.append(request)
-                await self._respond(request)(writer)
-        except (ConnectionError, asyncio.CancelledError):
+            await self.handle(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # the client is gone, or the test is over
         finally:
             self._tasks.discard(task)
             writer.close()
+
+
+class MisbehavingServer(Server):
+    """Writes down what it receives and answers with what ``respond`` chooses."""
+
+    def __init__(
+        self, respond: Callable[[Received], Respond], tls: ssl.SSLContext | None = None
+    ) -> None:
+        super().__init__(tls)
+        self.received: list[Received] = []
+        self._respond = respond
+
+    @property
+    def base_url(self) -> str:
+        if self._tls is not None:
+            return f"https://localhost:{self.port}/api/v2"
+        return f"http://127.0.0.1:{self.port}/api/v2"
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while not writer.is_closing() and (request := await _read(reader)) is not None:
+            self.received.append(request)
+            await self._respond(request)(writer)
 
 
 async def _read(reader: asyncio.StreamReader) -> Received | None:

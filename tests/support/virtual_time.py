@@ -39,6 +39,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._jumping.now
 
+    async def shutdown_default_executor(self, timeout: float | None = None) -> None:
+        """Wait for its threads as long as it takes: they know nothing of this loop's time."""
+        del timeout
+        await super().shutdown_default_executor()
+
 
 def now() -> float:
     """The time on the clock of the running loop, in seconds."""
