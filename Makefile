@@ -8,7 +8,10 @@ endif
 NEWEST = $(lastword $(VERSIONS))
 BIN = .venv-$(NEWEST)/bin
 
-.PHONY: demo test check format soak faults bench clean
+# How long to fuzz.
+SECONDS = 60
+
+.PHONY: demo test check format soak faults fuzz bench clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -40,12 +43,16 @@ soak: .venv-$(NEWEST)/ready-test
 faults: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tests.faults.campaign
 
+# Looks for inputs that break the wire format or the models; goes on where the last run ended.
+fuzz: .venv-$(NEWEST)/ready-fuzz
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+
 bench: .venv-$(NEWEST)/ready-test
 	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/operations_page.py
 
 clean:
-	rm -rf .venv-* .coverage-* .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv-* .coverage-* .fuzz .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # An environment is made anew whenever what it installs changes.
 .venv-%/ready-test: pyproject.toml
@@ -55,4 +62,8 @@ clean:
 
 .venv-%/ready-check: .venv-%/ready-test
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	touch $@
+
+.venv-%/ready-fuzz: .venv-%/ready-test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
 	touch $@

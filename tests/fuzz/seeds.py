@@ -1,0 +1,51 @@
+"""What the search begins with: answers as the platform documents them, and one of each target."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from neonctl_async import Project
+from tests.fuzz.answers import HEADERS, KINDS, STATUSES
+from tests.fuzz.draw import DEPTHS, KEY
+from tests.fuzz.found import BROKE, REACHED
+from tests.models.answers import LEAST
+from tests.models.test_samples import DATA, SAMPLES
+
+TEXTS = (
+    *(b"h\0\0\0\xff" + text for text in (b"", b"key=\xff now", b"://ada:\xff@h/db")),
+    *(b"h\1\4\1" + text for text in (b"x", b"a_", b'"key":"\\')),
+    *(b"h\1\0\2" + text for text in (b"://:", b'"_', b"bearer ", b"napi_", b"\\", b"neon_")),
+    *(b"g%c\1%c\3\0some text" % (limit, damage) for limit in range(4) for damage in range(5)),
+    b"pget\xff/projects/p-1/a%20b",
+    b"q\0\1cursor\xff\0abc\xff",
+    b"q\1\0p-1\xff\2a\xff\3\2b\xffc\xffd\xff\4\1\0",
+    b"r7\xff",
+    b"rWed, 21 Oct 2026 07:28:30 GMT\xffWed, 21 Oct 2026 07:28:00 GMT",
+    b"vrunning\xffpaused",
+)
+ERROR = b'{"code":"BRANCH_MISSING","message":"no branch of %b","request_id":"req-9"}' % KEY
+
+
+def seeds() -> Iterator[bytes]:
+    """Inputs that break nothing."""
+    yield from (*TEXTS, *BROKE.values(), *REACHED)
+    for index in range(len(KINDS)):
+        yield bytes((ord("a"), index))
+        yield _answer(index, 200, b'"%b"' % KEY)
+    for status in STATUSES:
+        yield _answer(0, status, ERROR)
+    for depth in DEPTHS:
+        yield _answer(
+            KINDS.index(Project), 200, b'{"id":null,"x":%b}' % (b"[" * depth + b"]" * depth)
+        )
+        yield _answer(0, 500, b'{"code":%b}' % (b"[" * depth + b"]" * depth))
+    for kind, shown in LEAST.items():
+        yield _answer(KINDS.index(kind), 200, msgspec.json.encode(shown))
+    for name, kind in SAMPLES.items():
+        yield _answer(KINDS.index(kind), 200, (DATA / name).read_bytes())
+
+
+def _answer(kind: int, status: int, body: bytes) -> bytes:
+    return (
+        bytes((ord("a"), kind, STATUSES.index(status), 0)) + b"\xff" * len(HEADERS) + b"\1" + body
+    )

@@ -1,0 +1,27 @@
+"""What is fuzzed. The first byte of an input names the target, the rest is what it draws from."""
+
+from collections.abc import Callable
+
+from tests.fuzz.answers import an_answer
+from tests.fuzz.compressed import a_compressed_body
+from tests.fuzz.draw import Draw
+from tests.fuzz.requests import a_raw_request, a_request
+from tests.fuzz.texts import a_retry_after, a_text_with_the_key, a_value
+
+TARGETS: dict[bytes, Callable[[Draw], None]] = {
+    b"a": an_answer,
+    b"g": a_compressed_body,
+    b"h": a_text_with_the_key,
+    b"p": a_raw_request,
+    b"q": a_request,
+    b"r": a_retry_after,
+    b"v": a_value,
+}
+
+
+def run(data: bytes) -> bool:
+    """Run one input. False if it names no target."""
+    target = TARGETS.get(data[:1])
+    if target is not None:
+        target(Draw(data[1:]))
+    return target is not None
