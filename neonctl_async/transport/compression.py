@@ -13,6 +13,8 @@ def decompress(body: bytes, encoding: str, limit: int) -> bytes:
     Raises ValueError for what is not gzip, whole and alone (RFC 9110, section 8.4).
     """
     match encoding.strip().lower():
+        case _ if not body:  # as of a 204, whatever a proxy says about it
+            return body
         case "" | "identity":
             return body
         case "gzip" | "x-gzip":

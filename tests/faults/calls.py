@@ -1,8 +1,7 @@
 """A caller of the campaign: what it asks for, and what it gets."""
 
 import random
-import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Literal
@@ -73,7 +72,15 @@ def _note(sent: RequestSent) -> None:
 class Caller:
     """Asks for one thing after another."""
 
-    def __init__(self, name: str, neon: NeonClient, projects: list[str], seed: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        neon: NeonClient,
+        projects: list[str],
+        seed: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._clock = clock
         self._name = name
         self._calls = 0
         self._neon = neon
@@ -88,7 +95,7 @@ class Caller:
             kind = "key"
         self._calls += 1
         outcome = Outcome(kind=kind, name=f"{self._name}-{self._calls}")
-        await attempt(outcome, self._begin(outcome))
+        await attempt(outcome, self._begin(outcome), self._clock)
         if kind == "key" and outcome.id is not None:
             self._keys.append(outcome.id)
         return outcome
@@ -112,16 +119,16 @@ class Caller:
                 return self._neon.operations.list(project_id, limit=20).collect(limit=50)
 
 
-async def attempt(outcome: Outcome, call: Awaitable[object]) -> None:
+async def attempt(outcome: Outcome, call: Awaitable[object], clock: Callable[[], float]) -> None:
     """Await ``call``, and write down what comes of it."""
     _requests.set(outcome.requests)
-    began = time.monotonic()
+    began = clock()
     try:
         result: object = await call
     except Exception as error:  # noqa: BLE001 - whatever it is, it is held against the truth
         outcome.error = error
         result = getattr(error, "result", None)
-    outcome.seconds = time.monotonic() - began
+    outcome.seconds = clock() - began
     match result:
         case ApiKeyCreated():
             outcome.id = str(result.id)

@@ -16,8 +16,8 @@ import random
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from unittest import mock
 
@@ -26,7 +26,7 @@ from yarl import URL
 from neonctl_async import NeonClient, NeonError
 from tests.faults.calls import Caller, Outcome, attempt, client_of
 from tests.faults.chaos import Chaos, Strikes
-from tests.faults.clocks import MODULES, SleepyLoop, jumping_wall_clock
+from tests.faults.clocks import MODULES, OwnClock, SleepyLoop, jumping_wall_clock
 from tests.faults.strays import strays
 from tests.faults.truth import Truth
 from tests.local.client import Http
@@ -38,6 +38,8 @@ SHARE = 0.7
 """Of the requests, how many are struck."""
 STRAY_PAUSE = 0.1
 """Seconds between two calls that go where nobody is."""
+LONGEST_BLOCK = 2.0
+"""Seconds of processor time that the event loop may take between two turns."""
 SLEEP = 2.0
 """Seconds that a machine sleeps, each so many seconds."""
 ASLEEP, JUMPED = "the machine was asleep", "the wall clock jumped"
@@ -51,6 +53,7 @@ class Campaign:
         self.outcomes: list[Outcome] = []
         self.strikes = Strikes()
         self.contradictions: list[str] = []
+        self._clock = OwnClock()
         self._wanted = faults
         self._chance = random.Random(seed)
         self._arguments = ("--data", str(data), "--duration", "0.05", "--quiet")
@@ -98,7 +101,7 @@ class Campaign:
             chaos = Chaos(base_url, self._chance, SHARE, self.strikes)
             await stack.enter_async_context(chaos)
             astray = await stack.enter_async_context(strays(key))
-            async with asyncio.TaskGroup() as group:
+            async with running(self._clock.run()), asyncio.TaskGroup() as group:
                 for number in range(CALLERS):
                     group.create_task(self._call(f"c{number}", chaos.base_url, key, projects))
                 for name, neon in astray.items():
@@ -112,14 +115,15 @@ class Campaign:
 
     async def _call(self, name: str, base_url: str, key: str, projects: list[str]) -> None:
         async with client_of(base_url, key) as neon:
-            caller = Caller(name, neon, projects, self._chance.random())
+            caller = Caller(name, neon, projects, self._chance.random(), self._clock)
             while not self._is_over:
                 self.outcomes.append(await caller.call())
 
     async def _stray(self, fault: str, neon: NeonClient) -> None:
         while not self._is_over:
             outcome = Outcome(kind="key", name=f"{fault} {len(self.outcomes)}")
-            await attempt(outcome, neon.api_keys.create(key_name=outcome.name))
+            call = neon.api_keys.create(key_name=outcome.name)
+            await attempt(outcome, call, self._clock)
             self.outcomes.append(outcome)
             for request_id in outcome.requests:
                 self.strikes.note(request_id, fault)
@@ -140,8 +144,21 @@ class Campaign:
         async with Http(base_url, key) as http:
             truth = await Truth.read(http, projects)
         self.contradictions += truth.contradictions(self.outcomes)
+        if (blocked := self._clock.longest_block) > LONGEST_BLOCK:
+            self.contradictions.append(f"the event loop was blocked for {blocked:.1f} s")
         left = asyncio.all_tasks() - {asyncio.current_task()}
         self.contradictions += [f"a task is left: {task}" for task in left]
+
+
+@asynccontextmanager
+async def running(coroutine: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """Run it besides, and end it with what it goes with."""
+    task = asyncio.create_task(coroutine)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
 
 
 def end_of(outcome: Outcome) -> str:

@@ -124,5 +124,5 @@ def test_what_cannot_be_served_is_said_in_a_line(
         main(["--data", str(tmp_path / "missing" / "plane.db")])
     assert exit_.value.code == 1
     err = capsys.readouterr().err
-    assert ("unable to open database file" in err, "Traceback" in err) == (True, False)
+    assert ("cannot keep data in" in err, "Traceback" in err) == (True, False)
     assert sys.exc_info() == (None, None, None)
