@@ -1,6 +1,7 @@
 """The one module that touches aiohttp: sends a request, hands back what came."""
 
 import asyncio
+import math
 import ssl
 from typing import TypeVar
 
@@ -110,7 +111,10 @@ class Connections:
         # so far is known to be unsent.
         bounds = self._config.timeout
         return aiohttp.ClientTimeout(
-            total=total, connect=min(bounds.connect, 0.9 * total), sock_read=bounds.read
+            total=total,
+            connect=min(bounds.connect, 0.9 * total),
+            sock_read=bounds.read,
+            ceil_threshold=math.inf,  # else longer ones are rounded up to whole seconds
         )
 
 
