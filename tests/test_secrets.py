@@ -147,6 +147,7 @@ ECHO: JsonObject = {
 }
 HOLDING: JsonObject = {"id": "one", "key": KEY, "password": PASSWORD, "connection_uri": URI}
 HEADERS = {"x-neon-ret-request-id": KEY, "Location": f"https://h.example.com/?key={KEY}"}
+HEAD_THAT_TELLS = f"HTTP/1.1 200 OK\r\nX-Sent: Bearer {KEY}\r\nSet-Cookie: is={PASSWORD}\r\n"
 
 RESPONSES: dict[str, Respond] = {
     **{
@@ -163,7 +164,7 @@ RESPONSES: dict[str, Respond] = {
     "200 of no UTF-8": answer(200, body=f'{{"id": "\xff", "key": "{KEY}"}}'.encode("latin-1")),
     "reset": drop(),
     "reset in the middle": drop(
-        b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + f'{{"password": "{PASSWORD}'.encode()
+        f'{HEAD_THAT_TELLS}Content-Length: 500\r\n\r\n{{"password": "{PASSWORD}'.encode()
     ),
     "no HTTP": raw(f'{{"password": "{PASSWORD}", "key": "{KEY}"}}\r\n\r\n'.encode()),
     "bad header": raw(f"HTTP/1.1 200 OK\r\npassword={PASSWORD}\r\n\r\n".encode()),
@@ -172,7 +173,7 @@ RESPONSES: dict[str, Respond] = {
     ),
     "hang": hang,
     "hang in the middle": raw(
-        b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + f'{{"password": "{PASSWORD}'.encode()
+        f'{HEAD_THAT_TELLS}Content-Length: 500\r\n\r\n{{"password": "{PASSWORD}'.encode()
     ),
 }
 

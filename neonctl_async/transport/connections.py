@@ -54,6 +54,7 @@ class Connections:
                 # The budget lets no more requests go than there are connections: waiting for one
                 # is never counted as time spent connecting.
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections, ssl=self._tls),
+                response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 middlewares=(self._authorize, _send_exactly_once),
                 # What is decompressed has to stay within a bound, too.
@@ -116,6 +117,13 @@ class Connections:
             sock_read=bounds.read,
             ceil_threshold=math.inf,  # else longer ones are rounded up to whole seconds
         )
+
+
+class _Response(ClientResponse):
+    """One whose repr, which tracebacks show, is without its headers: they may quote a secret."""
+
+    def __repr__(self) -> str:
+        return f"<answer {self.status}>"
 
 
 def _trusting(ca_file: str) -> ssl.SSLContext:
