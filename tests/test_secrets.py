@@ -78,7 +78,7 @@ def showings(error: BaseException) -> Iterator[tuple[str, str]]:
 
 
 def check(error: BaseException | None, caplog: pytest.LogCaptureFixture) -> None:
-    assert isinstance(error, NeonError | ValueError | TypeError)
+    assert isinstance(error, NeonError | ValueError | TypeError | TimeoutError)
     shown = [*showings(error), ("log", caplog.text)]
     shown += [(f"log of {one.name}", f"{one.msg!r} {one.args!r}") for one in caplog.records]
     leaks = [place for place, text in shown if any(mark in text for mark in MARKS)]
@@ -353,3 +353,15 @@ def test_a_body_that_holds_a_password(status: int, caplog: pytest.LogCaptureFixt
                 await neon.request("POST", "/projects", body=body)
 
     check(run(scenario()), caplog)
+
+
+@pytest.mark.parametrize("name", ["hang", "hang in the middle"])
+def test_a_call_that_is_cancelled(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with MisbehavingServer(in_turn(RESPONSES[name])) as server:
+            async with client(server.base_url) as neon, asyncio.timeout(1):
+                await neon.request("POST", "/projects", body={"password": PASSWORD})
+
+    error = run(scenario())
+    assert isinstance(error, TimeoutError)
+    check(error, caplog)
