@@ -169,6 +169,20 @@ async def test_a_wait_that_is_left_is_told_without_an_error() -> None:
     assert (ended.pending, ended.error) == (1, None)
 
 
+async def test_a_wait_that_is_cancelled_twice_is_told_once() -> None:
+    heard = Recorder()
+    platform = Platform()
+    platform.start("a", ends=100.0)
+    async with platform.server, client_of(platform.server, hooks=[heard.hooks]) as neon:
+        waiting = asyncio.create_task(neon.operations.wait(ref("a")))
+        await asyncio.sleep(1)
+        waiting.cancel()
+        await asyncio.sleep(0)
+        waiting.cancel()
+        await asyncio.wait([waiting])
+    assert len(heard.of(WaitEnded)) == 1
+
+
 async def test_what_is_over_from_the_start_is_told_as_well() -> None:
     heard = Recorder()
     async with (

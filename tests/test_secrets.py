@@ -78,7 +78,7 @@ def showings(error: BaseException) -> Iterator[tuple[str, str]]:
 
 
 def check(error: BaseException | None, caplog: pytest.LogCaptureFixture) -> None:
-    assert isinstance(error, NeonError | ValueError | TypeError)
+    assert isinstance(error, NeonError | ValueError | TypeError | TimeoutError)
     shown = [*showings(error), ("log", caplog.text)]
     shown += [(f"log of {one.name}", f"{one.msg!r} {one.args!r}") for one in caplog.records]
     leaks = [place for place, text in shown if any(mark in text for mark in MARKS)]
@@ -147,6 +147,7 @@ ECHO: JsonObject = {
 }
 HOLDING: JsonObject = {"id": "one", "key": KEY, "password": PASSWORD, "connection_uri": URI}
 HEADERS = {"x-neon-ret-request-id": KEY, "Location": f"https://h.example.com/?key={KEY}"}
+HEAD_THAT_TELLS = f"HTTP/1.1 200 OK\r\nX-Sent: Bearer {KEY}\r\nSet-Cookie: is={PASSWORD}\r\n"
 
 RESPONSES: dict[str, Respond] = {
     **{
@@ -163,7 +164,7 @@ RESPONSES: dict[str, Respond] = {
     "200 of no UTF-8": answer(200, body=f'{{"id": "\xff", "key": "{KEY}"}}'.encode("latin-1")),
     "reset": drop(),
     "reset in the middle": drop(
-        b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + f'{{"password": "{PASSWORD}'.encode()
+        f'{HEAD_THAT_TELLS}Content-Length: 500\r\n\r\n{{"password": "{PASSWORD}'.encode()
     ),
     "no HTTP": raw(f'{{"password": "{PASSWORD}", "key": "{KEY}"}}\r\n\r\n'.encode()),
     "bad header": raw(f"HTTP/1.1 200 OK\r\npassword={PASSWORD}\r\n\r\n".encode()),
@@ -172,7 +173,7 @@ RESPONSES: dict[str, Respond] = {
     ),
     "hang": hang,
     "hang in the middle": raw(
-        b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n" + f'{{"password": "{PASSWORD}'.encode()
+        f'{HEAD_THAT_TELLS}Content-Length: 500\r\n\r\n{{"password": "{PASSWORD}'.encode()
     ),
 }
 
@@ -352,3 +353,15 @@ def test_a_body_that_holds_a_password(status: int, caplog: pytest.LogCaptureFixt
                 await neon.request("POST", "/projects", body=body)
 
     check(run(scenario()), caplog)
+
+
+@pytest.mark.parametrize("name", ["hang", "hang in the middle"])
+def test_a_call_that_is_cancelled(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with MisbehavingServer(in_turn(RESPONSES[name])) as server:
+            async with client(server.base_url) as neon, asyncio.timeout(1):
+                await neon.request("POST", "/projects", body={"password": PASSWORD})
+
+    error = run(scenario())
+    assert isinstance(error, TimeoutError)
+    check(error, caplog)

@@ -1,6 +1,7 @@
 """The one module that touches aiohttp: sends a request, hands back what came."""
 
 import asyncio
+import math
 import ssl
 from typing import TypeVar
 
@@ -53,6 +54,7 @@ class Connections:
                 # The budget lets no more requests go than there are connections: waiting for one
                 # is never counted as time spent connecting.
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections, ssl=self._tls),
+                response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 middlewares=(self._authorize, _send_exactly_once),
                 # What is decompressed has to stay within a bound, too.
@@ -73,7 +75,8 @@ class Connections:
             async with self.open().request(
                 request.method,
                 URL(self._wire.url(request), encoded=True),
-                data=request.body,
+                # As a payload, a body that holds a password shows in no frame of aiohttp's.
+                data=None if request.body is None else aiohttp.BytesPayload(request.body),
                 headers=self._wire.headers(request, request_id),
                 allow_redirects=False,
                 timeout=timeout,
@@ -90,13 +93,12 @@ class Connections:
 
     async def _read(self, response: ClientResponse) -> Answer:
         """The answer; of a body that is larger than allowed, a little more than that."""
-        body = bytearray()
-        async for part in response.content.iter_any():
-            body += part
-            if len(body) > self._config.max_response_bytes:
+        body = _Body()
+        while body.take(await response.content.readany()):
+            if len(body.taken) > self._config.max_response_bytes:
                 response.close()
                 break
-        return Answer(response.status, response.headers, bytes(body))
+        return Answer(response.status, response.headers, bytes(body.taken))
 
     async def _authorize(
         self, request: ClientRequest, handler: ClientHandlerType
@@ -110,8 +112,30 @@ class Connections:
         # so far is known to be unsent.
         bounds = self._config.timeout
         return aiohttp.ClientTimeout(
-            total=total, connect=min(bounds.connect, 0.9 * total), sock_read=bounds.read
+            total=total,
+            connect=min(bounds.connect, 0.9 * total),
+            sock_read=bounds.read,
+            ceil_threshold=math.inf,  # else longer ones are rounded up to whole seconds
         )
+
+
+class _Body:
+    """As much of a body as has come. No local bytes, so that no traceback shows them."""
+
+    def __init__(self) -> None:
+        self.taken = bytearray()
+
+    def take(self, part: bytes) -> bool:
+        """Add a part; False for the empty one that ends a body."""
+        self.taken += part
+        return bool(part)
+
+
+class _Response(ClientResponse):
+    """One whose repr, which tracebacks show, is without its headers: they may quote a secret."""
+
+    def __repr__(self) -> str:
+        return f"<answer {self.status}>"
 
 
 def _trusting(ca_file: str) -> ssl.SSLContext:

@@ -144,15 +144,15 @@ class _FurtherTries(Generic[T]):
         self._tell(retry)
 
     async def _pause(self, seconds: float, lock: ProjectLock | None) -> None:
-        earliest = self._time() + _asked_delay(self._newest)
+        began = self._time()
         if lock is not None and isinstance(self._newest, LockedError):
             # Not all that runs need hold the lock: some of the time is left for further tries.
             has_shown = True
             with anyio.move_on_after((self._deadline - self._time()) / 2):
                 has_shown = await lock.settle()
             if has_shown:
-                seconds = max(0.0, earliest - self._time())
-        await asyncio.sleep(seconds)
+                seconds = _asked_delay(self._newest)
+        await asyncio.sleep(began + seconds - self._time())
 
 
 def _asked_delay(error: NeonError) -> float:

@@ -116,6 +116,9 @@ class Session:
         request_id = uuid.uuid4().hex
         await self._room_for(request, request_id, call, is_poll=is_poll)
         try:
+            if self._closed:
+                # A place that was free as the client closed: no cancellation has come through yet.
+                raise ClientClosedError(_CLOSED)
             now = asyncio.get_running_loop().time()
             if call.deadline == math.inf and not is_poll:
                 call.deadline = now + self._config.retry.deadline

@@ -138,7 +138,6 @@ class Waiter:
             failure = error
             raise
         finally:
-            await self._pollers.release(progress.records, mailbox)
             ended = WaitEnded(
                 wait=wait,
                 unsuccessful=len(progress.settled(Outcome.UNSUCCESSFUL)),
@@ -146,7 +145,9 @@ class Waiter:
                 error=failure,
                 seconds=asyncio.get_running_loop().time() - started,
             )
+            # Told first: one who is cancelled again gets no further than the first await.
             self._listeners.wait_ended(ended)
+            await self._pollers.release(progress.records, mailbox)
 
     def _begin(self, progress: Progress, mailbox: Mailbox) -> None:
         """Deliver the states known from the start, and have the pending ones polled."""

@@ -126,12 +126,12 @@ def drip(pause: float, stop_after: int = 1000) -> Respond:
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("response", "ends_at"),
-    [(drip(1, stop_after=3), 8), (drip(4), 12), (drip(5.5), 5), (drip(1, stop_after=0), 5)],
+    [(drip(1, stop_after=3), 8), (drip(4), 12.5), (drip(5.5), 5), (drip(1, stop_after=0), 5)],
 )
 async def test_a_slow_answer_ends_when_no_byte_comes_or_all_takes_too_long(
     response: Respond, ends_at: float
 ) -> None:
-    timeout = Timeout(read=5, total=12)
+    timeout = Timeout(read=5, total=12.5)
     async with (
         MisbehavingServer(in_turn(response)) as server,
         client_of(server, timeout=timeout, retry=RetryPolicy.never()) as neon,
@@ -140,7 +140,7 @@ async def test_a_slow_answer_ends_when_no_byte_comes_or_all_takes_too_long(
             await neon.request("POST", "/projects")
         assert now() == pytest.approx(ends_at, abs=0.1)
     assert caught.value.maybe_delivered
-    assert ("no byte" in str(caught.value)) == (ends_at < 12)
+    assert ("no byte" in str(caught.value)) == (ends_at < 12.5)
 
 
 @pytest.mark.virtual_time

@@ -1,10 +1,7 @@
 """What goes over the wire, and what becomes of what comes back; on real sockets."""
 
 import asyncio
-import gc
-import socket
 import uuid
-from collections.abc import Iterator
 from typing import Any
 
 import aiohttp
@@ -14,12 +11,10 @@ import pytest
 from neonctl_async import (
     APIError,
     AuthenticationError,
-    ClientClosedError,
     ConnectionFailedError,
     ConnectionLostError,
     InvalidResponseError,
     NeonClient,
-    RateBudget,
     RequestTimeoutError,
     RetryPolicy,
     Timeout,
@@ -146,14 +141,6 @@ async def test_a_name_that_does_not_resolve_means_nothing_was_sent() -> None:
             await neon.api_keys.create(key_name="ci")
 
 
-@pytest.fixture
-def full_port() -> Iterator[int]:
-    """The port of a server that accepts no connection any more."""
-    with socket.create_server(("127.0.0.1", 0), backlog=0) as server, socket.socket() as last:
-        last.connect(server.getsockname())
-        yield server.getsockname()[1]
-
-
 @pytest.mark.virtual_time
 async def test_a_connection_that_is_never_accepted_means_nothing_was_sent(full_port: int) -> None:
     neon = NeonClient(
@@ -255,26 +242,6 @@ async def test_cancelling_a_call_drops_its_connection() -> None:
         assert neon.requests_sent == 1
 
 
-@pytest.mark.virtual_time
-async def test_closing_ends_calls_under_way_and_refuses_new_ones() -> None:
-    async with MisbehavingServer(in_turn(hang)) as server:
-        neon = client_of(server, max_connections=1)
-        calls = [asyncio.create_task(neon.operations.get(PROJECT, "op-1")) for _ in range(3)]
-        await asyncio.sleep(1)
-        await neon.aclose()
-        for outcome in await asyncio.gather(*calls, return_exceptions=True):
-            assert isinstance(outcome, ClientClosedError)
-        with pytest.raises(ClientClosedError):
-            await neon.operations.get(PROJECT, "op-1")
-    assert len(server.received) == 1
-
-
-async def test_a_client_that_sent_nothing_needs_no_closing() -> None:
-    NeonClient(API_KEY, base_url="http://127.0.0.1:9")
-    gc.collect()
-    await asyncio.sleep(0)
-
-
 async def test_cookies_are_not_kept() -> None:
     response = answer(content=OPERATION, headers={"Set-Cookie": "session=1; Path=/"})
     async with MisbehavingServer(in_turn(response)) as server:
@@ -302,81 +269,3 @@ async def test_the_decoder_of_an_answer_is_made_once(monkeypatch: pytest.MonkeyP
         for _ in range(3):
             await neon.request("GET", "/projects", type=Fresh)
     assert made == [Fresh]
-
-
-async def close_during(neon: NeonClient, *paths: str, method: str = "POST") -> list[bool]:
-    """Close the client while requests are under way; each must end at once, as it should.
-
-    Returns whether each says that it may have been carried out.
-    """
-    loop = asyncio.get_running_loop()
-    calls = [asyncio.create_task(neon.request(method, path)) for path in paths]
-    await asyncio.sleep(1)
-    assert not any(call.done() for call in calls)
-    await neon.aclose()
-    await asyncio.wait(calls, timeout=5)
-    assert loop.time() == pytest.approx(1, abs=0.01)
-    told: list[bool] = []
-    for call in calls:
-        assert not call.cancelled()
-        failure = call.exception()
-        assert isinstance(failure, ClientClosedError)
-        assert ("may have been carried out" in str(failure)) == failure.maybe_delivered
-        told.append(failure.maybe_delivered)
-    return told
-
-
-@pytest.mark.virtual_time
-@pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_closing_ends_a_call_that_is_connecting(full_port: int, method: str) -> None:
-    url = f"http://127.0.0.1:{full_port}"
-    neon = NeonClient(API_KEY, base_url=url, retry=RetryPolicy.never())
-    await close_during(neon, "/projects", method=method)
-
-
-@pytest.mark.virtual_time
-@pytest.mark.parametrize("method", ["GET", "POST"])
-@pytest.mark.parametrize("response", [hang, raw(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{")])
-async def test_closing_ends_a_call_that_waits_for_its_answer(
-    response: Respond, method: str
-) -> None:
-    async with MisbehavingServer(in_turn(response)) as server:
-        neon = client_of(server, retry=RetryPolicy.never())
-        assert all(await close_during(neon, "/projects", "/regions", method=method))
-
-
-@pytest.mark.virtual_time
-@pytest.mark.parametrize("status", [429, 503])
-async def test_closing_ends_a_call_that_sleeps_for_retry_after(status: int) -> None:
-    response = answer(status, headers={"Retry-After": "30"})
-    async with MisbehavingServer(in_turn(response)) as server:
-        assert await close_during(client_of(server), "/projects") == [False]
-    assert len(server.received) == 1
-
-
-@pytest.mark.virtual_time
-@pytest.mark.parametrize(
-    "budget", [RateBudget(per_minute=1), RateBudget(per_second_of_route=1, per_second_of={})]
-)
-async def test_closing_ends_calls_that_wait_in_the_budget(budget: RateBudget) -> None:
-    async with MisbehavingServer(in_turn(answer(content={}))) as server:
-        neon = client_of(server, budget=budget, retry=RetryPolicy.never())
-        crowd = [asyncio.create_task(neon.request("POST", "/projects")) for _ in range(10)]
-        await asyncio.sleep(0.5)
-        await neon.aclose()
-        await asyncio.wait(crowd, timeout=5)
-        assert asyncio.get_running_loop().time() == pytest.approx(0.5, abs=0.01)
-        for call in crowd[1:]:
-            failure = call.exception()
-            assert isinstance(failure, ClientClosedError)
-            assert not failure.maybe_delivered
-    assert crowd[0].result() == {}
-    assert len(server.received) == 1
-
-
-@pytest.mark.virtual_time
-async def test_closing_ends_calls_that_queue_for_a_connection() -> None:
-    async with MisbehavingServer(in_turn(hang)) as server:
-        neon = client_of(server, max_connections=1, retry=RetryPolicy.never())
-        assert await close_during(neon, *["/projects"] * 3) == [True, False, False]
-    assert len(server.received) == 1

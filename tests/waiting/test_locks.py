@@ -10,7 +10,7 @@ from neonctl_async import LockedError, NeonClient, RateBudget, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, branch_json, client_of
-from tests.support.server import Received, Respond, answer
+from tests.support.server import MisbehavingServer, Received, Respond, answer
 from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
@@ -163,6 +163,24 @@ async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
     async with platform.server, client_of(platform.server) as neon:
         await neon.branches.create(PROJECT)
     assert mutations(platform) >= 2
+
+
+async def test_a_watch_that_fails_slowly_is_part_of_the_delay(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def respond(request: Received) -> Respond:
+        return slow if request.method == "GET" else answer(423)
+
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(9)
+        await answer(500)(writer)
+
+    monkeypatch.setattr("random.uniform", lambda _low, high: high)  # the longest delays
+    policy = RetryPolicy(initial=19, maximum=19, deadline=20)
+    async with MisbehavingServer(respond) as server, client_of(server, retry=policy) as neon:
+        with pytest.raises(LockedError):
+            await neon.branches.create(PROJECT)
+        assert now() <= 20
 
 
 async def test_cancelling_one_that_is_locked_out_lets_the_next_go(
