@@ -199,3 +199,30 @@ async def test_polls_go_in_turn_and_at_a_pace_that_lasts() -> None:
     assert 15 <= sum(time < 1 for time in times) <= 25
     for begin in (0, 30, 60, 90):
         assert 100 <= sum(begin <= time < begin + 60 for time in times) <= 140
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("limits", "connections"), [(RateBudget.unlimited(), 1), (RateBudget(per_minute=1), 100)]
+)
+async def test_a_single_poll_goes_before_the_tenth_caller_that_came_after_it(
+    limits: RateBudget, connections: int
+) -> None:
+    first, later = Wish(0.0, "a", takes=1.0), Wish(0.6, "a", takes=1.0)
+    poll = Wish(0.5, "poll", is_poll=True)
+    arrived = await spend(Budget(limits, connections), [first, poll, *[later] * 12])
+    assert [route for _, route in arrived].index("poll") == 1 + 9
+
+
+@pytest.mark.virtual_time
+async def test_a_poll_that_is_gone_keeps_no_caller_who_let_it_go_first() -> None:
+    budget = Budget(RateBudget(per_minute=10, per_second_of={"of polls": 1}), 100)
+    await spend(budget, [Wish(0.0, "of polls")])
+    poll = asyncio.create_task(budget.acquire("of polls", is_poll=True))
+    await asyncio.sleep(0.1)
+    await spend(budget, [Wish(0.0, "a")] * 9)
+    poll.cancel()
+    await asyncio.wait([poll])
+    async with asyncio.timeout(100):
+        await spend(budget, [Wish(0.0, "a")])
+    assert now() == pytest.approx(60)
