@@ -41,9 +41,9 @@ def test_a_kind_is_known_once_enough_were_seen_and_that_is_news_once() -> None:
 @pytest.mark.parametrize("usual", [1.0, 60.0])
 def test_it_is_news_when_operations_begin_to_take_longer(usual: float) -> None:
     forecast = learned(*[usual] * 10)
-    forecast.note_end(follow(forecast), 1.01 * usual)
+    forecast.note_end(follow(forecast), 1.04 * usual)
     assert not forecast.update(NOW)
-    forecast.note_end(follow(forecast), 1.5 * usual)
+    forecast.note_end(follow(forecast), 1.07 * usual)
     assert forecast.update(NOW)
 
 

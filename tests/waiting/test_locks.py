@@ -69,6 +69,7 @@ async def test_it_is_tried_again_as_soon_as_the_operations_that_go_on_have_ended
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(20, abs=0.1)
     assert mutations(platform) == 2
+    assert platform.pages == [100]
 
 
 async def test_many_that_are_locked_out_go_in_turn(plane: LocalControlPlane) -> None:
