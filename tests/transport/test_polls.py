@@ -226,3 +226,20 @@ async def test_a_poll_that_is_gone_keeps_no_caller_who_let_it_go_first() -> None
     async with asyncio.timeout(100):
         await spend(budget, [Wish(0.0, "a")])
     assert now() == pytest.approx(60)
+
+
+@pytest.mark.virtual_time
+async def test_polls_use_up_what_is_left_of_the_minute_in_eight_seconds() -> None:
+    polls = [Wish(0.0, "a", is_poll=True)] * 4
+    arrived = await spend(Budget(RateBudget(per_minute=2), 100), polls)
+    paced = [0.0, 8 / 2 - 0.25, 60.0, 60.0 + 8 / 1 - 0.25]
+    assert [time for time, _ in arrived] == pytest.approx(paced, abs=0.01)
+
+
+@pytest.mark.virtual_time
+async def test_a_poll_that_callers_went_before_keeps_no_pace() -> None:
+    budget = Budget(RateBudget(per_minute=12), 100)
+    polls = [Wish(0.0, "poll", is_poll=True), Wish(0.05, "poll", is_poll=True)]
+    arrived = await spend(budget, [*polls, *[Wish(0.1, "a")] * 10])
+    assert [route for _, route in arrived] == ["poll", *["a"] * 9, "poll", "a"]
+    assert arrived[-1][0] == pytest.approx(0.1, abs=0.01)
