@@ -243,3 +243,19 @@ async def test_a_poll_that_callers_went_before_keeps_no_pace() -> None:
     arrived = await spend(budget, [*polls, *[Wish(0.1, "a")] * 10])
     assert [route for _, route in arrived] == ["poll", *["a"] * 9, "poll", "a"]
     assert arrived[-1][0] == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("scarce", ["connections", "what a 429 leaves"])
+@pytest.mark.parametrize("step", ["turn", "request"])
+async def test_neither_turn_nor_request_of_a_poll_comes_while_nothing_can_be_sent(
+    scarce: str, step: str
+) -> None:
+    budget = Budget(RateBudget.unlimited(), connections=1)
+    if scarce == "connections":
+        await budget.acquire("a")
+        asyncio.get_running_loop().call_later(5, budget.release, "a")
+    else:
+        budget.hold(5)
+    await (budget.turn_of_poll() if step == "turn" else budget.acquire("b", is_poll=True))
+    assert now() == pytest.approx(5)
