@@ -99,6 +99,7 @@ def test_an_id_is_percent_encoded(id: str | int, segment: str) -> None:
 def test_the_route_is_the_template_whatever_the_id() -> None:
     call = request("GET", TEMPLATE, Started, project_id="p-1")
     assert call.route == "GET " + TEMPLATE.replace("{project_id}", "{id}")
+    assert call.__rich_repr__() == [("route", call.route)]
 
 
 @given(
@@ -188,8 +189,8 @@ def test_a_datetime_beyond_the_years_of_utc_is_refused_by_name(moment: datetime)
     ],
 )
 def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
-    call = raw_request("get", path, Started)
-    assert WIRE.url(call) == f"{BASE_URL}{path}"
+    call = raw_request("get", path, Started, query={"limit": 5})
+    assert WIRE.url(call) == f"{BASE_URL}{path}?limit=5"
     assert (call.method, call.route) == ("GET", route)
 
 
@@ -228,6 +229,11 @@ def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
 def test_a_raw_path_that_could_leave_the_base_url_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"^path is "):
         raw_request("GET", path, Started)
+
+
+def test_who_writes_a_query_into_a_raw_path_is_told_where_it_goes() -> None:
+    with pytest.raises(ValueError, match=r"characters, none of .*; a query goes into query=$"):
+        raw_request("GET", "/projects?limit=5", Started)
 
 
 @given(path=st.lists(HOSTILE).map(lambda parts: "/" + "/".join(parts)))

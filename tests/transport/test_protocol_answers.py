@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 from multidict import CIMultiDict
 
 from neonctl_async import (
@@ -13,6 +14,7 @@ from neonctl_async import (
     BranchDeleted,
     InvalidResponseError,
     NotFoundError,
+    Operation,
     RateLimitedError,
     ServerError,
     Started,
@@ -20,6 +22,7 @@ from neonctl_async import (
 from neonctl_async.transport.protocol import (
     retry_after,
 )
+from tests.support.records import operation_json
 from tests.transport.wire import api_error, invalid, read
 
 NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
@@ -194,5 +197,12 @@ def test_a_request_id_that_is_no_utf_8_can_be_printed(status: int) -> None:
     assert str(caught.value).encode().endswith(b"(request id-?)")
 
 
-def test_an_empty_body_is_a_record_of_nothing() -> None:
+def test_an_empty_body_is_a_record_of_nothing_or_null() -> None:
     assert read(BranchDeleted, b"", 204) == BranchDeleted()
+    assert read(type(None), b"", 204) is None
+
+
+def test_null_stands_for_what_is_left_out_however_deep() -> None:
+    record = operation_json("op-1", failures_count=None, error=None)
+    answer = read(Started, json.dumps({"operations": [record]}).encode())
+    assert answer == Started(operations=[convert(operation_json("op-1"), Operation)])
