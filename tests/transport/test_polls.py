@@ -237,6 +237,14 @@ async def test_polls_use_up_what_is_left_of_the_minute_in_eight_seconds() -> Non
 
 
 @pytest.mark.virtual_time
+async def test_a_poll_that_callers_went_before_takes_the_next_place_of_the_minute() -> None:
+    budget = Budget(RateBudget(per_minute=20), 100)
+    earlier, later = [Wish(n / 10, "a") for n in range(1, 21)], [Wish(31.0, "a")] * 15
+    arrived = await spend(budget, [*earlier, Wish(30.0, "poll", is_poll=True), *later])
+    assert arrived[29] == (pytest.approx(60 + 10 / 10), "poll")
+
+
+@pytest.mark.virtual_time
 async def test_a_poll_that_callers_went_before_keeps_no_pace() -> None:
     budget = Budget(RateBudget(per_minute=12), 100)
     polls = [Wish(0.0, "poll", is_poll=True), Wish(0.05, "poll", is_poll=True)]

@@ -92,6 +92,14 @@ async def test_the_newest_failure_is_the_one_raised() -> None:
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         with pytest.raises(APIError, match="gone meanwhile"):
             await neon.request("GET", "/projects")
+    assert len(server.received) == 3
+
+
+async def test_a_lost_connection_asks_for_no_delay_but_the_backoff() -> None:
+    responses = in_turn(drop(), answer(content={}))
+    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+        await neon.request("GET", "/projects")
+        assert now() <= 0.3
 
 
 async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
