@@ -56,12 +56,12 @@ async def test_a_caller_of_the_same_route_goes_before_the_polls_that_wait_for_it
     await spend(budget, [Wish(0.0, "a")])
     order: list[str] = []
 
-    async def one(name: str, *, is_poll: bool) -> None:
-        await budget.acquire("a", is_poll=is_poll)
+    async def one(name: str, **how: bool) -> None:
+        await budget.acquire("a", **how)
         order.append(name)
         budget.release("a")
 
-    await asyncio.gather(one("poll", is_poll=True), one("caller", is_poll=False))
+    await asyncio.gather(one("poll", is_poll=True), one("caller"))
     assert order == ["caller", "poll"]
 
 

@@ -38,6 +38,7 @@ NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
         ("7200", 7200.0),
         ("Wed, 21 Oct 2026 07:28:30 GMT", 30.0),
         ("Wed, 21 Oct 2026 09:28:00 GMT", 7200.0),
+        ("Wed, 21 Oct 2026 09:28:30 +0200", 30.0),
         ("Wednesday, 21-Oct-26 07:28:30 GMT", 30.0),
         ("Wed Oct 21 07:28:30 2026", 30.0),
         ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0),
@@ -145,6 +146,11 @@ def test_an_error_body_of_any_shape_is_told(body: bytes, message: str) -> None:
 def test_an_error_body_nested_too_deep_is_told_too(body: bytes) -> None:
     error = api_error(body, 500)
     assert len(error.message) == 200
+
+
+def test_an_error_body_that_cannot_be_decompressed_tells_nothing() -> None:
+    error = api_error(b"no gzip", 502, {"Content-Encoding": "gzip"})
+    assert error.message == "no explanation given"
 
 
 @pytest.mark.parametrize(("code", "kept"), [(1001, "1001"), (None, ""), ("", ""), ("X", "X")])

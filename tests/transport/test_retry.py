@@ -83,8 +83,11 @@ async def test_a_success_after_failures_is_a_success() -> None:
         assert await neon.request("POST", "/projects") == {"projects": []}
 
 
-async def test_never_means_one_try() -> None:
-    assert await tries("GET", answer(503), RetryPolicy.never()) == 1
+@pytest.mark.parametrize(
+    ("policy", "attempts"), [(RetryPolicy.never(), 1), (RetryPolicy(attempts=2), 2)]
+)
+async def test_no_more_is_tried_than_the_policy_says(policy: RetryPolicy, attempts: int) -> None:
+    assert await tries("GET", answer(503), policy) == attempts
 
 
 async def test_the_newest_failure_is_the_one_raised() -> None:
