@@ -186,12 +186,28 @@ def test_a_datetime_beyond_the_years_of_utc_is_refused_by_name(moment: datetime)
         ("/projects/p-1/branches/br-2", "GET /projects/{id}/branches/{id}"),
         ("/users/me", "GET /users/me"),
         ("/a%20b/c@d", "GET /{id}/c@d"),
+        ("/%C3%BC", "GET /{id}"),
     ],
 )
 def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
     call = raw_request("get", path, Started, query={"limit": 5})
     assert WIRE.url(call) == f"{BASE_URL}{path}?limit=5"
     assert (call.method, call.route) == ("GET", route)
+
+
+@pytest.mark.parametrize(
+    ("path", "project_id"),
+    [
+        ("/projects/p-1", "p-1"),
+        ("/projects/p%2D1/branches", "p-1"),
+        ("/projects", None),
+        ("/regions/p-1", None),
+    ],
+)
+def test_a_call_knows_its_project_however_its_id_is_written(
+    path: str, project_id: str | None
+) -> None:
+    assert raw_request("POST", path, Started).project_id == project_id
 
 
 @pytest.mark.parametrize(
