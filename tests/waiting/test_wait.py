@@ -18,7 +18,7 @@ from neonctl_async import (
     OperationStatus,
 )
 from tests.support.platform import Platform
-from tests.support.records import PROJECT, client_of, operation, ref
+from tests.support.records import EPOCH, PROJECT, client_of, operation, ref
 from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
@@ -50,6 +50,14 @@ async def test_an_unknown_status_is_pending() -> None:
     platform.start("a", states={0: "hibernating", 2: "finished"})
     async with platform.server, client_of(platform.server) as neon:
         [done] = await neon.operations.wait(operation("a", "hibernating"))
+    assert done.status == OperationStatus.FINISHED
+
+
+async def test_an_end_is_seen_though_the_platform_tells_no_newer_time() -> None:
+    platform = Platform()
+    platform.start("a", ends=2, updated_at=EPOCH.isoformat())
+    async with platform.server, client_of(platform.server) as neon:
+        [done] = await neon.operations.wait(operation("a"))
     assert done.status == OperationStatus.FINISHED
 
 
@@ -244,14 +252,23 @@ async def test_what_holds_no_operations_is_refused(
             await neon.operations.wait(what)
 
 
-@pytest.mark.parametrize("timeout", [-1, -0.1, float("nan")])
-async def test_a_timeout_that_is_no_time_is_refused(timeout: float) -> None:
+@pytest.mark.parametrize(
+    ("timeout", "error"),
+    [
+        (-1, ValueError),
+        (-0.1, ValueError),
+        (float("nan"), ValueError),
+        (True, TypeError),
+        ("10", TypeError),
+    ],
+)
+async def test_a_timeout_that_is_no_time_is_refused(timeout: Any, error: type[Exception]) -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         for wait in (neon.operations.as_completed, neon.operations.watch):
-            with pytest.raises(ValueError, match="timeout is"):
+            with pytest.raises(error, match="timeout is"):
                 wait(ref("a"), timeout=timeout)
-        with pytest.raises(ValueError, match="timeout is"):
+        with pytest.raises(error, match="timeout is"):
             await neon.operations.wait(ref("a"), timeout=timeout)
 
 
