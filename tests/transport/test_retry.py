@@ -77,10 +77,13 @@ async def test_a_refused_connection_is_tried_again_for_every_method(method: str)
         assert neon.requests_sent == 5
 
 
-async def test_a_success_after_failures_is_a_success() -> None:
+async def test_a_success_after_failures_is_a_success(caplog: pytest.LogCaptureFixture) -> None:
     responses = in_turn(answer(503), answer(429), answer(423), answer(content={"projects": []}))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         assert await neon.request("POST", "/projects") == {"projects": []}
+    logged = [one.getMessage() for one in caplog.records]
+    assert len(logged) == 3
+    assert all(one.startswith("trying again in ") for one in logged)
 
 
 @pytest.mark.parametrize(
