@@ -11,7 +11,7 @@ BIN = .venv-$(NEWEST)/bin
 # How long to fuzz.
 SECONDS = 60
 
-.PHONY: demo test check format soak faults fuzz bench clean
+.PHONY: demo test check format soak faults fuzz bench mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -51,8 +51,14 @@ bench: .venv-$(NEWEST)/ready-test
 	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/operations_page.py
 
+# Looks for changes to the code that no test notices; goes on where the last run ended.
+# MUTANTS='neonctl_async.waiting.cadence*' picks some.
+mutants: .venv-$(NEWEST)/ready-mutation
+	$(BIN)/mutmut run $(MUTANTS)
+	$(BIN)/mutmut results
+
 clean:
-	rm -rf .venv-* .coverage-* .fuzz .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv-* .coverage-* .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # An environment is made anew whenever what it installs changes.
 .venv-%/ready-test: pyproject.toml
@@ -66,4 +72,8 @@ clean:
 
 .venv-%/ready-fuzz: .venv-%/ready-test
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	touch $@
+
+.venv-%/ready-mutation: .venv-%/ready-test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
 	touch $@

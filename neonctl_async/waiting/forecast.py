@@ -180,22 +180,17 @@ def _shares_ended(
 
 
 def _outlook(shares: Sequence[_Share], pending_for: Sequence[float]) -> Outlook:
-    by_now = shares[-1].ended
-    is_complete = by_now >= NEARLY_ALL
+    is_complete = shares[-1].ended >= NEARLY_ALL
+    last = shares[-1].within if is_complete else _expected_end(shares, pending_for)
+    wanted = [look / LOOKS - 1e-9 for look in range(1, LOOKS)]
+    places = [bisect_left(shares, share, key=lambda one: one.ended) for share in wanted]
     marks: list[float] = []
-    for look in range(1, LOOKS + 1):
-        wanted = look / LOOKS - 1e-9
-        within = next((one.within for one in shares if one.ended >= wanted), None)
-        is_last = within is None
-        if within is None:
-            within = shares[-1].within if is_complete else _expected_end(shares, pending_for)
+    for within in [*(shares[place].within for place in places if place < len(shares)), last]:
         # A little later, so that the look finds what ends there; looks closer than that are one.
         mark = within * 1.02 + 0.02
         if marks and mark - marks[-1] < 0.1 * mark:
             marks.pop()
         marks.append(mark)
-        if is_last:
-            break
     return Outlook(tuple(marks), is_complete)
 
 

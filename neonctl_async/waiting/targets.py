@@ -75,15 +75,15 @@ class Progress:
     """How far a wait has come: the newest record of each operation, and how it ended."""
 
     def __init__(self, targets: Sequence[Target]) -> None:
-        self._order = [t if isinstance(t, OperationRef) else t.ref for t in targets]
+        self._order = [target.ref for target in targets]
         self._records: dict[OperationRef, Operation | None] = {}
         self._outcomes: dict[OperationRef, Outcome] = {}
-        for ref, target in zip(self._order, targets, strict=True):
-            known = self._records.setdefault(ref, None)
+        for target in targets:
+            known = self._records.setdefault(target.ref, None)
             if isinstance(target, Operation) and (
                 known is None or known.updated_at < target.updated_at
             ):
-                self._records[ref] = target
+                self._records[target.ref] = target
 
     def note(self, change: Change) -> None:
         """Take in a change."""

@@ -56,12 +56,12 @@ async def test_a_caller_of_the_same_route_goes_before_the_polls_that_wait_for_it
     await spend(budget, [Wish(0.0, "a")])
     order: list[str] = []
 
-    async def one(name: str, *, is_poll: bool) -> None:
-        await budget.acquire("a", is_poll=is_poll)
+    async def one(name: str, **how: bool) -> None:
+        await budget.acquire("a", **how)
         order.append(name)
         budget.release("a")
 
-    await asyncio.gather(one("poll", is_poll=True), one("caller", is_poll=False))
+    await asyncio.gather(one("poll", is_poll=True), one("caller"))
     assert order == ["caller", "poll"]
 
 
@@ -199,3 +199,71 @@ async def test_polls_go_in_turn_and_at_a_pace_that_lasts() -> None:
     assert 15 <= sum(time < 1 for time in times) <= 25
     for begin in (0, 30, 60, 90):
         assert 100 <= sum(begin <= time < begin + 60 for time in times) <= 140
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("limits", "connections"), [(RateBudget.unlimited(), 1), (RateBudget(per_minute=1), 100)]
+)
+async def test_a_single_poll_goes_before_the_tenth_caller_that_came_after_it(
+    limits: RateBudget, connections: int
+) -> None:
+    first, later = Wish(0.0, "a", takes=1.0), Wish(0.6, "a", takes=1.0)
+    poll = Wish(0.5, "poll", is_poll=True)
+    arrived = await spend(Budget(limits, connections), [first, poll, *[later] * 12])
+    assert [route for _, route in arrived].index("poll") == 1 + 9
+
+
+@pytest.mark.virtual_time
+async def test_a_poll_that_is_gone_keeps_no_caller_who_let_it_go_first() -> None:
+    budget = Budget(RateBudget(per_minute=10, per_second_of={"of polls": 1}), 100)
+    await spend(budget, [Wish(0.0, "of polls")])
+    poll = asyncio.create_task(budget.acquire("of polls", is_poll=True))
+    await asyncio.sleep(0.1)
+    await spend(budget, [Wish(0.0, "a")] * 9)
+    poll.cancel()
+    await asyncio.wait([poll])
+    async with asyncio.timeout(100):
+        await spend(budget, [Wish(0.0, "a")])
+    assert now() == pytest.approx(60)
+
+
+@pytest.mark.virtual_time
+async def test_polls_use_up_what_is_left_of_the_minute_in_eight_seconds() -> None:
+    polls = [Wish(0.0, "a", is_poll=True)] * 4
+    arrived = await spend(Budget(RateBudget(per_minute=2), 100), polls)
+    paced = [0.0, 8 / 2 - 0.25, 60.0, 60.0 + 8 / 1 - 0.25]
+    assert [time for time, _ in arrived] == pytest.approx(paced, abs=0.01)
+
+
+@pytest.mark.virtual_time
+async def test_a_poll_that_callers_went_before_takes_the_next_place_of_the_minute() -> None:
+    budget = Budget(RateBudget(per_minute=20), 100)
+    earlier, later = [Wish(n / 10, "a") for n in range(1, 21)], [Wish(31.0, "a")] * 15
+    arrived = await spend(budget, [*earlier, Wish(30.0, "poll", is_poll=True), *later])
+    assert arrived[29] == (pytest.approx(60 + 10 / 10), "poll")
+
+
+@pytest.mark.virtual_time
+async def test_a_poll_that_callers_went_before_keeps_no_pace() -> None:
+    budget = Budget(RateBudget(per_minute=12), 100)
+    polls = [Wish(0.0, "poll", is_poll=True), Wish(0.05, "poll", is_poll=True)]
+    arrived = await spend(budget, [*polls, *[Wish(0.1, "a")] * 10])
+    assert [route for _, route in arrived] == ["poll", *["a"] * 9, "poll", "a"]
+    assert arrived[-1][0] == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("scarce", ["connections", "what a 429 leaves"])
+@pytest.mark.parametrize("step", ["turn", "request"])
+async def test_neither_turn_nor_request_of_a_poll_comes_while_nothing_can_be_sent(
+    scarce: str, step: str
+) -> None:
+    budget = Budget(RateBudget.unlimited(), connections=1)
+    if scarce == "connections":
+        await budget.acquire("a")
+        asyncio.get_running_loop().call_later(5, budget.release, "a")
+    else:
+        budget.hold(5)
+    await (budget.turn_of_poll() if step == "turn" else budget.acquire("b", is_poll=True))
+    assert now() == pytest.approx(5)

@@ -99,6 +99,7 @@ def test_an_id_is_percent_encoded(id: str | int, segment: str) -> None:
 def test_the_route_is_the_template_whatever_the_id() -> None:
     call = request("GET", TEMPLATE, Started, project_id="p-1")
     assert call.route == "GET " + TEMPLATE.replace("{project_id}", "{id}")
+    assert call.__rich_repr__() == [("route", call.route)]
 
 
 @given(
@@ -185,12 +186,28 @@ def test_a_datetime_beyond_the_years_of_utc_is_refused_by_name(moment: datetime)
         ("/projects/p-1/branches/br-2", "GET /projects/{id}/branches/{id}"),
         ("/users/me", "GET /users/me"),
         ("/a%20b/c@d", "GET /{id}/c@d"),
+        ("/%C3%BC", "GET /{id}"),
     ],
 )
 def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
-    call = raw_request("get", path, Started)
-    assert WIRE.url(call) == f"{BASE_URL}{path}"
+    call = raw_request("get", path, Started, query={"limit": 5})
+    assert WIRE.url(call) == f"{BASE_URL}{path}?limit=5"
     assert (call.method, call.route) == ("GET", route)
+
+
+@pytest.mark.parametrize(
+    ("path", "project_id"),
+    [
+        ("/projects/p-1", "p-1"),
+        ("/projects/p%2D1/branches", "p-1"),
+        ("/projects", None),
+        ("/regions/p-1", None),
+    ],
+)
+def test_a_call_knows_its_project_however_its_id_is_written(
+    path: str, project_id: str | None
+) -> None:
+    assert raw_request("POST", path, Started).project_id == project_id
 
 
 @pytest.mark.parametrize(
@@ -228,6 +245,11 @@ def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
 def test_a_raw_path_that_could_leave_the_base_url_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"^path is "):
         raw_request("GET", path, Started)
+
+
+def test_who_writes_a_query_into_a_raw_path_is_told_where_it_goes() -> None:
+    with pytest.raises(ValueError, match=r"characters, none of .*; a query goes into query=$"):
+        raw_request("GET", "/projects?limit=5", Started)
 
 
 @given(path=st.lists(HOSTILE).map(lambda parts: "/" + "/".join(parts)))

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import convert
 from multidict import CIMultiDict
 
 from neonctl_async import (
@@ -13,6 +14,7 @@ from neonctl_async import (
     BranchDeleted,
     InvalidResponseError,
     NotFoundError,
+    Operation,
     RateLimitedError,
     ServerError,
     Started,
@@ -20,6 +22,7 @@ from neonctl_async import (
 from neonctl_async.transport.protocol import (
     retry_after,
 )
+from tests.support.records import operation_json
 from tests.transport.wire import api_error, invalid, read
 
 NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
@@ -35,6 +38,7 @@ NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
         ("7200", 7200.0),
         ("Wed, 21 Oct 2026 07:28:30 GMT", 30.0),
         ("Wed, 21 Oct 2026 09:28:00 GMT", 7200.0),
+        ("Wed, 21 Oct 2026 09:28:30 +0200", 30.0),
         ("Wednesday, 21-Oct-26 07:28:30 GMT", 30.0),
         ("Wed Oct 21 07:28:30 2026", 30.0),
         ("Wed, 21 Oct 2026 07:28:00 GMT", 0.0),
@@ -144,6 +148,11 @@ def test_an_error_body_nested_too_deep_is_told_too(body: bytes) -> None:
     assert len(error.message) == 200
 
 
+def test_an_error_body_that_cannot_be_decompressed_tells_nothing() -> None:
+    error = api_error(b"no gzip", 502, {"Content-Encoding": "gzip"})
+    assert error.message == "no explanation given"
+
+
 @pytest.mark.parametrize(("code", "kept"), [(1001, "1001"), (None, ""), ("", ""), ("X", "X")])
 def test_a_code_of_any_type_is_kept_as_text(code: object, kept: str) -> None:
     assert api_error(json.dumps({"code": code, "message": "x"}).encode()).code == kept
@@ -179,6 +188,10 @@ def test_a_good_status_with_a_bad_body_is_an_invalid_response(
     assert isinstance(error.__cause__, (msgspec.DecodeError, UnicodeDecodeError, RecursionError))
 
 
+def test_a_body_that_is_not_utf_8_is_said_to_be_none() -> None:
+    assert ": not UTF-8; it begins" in str(invalid(b'{"message":"\xff"}', dict))
+
+
 def test_an_invalid_response_names_the_platforms_request_id() -> None:
     with pytest.raises(InvalidResponseError) as caught:
         read(dict, b"<html>", 200, {"X-Neon-Ret-Request-Id": "of-header"})
@@ -194,5 +207,12 @@ def test_a_request_id_that_is_no_utf_8_can_be_printed(status: int) -> None:
     assert str(caught.value).encode().endswith(b"(request id-?)")
 
 
-def test_an_empty_body_is_a_record_of_nothing() -> None:
+def test_an_empty_body_is_a_record_of_nothing_or_null() -> None:
     assert read(BranchDeleted, b"", 204) == BranchDeleted()
+    assert read(type(None), b"", 204) is None
+
+
+def test_null_stands_for_what_is_left_out_however_deep() -> None:
+    record = operation_json("op-1", failures_count=None, error=None)
+    answer = read(Started, json.dumps({"operations": [record]}).encode())
+    assert answer == Started(operations=[convert(operation_json("op-1"), Operation)])

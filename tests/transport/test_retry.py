@@ -77,14 +77,20 @@ async def test_a_refused_connection_is_tried_again_for_every_method(method: str)
         assert neon.requests_sent == 5
 
 
-async def test_a_success_after_failures_is_a_success() -> None:
+async def test_a_success_after_failures_is_a_success(caplog: pytest.LogCaptureFixture) -> None:
     responses = in_turn(answer(503), answer(429), answer(423), answer(content={"projects": []}))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         assert await neon.request("POST", "/projects") == {"projects": []}
+    logged = [one.getMessage() for one in caplog.records]
+    assert len(logged) == 3
+    assert all(one.startswith("trying again in ") for one in logged)
 
 
-async def test_never_means_one_try() -> None:
-    assert await tries("GET", answer(503), RetryPolicy.never()) == 1
+@pytest.mark.parametrize(
+    ("policy", "attempts"), [(RetryPolicy.never(), 1), (RetryPolicy(attempts=2), 2)]
+)
+async def test_no_more_is_tried_than_the_policy_says(policy: RetryPolicy, attempts: int) -> None:
+    assert await tries("GET", answer(503), policy) == attempts
 
 
 async def test_the_newest_failure_is_the_one_raised() -> None:
@@ -92,6 +98,14 @@ async def test_the_newest_failure_is_the_one_raised() -> None:
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         with pytest.raises(APIError, match="gone meanwhile"):
             await neon.request("GET", "/projects")
+    assert len(server.received) == 3
+
+
+async def test_a_lost_connection_asks_for_no_delay_but_the_backoff() -> None:
+    responses = in_turn(drop(), answer(content={}))
+    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+        await neon.request("GET", "/projects")
+        assert now() <= 0.3
 
 
 async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(

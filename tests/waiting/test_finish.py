@@ -58,8 +58,8 @@ async def test_without_wait_it_comes_back_at_once() -> None:
 
 async def test_a_failure_carries_what_was_created_with_the_final_records() -> None:
     platform = Platform()
-    platform.start("a", ends=1)
-    platform.start("b", ends=2, status="failed")
+    platform.start("a", ends=1, status="failed")
+    platform.start("b", ends=2)
     creating(platform, "a", "b")
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(OperationFailedError) as caught:
@@ -67,7 +67,7 @@ async def test_a_failure_carries_what_was_created_with_the_final_records() -> No
     result = caught.value.result
     assert isinstance(result, BranchCreated)
     assert result.branch.id == "br-quiet-sun-87654321"
-    assert [one.status for one in result.operations] == ["finished", "failed"]
+    assert [one.status for one in result.operations] == ["failed", "finished"]
 
 
 async def test_a_number_is_the_deadline_and_a_timeout_carries_what_was_created() -> None:

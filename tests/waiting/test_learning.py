@@ -8,7 +8,7 @@ import pytest
 
 from neonctl_async import NeonClient, OperationRef, PollPolicy, WaitTimeoutError
 from tests.support.platform import Platform
-from tests.support.records import PROJECT, client_of, operation
+from tests.support.records import PROJECT, client_of, operation, ref
 from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
@@ -33,6 +33,21 @@ async def test_the_end_of_a_kind_that_is_known_is_met_by_one_look(seconds: float
         seen = [await wait_for(neon, platform, f"after-{n}", seconds) for n in range(10)]
     assert median(late for late, _ in seen) < 0.15
     assert median(looks for _, looks in seen) <= 2
+
+
+async def test_the_end_that_is_due_next_is_met_though_others_began_later() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        for number in range(10):
+            await wait_for(neon, platform, f"before-{number}", 4.0)
+        older = asyncio.create_task(wait_for(neon, platform, "older", 4.0))
+        await asyncio.sleep(3.0)
+        younger = asyncio.create_task(wait_for(neon, platform, "younger", 4.0))
+        platform.start("ended", ends=0.0)
+        await neon.operations.wait(ref("ended"))  # a look, after which the next is planned
+        for wait in (older, younger):
+            late, _ = await wait
+            assert late < 0.2
 
 
 async def test_durations_that_vary_are_met_sooner_and_with_fewer_looks() -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from neonctl_async import LockedError, NeonClient, RateBudget, RetryPolicy
+from neonctl_async import LockedError, NeonClient, PollPolicy, RateBudget, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, branch_json, client_of
@@ -29,6 +29,12 @@ async def plane() -> AsyncIterator[LocalControlPlane]:
         yield plane
 
 
+@pytest.fixture
+def longest_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have each backoff last as long as it may."""
+    monkeypatch.setattr("random.uniform", lambda _low, high: high)
+
+
 def locked(platform: Platform, until: float, **headers: str) -> None:
     """Have the platform lock mutations out until a time of the loop."""
 
@@ -46,14 +52,24 @@ def mutations(platform: Platform) -> int:
     return sum(request.method != "GET" for request in platform.server.received)
 
 
-async def test_it_is_tried_again_as_soon_as_the_running_operations_have_ended() -> None:
+@pytest.mark.usefixtures("longest_backoff")
+@pytest.mark.parametrize("status", ["running", "failed"])
+async def test_it_is_tried_again_as_soon_as_the_operations_that_go_on_have_ended(
+    status: str,
+) -> None:
     platform = Platform()
-    platform.start("a", ends=20)
+    soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    platform.start("a", states={0: status, 20: "finished"}, retry_at=soon)
     locked(platform, until=20)
-    async with platform.server, client_of(platform.server) as neon:
+    polls, policy = PollPolicy.constant(1), RetryPolicy(initial=5.0)
+    async with (
+        platform.server,
+        client_of(platform.server, polling=polls, retry=policy) as neon,
+    ):
         await neon.branches.create(PROJECT)
-        assert 20 <= now() < 25
+        assert now() == pytest.approx(20, abs=0.1)
     assert mutations(platform) == 2
+    assert platform.pages == [100]
 
 
 async def test_many_that_are_locked_out_go_in_turn(plane: LocalControlPlane) -> None:
@@ -92,13 +108,14 @@ async def test_other_projects_do_not_wait_for_the_turn() -> None:
         await stuck
 
 
+@pytest.mark.usefixtures("longest_backoff")
 async def test_a_lock_that_no_operation_holds_is_bounded_by_the_retry_policy() -> None:
     platform = Platform()
     locked(platform, until=1e9)
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
-        assert now() <= 60
+        assert now() == pytest.approx(0.25 + 0.5 + 1 + 2, abs=0.1)
     assert mutations(platform) == 5
 
 

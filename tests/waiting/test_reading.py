@@ -56,6 +56,19 @@ async def test_reading_stops_where_all_have_been_found() -> None:
     assert platform.pages == [1000, 110]
 
 
+async def test_no_page_is_read_past_the_one_that_held_the_last() -> None:
+    platform = Platform()
+    start(platform, "older", 2000)
+    refs = start(platform, "a", 2, ends=20.0)
+    newer = start(platform, "newer", 1500)
+    reading = asyncio.create_task(look_each_second(platform, refs))
+    await asyncio.sleep(15.5)
+    assert platform.pages[-2:] == [1000, 512]
+    platform.hidden = {one.id for one in newer}
+    await reading
+    assert platform.pages[-5:] == [1000, 12, 12, 12, 12]
+
+
 async def test_those_pushed_back_by_others_are_reached_by_reading_deeper() -> None:
     platform = Platform()
     refs = start(platform, "a", 3, ends=4.5)

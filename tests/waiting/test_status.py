@@ -1,10 +1,11 @@
 from datetime import timedelta
+from typing import Any
 
 import msgspec
 import pytest
 
 from neonctl_async import Operation, OperationStatus
-from neonctl_async.waiting.status import Outcome, outcome
+from neonctl_async.waiting.status import Outcome, is_same, outcome
 from tests.support.records import EPOCH, operation
 
 SUCCEEDED = {"finished", "skipped"}
@@ -48,3 +49,22 @@ def test_the_least_timestamp_is_no_retry() -> None:
         Operation,
     )
     assert outcome(record, EPOCH) is Outcome.UNSUCCESSFUL
+
+
+@pytest.mark.parametrize(
+    ("changed", "same"),
+    [
+        ({}, True),
+        ({"total_duration_ms": 5}, True),
+        ({"status": OperationStatus.FAILED}, False),
+        ({"updated_at": EPOCH + timedelta(seconds=1)}, False),
+        ({"failures_count": 1}, False),
+        ({"retry_at": EPOCH}, False),
+        ({"error": "disk full"}, False),
+    ],
+)
+def test_records_that_differ_in_how_long_it_has_run_alone_tell_the_same(
+    changed: dict[str, Any], same: bool
+) -> None:
+    record = operation()
+    assert is_same(record, msgspec.structs.replace(record, **changed)) is same

@@ -86,6 +86,7 @@ async def test_streams_raise_at_their_deadline(stream: str) -> None:
         assert now() == pytest.approx(10, abs=0.01)
     assert [one.id for one in caught.value.settled] == ["quick"]
     assert [one.id for one in caught.value.pending] == ["slow"]
+    assert caught.value.last_error is None
 
 
 async def test_what_was_seen_comes_before_the_error_that_ended_the_stream() -> None:

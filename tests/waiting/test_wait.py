@@ -18,7 +18,7 @@ from neonctl_async import (
     OperationStatus,
 )
 from tests.support.platform import Platform
-from tests.support.records import PROJECT, client_of, operation, ref
+from tests.support.records import EPOCH, PROJECT, client_of, operation, ref
 from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
@@ -50,6 +50,14 @@ async def test_an_unknown_status_is_pending() -> None:
     platform.start("a", states={0: "hibernating", 2: "finished"})
     async with platform.server, client_of(platform.server) as neon:
         [done] = await neon.operations.wait(operation("a", "hibernating"))
+    assert done.status == OperationStatus.FINISHED
+
+
+async def test_an_end_is_seen_though_the_platform_tells_no_newer_time() -> None:
+    platform = Platform()
+    platform.start("a", ends=2, updated_at=EPOCH.isoformat())
+    async with platform.server, client_of(platform.server) as neon:
+        [done] = await neon.operations.wait(operation("a"))
     assert done.status == OperationStatus.FINISHED
 
 
@@ -151,6 +159,7 @@ async def test_absence_from_the_page_is_not_taken_for_an_end() -> None:
         assert now() >= 4
     assert {one.status for one in done} == {"finished"}
     assert platform.gets == len(platform.pages)
+    assert {request.method for request in platform.server.received} == {"GET"}
 
 
 async def test_the_page_reaches_as_far_back_as_the_pending_ones() -> None:
@@ -243,21 +252,30 @@ async def test_what_holds_no_operations_is_refused(
             await neon.operations.wait(what)
 
 
-@pytest.mark.parametrize("timeout", [-1, -0.1, float("nan")])
-async def test_a_timeout_that_is_no_time_is_refused(timeout: float) -> None:
+@pytest.mark.parametrize(
+    ("timeout", "error"),
+    [
+        (-1, ValueError),
+        (-0.1, ValueError),
+        (float("nan"), ValueError),
+        (True, TypeError),
+        ("10", TypeError),
+    ],
+)
+async def test_a_timeout_that_is_no_time_is_refused(timeout: Any, error: type[Exception]) -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         for wait in (neon.operations.as_completed, neon.operations.watch):
-            with pytest.raises(ValueError, match="timeout is"):
+            with pytest.raises(error, match="timeout is"):
                 wait(ref("a"), timeout=timeout)
-        with pytest.raises(ValueError, match="timeout is"):
+        with pytest.raises(error, match="timeout is"):
             await neon.operations.wait(ref("a"), timeout=timeout)
 
 
 async def test_fail_fast_contradicts_not_raising() -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
-        with pytest.raises(ValueError, match="contradicts"):
+        with pytest.raises(ValueError, match=r"^fail_fast=True .* raise_on_failure=False .* it$"):
             await neon.operations.wait(ref("a"), fail_fast=True, raise_on_failure=False)
 
 

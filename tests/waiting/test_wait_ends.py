@@ -157,9 +157,9 @@ async def test_closing_the_client_ends_what_still_waits() -> None:
         wait = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(3)
         await neon.aclose()
-        with pytest.raises(ClientClosedError):
+        with pytest.raises(ClientClosedError, match=r"^the client was closed while "):
             await wait
-        with pytest.raises(ClientClosedError):
+        with pytest.raises(ClientClosedError, match=r"^the client is closed: nothing "):
             await neon.operations.wait(ref("a"))
         await neon.aclose()
 

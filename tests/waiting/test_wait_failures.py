@@ -209,7 +209,7 @@ async def test_polling_that_somebody_else_cancels_leaves_no_wait_hanging() -> No
         await asyncio.sleep(1)
         [polling] = [task for task in asyncio.all_tasks() if task.get_name().startswith("poll ")]
         polling.cancel()
-        with pytest.raises(ClientClosedError):
+        with pytest.raises(ClientClosedError, match=r"^the polling ended$"):
             await wait
 
 
