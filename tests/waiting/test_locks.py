@@ -32,7 +32,11 @@ async def plane() -> AsyncIterator[LocalControlPlane]:
 @pytest.fixture
 def longest_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have each backoff last as long as it may."""
-    monkeypatch.setattr("random.uniform", lambda _low, high: high)
+
+    def highest(_low: float, high: float) -> float:
+        return high
+
+    monkeypatch.setattr("random.uniform", highest)
 
 
 def locked(platform: Platform, until: float, **headers: str) -> None:
@@ -182,9 +186,8 @@ async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
     assert mutations(platform) >= 2
 
 
-async def test_a_watch_that_fails_slowly_is_part_of_the_delay(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.mark.usefixtures("longest_backoff")
+async def test_a_watch_that_fails_slowly_is_part_of_the_delay() -> None:
     def respond(request: Received) -> Respond:
         return slow if request.method == "GET" else answer(423)
 
@@ -192,7 +195,6 @@ async def test_a_watch_that_fails_slowly_is_part_of_the_delay(
         await asyncio.sleep(9)
         await answer(500)(writer)
 
-    monkeypatch.setattr("random.uniform", lambda _low, high: high)  # the longest delays
     policy = RetryPolicy(initial=19, maximum=19, deadline=20)
     async with MisbehavingServer(respond) as server, client_of(server, retry=policy) as neon:
         with pytest.raises(LockedError):
