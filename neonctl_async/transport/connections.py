@@ -144,8 +144,10 @@ class _Response(ClientResponse):
 
 def _trusting(ca_file: str) -> ssl.SSLContext:
     try:
+        if not ca_file:  # for which the authorities of the system would be trusted
+            raise FileNotFoundError("no file is named")
         return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"ca_file is {ca_file!r}: it cannot be read as certificates in PEM form: {error}"
         ) from error

@@ -83,6 +83,12 @@ def test_a_ca_file_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
         NeonClient(API_KEY, ca_file=tmp_path / "none.pem")
 
 
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_ca_file_without_a_usable_name_is_told_at_once(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="ca_file is"):
+        NeonClient(API_KEY, ca_file=name)
+
+
 def test_a_ca_file_that_holds_no_certificate_is_told_at_once(tmp_path: Path) -> None:
     path = tmp_path / "empty.pem"
     path.write_text("no certificate")
