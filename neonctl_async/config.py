@@ -199,8 +199,8 @@ def _problem_of_url(url: str) -> str | None:
             f"is {shown}: it needs a scheme, a host and the version segment, "
             f"as in {DEFAULT_BASE_URL}"
         )
-    if not re.fullmatch(r"[!-~]+", url) or "?" in url or "#" in url:
-        return f"must be plain ASCII without spaces, query or fragment, as {DEFAULT_BASE_URL} is"
+    if not re.fullmatch(r"[!-~]+", url) or set(url) & set("?#\\"):
+        return f"must be ASCII without spaces, \\, query or fragment, as {DEFAULT_BASE_URL} is"
     if parts.scheme == "http" and not _is_loopback(host):
         return (
             f"is {url!r}: plain http would show the key to the network; use https "

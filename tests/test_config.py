@@ -143,6 +143,7 @@ def test_without_scheme_or_host_the_error_shows_how_it_looks(url: str) -> None:
         "https://h.example.com/api/v2?",
         "https://h.example.com/api/v2#top",
         "https://h.example.com/api/v2#",
+        "https://h\\\\evil.example.com/",
         "https://h.example.com/api /v2",
         "https://h.example.com/\x7fapi",
         "https://h.exämple.com/api/v2",

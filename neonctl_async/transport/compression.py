@@ -10,8 +10,10 @@ _GZIP = 16 + zlib.MAX_WBITS
 def decompress(body: bytes, encoding: str, limit: int) -> bytes:
     """A body whose ``Content-Encoding`` is ``encoding``: at most ``limit`` + 1 bytes of it.
 
-    Raises ValueError for what is not gzip, whole and alone (RFC 9110, section 8.4).
+    Raises ValueError for what is neither empty nor gzip, whole and alone (RFC 9110, section 8.4).
     """
+    if not body:
+        return body  # HEAD and 204 have none, whatever their headers say
     match encoding.strip().lower():
         case _ if not body:  # as of a 204, whatever a proxy says about it
             return body

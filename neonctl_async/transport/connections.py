@@ -19,6 +19,7 @@ from neonctl_async.errors import (
     TransportError,
 )
 from neonctl_async.transport.protocol import Answer, Request, Wire
+from neonctl_async.transport.proxies import proxy_for
 
 T = TypeVar("T")
 
@@ -39,6 +40,7 @@ class Connections:
         self._config = config
         self._wire = wire
         self._tls = True if config.ca_file is None else _trusting(config.ca_file)
+        self._proxy = proxy_for(config.base_url) if config.trust_env else None
         self._http: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -59,8 +61,6 @@ class Connections:
                 middlewares=(self._authorize, _send_exactly_once),
                 # What is decompressed has to stay within a bound, too.
                 auto_decompress=False,
-                # A proxy would read what goes to loopback in clear, and with it the key.
-                trust_env=self._config.trust_env and self._config.base_url.startswith("https:"),
             )
         if self._loop is not loop:
             raise ConfigurationError(
@@ -105,6 +105,10 @@ class Connections:
     ) -> ClientResponse:
         # Here and not among the session's headers, the key shows in no frame and no repr.
         request.headers["Authorization"] = self._wire.authorization()
+        if self._proxy is not None:
+            authorization = self._proxy.authorization
+            headers = {"Proxy-Authorization": authorization.reveal()} if authorization else None
+            request.update_proxy(self._proxy.url, None, headers)
         return await handler(request)
 
     def _timeout(self, total: float) -> aiohttp.ClientTimeout:
@@ -140,8 +144,10 @@ class _Response(ClientResponse):
 
 def _trusting(ca_file: str) -> ssl.SSLContext:
     try:
+        if not ca_file:  # for which the authorities of the system would be trusted
+            raise FileNotFoundError("no file is named")
         return ssl.create_default_context(cafile=ca_file)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"ca_file is {ca_file!r}: it cannot be read as certificates in PEM form: {error}"
         ) from error

@@ -24,6 +24,8 @@ QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ..
 
 USER_AGENT = f"neonctl-async/{__version__}"
 EXCERPT_CHARACTERS = 200
+EXPLANATION_BYTES = 1024 * 1024
+"""How large an error's body may be to be read as more than text: nested ones cost 25 times it."""
 
 
 class Request(msgspec.Struct, Generic[T], frozen=True):
@@ -173,7 +175,7 @@ class Wire:
         if not 200 <= answer.status < 300:
             raise self._error(request, request_id, answer)
         try:
-            return _decode(request.answer, self._content(answer) or _nothing(request.answer))
+            return self._record(request, answer)
         except _UNREADABLE as error:
             cause = self._presentable(error)
         raise InvalidResponseError(
@@ -185,10 +187,15 @@ class Wire:
             excerpt=self._excerpt(answer),
         ) from cause
 
+    def _record(self, request: Request[T], answer: Answer) -> T:
+        content = self._content(answer, self._max_bytes)
+        return _decode(request.answer, content or _nothing(request.answer))
+
     def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
         told = _ErrorBody()
         with suppress(*_UNREADABLE):
-            told = _ERROR_BODY.decode(self._content(answer))
+            content = self._content(answer, min(EXPLANATION_BYTES, self._max_bytes))
+            told = _ERROR_BODY.decode(content)
         message = told.message if isinstance(told.message, str) else ""
         return APIError.for_status(answer.status)(
             status=answer.status,
@@ -200,18 +207,16 @@ class Wire:
             retry_after=retry_after(answer.headers),
         )
 
-    def _content(self, answer: Answer) -> bytes:
+    def _content(self, answer: Answer, limit: int) -> bytes:
         """The body, decompressed. Raises ValueError if it cannot be, or is too large."""
-        content = decompress(
-            answer.body, answer.headers.get("Content-Encoding", ""), self._max_bytes
-        )
-        if len(content) > self._max_bytes:
-            raise ValueError(f"it is larger than {self._max_bytes} bytes (max_response_bytes)")
+        content = _decompressed(answer, limit)
+        if len(content) > limit:
+            raise ValueError(f"it is larger than {limit} bytes (max_response_bytes)")
         return content
 
     def _excerpt(self, answer: Answer) -> str:
         with suppress(ValueError):
-            beginning = self._content(answer)[:SEARCHED].decode(errors="replace")
+            beginning = _decompressed(answer, SEARCHED)[:SEARCHED].decode(errors="replace")
             return self._hide(beginning)[:EXCERPT_CHARACTERS]
         return ""
 
@@ -229,6 +234,10 @@ class Wire:
 
     def _hide(self, text: str) -> str:
         return hide_secrets(text, self._api_key)
+
+
+def _decompressed(answer: Answer, limit: int) -> bytes:
+    return decompress(answer.body, answer.headers.get("Content-Encoding", ""), limit)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:

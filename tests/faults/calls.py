@@ -1,5 +1,6 @@
 """A caller of the campaign: what it asks for, and what it gets."""
 
+import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
@@ -28,6 +29,10 @@ RETRY = RetryPolicy(attempts=4, initial=0.01, maximum=0.05, deadline=3.0)
 BOUND = 2 * RETRY.deadline + WAIT
 """The longest that a call may take, in seconds: a 429 may hold back the ones after it for as long
 as the policy's deadline."""
+
+HUNG = 3 * BOUND
+"""Seconds after which a call is given up, so that a campaign with one that hangs has an end. As
+this is no exception of the library's, it is a violation."""
 
 Kind = Literal["key", "revoked key", "project", "branch", "list"]
 WEIGHTS: dict[Kind, int] = {"key": 30, "revoked key": 10, "project": 10, "branch": 35, "list": 15}
@@ -124,7 +129,8 @@ async def attempt(outcome: Outcome, call: Awaitable[object], clock: Callable[[],
     _requests.set(outcome.requests)
     began = clock()
     try:
-        result: object = await call
+        async with asyncio.timeout(HUNG):
+            result: object = await call
     except Exception as error:  # noqa: BLE001 - whatever it is, it is held against the truth
         outcome.error = error
         result = getattr(error, "result", None)

@@ -29,6 +29,11 @@ def test_what_is_not_compressed_stays_as_it_is(body: bytes, encoding: str) -> No
     assert decompress(body, encoding, 10) == body
 
 
+@pytest.mark.parametrize("encoding", ["gzip", "br", ""])
+def test_nothing_is_nothing_whatever_its_encoding(encoding: str) -> None:
+    assert decompress(b"", encoding, 10) == b""
+
+
 @pytest.mark.parametrize("limit", [1, 1000, 3_999_999])
 def test_of_what_grows_past_the_bound_one_byte_more_comes_out(limit: int) -> None:
     assert len(decompress(BOMB, "gzip", limit)) == limit + 1

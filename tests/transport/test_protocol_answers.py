@@ -158,6 +158,13 @@ def test_a_code_of_any_type_is_kept_as_text(code: object, kept: str) -> None:
     assert api_error(json.dumps({"code": code, "message": "x"}).encode()).code == kept
 
 
+def test_an_error_body_that_is_huge_is_told_by_its_beginning() -> None:
+    body = b'{"message": "no", "code": [' + b"[]," * 400_000 + b"[]]}"
+    error = api_error(body)
+    assert error.message.startswith('{"message": "no"')
+    assert error.code == ""
+
+
 @pytest.mark.parametrize("status", [301, 302, 307, 308])
 def test_a_redirect_is_an_error(status: int) -> None:
     assert api_error(b"", status, {"Location": "https://evil.example.com"}).status == status

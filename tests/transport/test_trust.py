@@ -83,6 +83,12 @@ def test_a_ca_file_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
         NeonClient(API_KEY, ca_file=tmp_path / "none.pem")
 
 
+@pytest.mark.parametrize("name", ["", "a\0b"])
+def test_a_ca_file_without_a_usable_name_is_told_at_once(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="ca_file is"):
+        NeonClient(API_KEY, ca_file=name)
+
+
 def test_a_ca_file_that_holds_no_certificate_is_told_at_once(tmp_path: Path) -> None:
     path = tmp_path / "empty.pem"
     path.write_text("no certificate")
@@ -109,12 +115,13 @@ async def test_a_proxy_of_the_environment_is_used_only_if_asked_for(
     async with (
         ConnectProxy() as proxy,
         serving(certificates["good"]) as server,
-        client_of(server, ca_file=ca_file, trust_env=trust_env) as neon,
     ):
-        environment.setenv("HTTPS_PROXY", proxy.url)
-        await neon.request("GET", "/projects")
+        environment.setenv("HTTPS_PROXY", proxy.url.replace("://", "://ada:lovelace@"))
+        async with client_of(server, ca_file=ca_file, trust_env=trust_env) as neon:
+            await neon.request("GET", "/projects")
         assert len(proxy.heads) == trust_env
         assert all(API_KEY not in head for head in proxy.heads)
+        assert all("Proxy-Authorization: Basic YWRhOmxvdmVsYWNl" in head for head in proxy.heads)
     assert server.received[0].headers["authorization"] == f"Bearer {API_KEY}"
 
 
@@ -125,10 +132,10 @@ async def test_plain_http_to_loopback_goes_through_no_proxy(
     async with (
         ConnectProxy() as proxy,
         MisbehavingServer(in_turn(answer(content={}))) as server,
-        client_of(server, trust_env=True) as neon,
     ):
         environment.setenv("HTTP_PROXY", proxy.url)
-        await neon.request("GET", "/projects")
+        async with client_of(server, trust_env=True) as neon:
+            await neon.request("GET", "/projects")
         assert proxy.heads == []
 
 
@@ -138,12 +145,53 @@ async def test_a_proxy_that_refuses_means_nothing_was_sent(
     async with (
         ConnectProxy(407) as proxy,
         serving(certificates["good"]) as server,
-        client_of(server, ca_file=ca_file, trust_env=True, retry=RetryPolicy.never()) as neon,
     ):
         environment.setenv("HTTPS_PROXY", proxy.url)
-        with pytest.raises(ConnectionFailedError, match="407") as caught:
-            await neon.api_keys.create(key_name="ci")
+        settings = {"ca_file": ca_file, "trust_env": True, "retry": RetryPolicy.never()}
+        async with client_of(server, **settings) as neon:
+            with pytest.raises(ConnectionFailedError, match="407") as caught:
+                await neon.api_keys.create(key_name="ci")
     assert not caught.value.maybe_delivered
+
+
+@pytest.mark.parametrize("host", ["localhost", "*"])
+async def test_no_proxy_excepts_hosts(
+    certificates: dict[str, ssl.SSLContext],
+    ca_file: Path,
+    environment: pytest.MonkeyPatch,
+    host: str,
+) -> None:
+    environment.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
+    environment.setenv("NO_PROXY", host)
+    async with (
+        serving(certificates["good"]) as server,
+        client_of(server, ca_file=ca_file, trust_env=True) as neon,
+    ):
+        assert await neon.request("GET", "/projects") == {"answered": True}
+
+
+@pytest.mark.parametrize(
+    "proxy",
+    [
+        "proxy",
+        "ada:lovelace@127.0.0.1:9",
+        "http://ada:lovelace@127.0.0.1:99999",
+        "http://ada:lovelace@127.0.0.1:port",
+        "http://ada:lovelace@[::1",
+        "http://a%3ada:lovelace@127.0.0.1:9",
+        "http://",
+        "https://ada:lovelace@127.0.0.1:9",
+        "socks5://ada:lovelace@127.0.0.1:9",
+    ],
+)
+def test_a_proxy_that_cannot_be_used_is_told_at_once_without_its_password(
+    environment: pytest.MonkeyPatch, proxy: str
+) -> None:
+    environment.setenv("HTTPS_PROXY", proxy)
+    with pytest.raises(ConfigurationError, match="HTTPS_PROXY") as caught:
+        NeonClient(API_KEY, trust_env=True)
+    assert "lovel" not in str(caught.value)
+    NeonClient(API_KEY)
 
 
 @pytest.fixture
