@@ -83,7 +83,9 @@ class APIError(NeonError):
         request_id: str = "",
         retry_after: float | None = None,
     ) -> None:
-        self.maybe_delivered = status not in _NOTHING_DONE and (status == 408 or status >= 500)
+        # A refusal has changed nothing, and neither has what says to come again later.
+        is_refusal = 400 <= status < 500 and status != 408
+        self.maybe_delivered = not is_refusal and status != 503
         fate = _MAYBE if self.maybe_delivered and method != "GET" else ""
         super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{fate}")
         self.status = status
@@ -134,7 +136,6 @@ class ServerError(APIError):
 
 
 _MAYBE = "; it may have been carried out"
-_NOTHING_DONE = frozenset({423, 429, 503})
 _BY_STATUS: dict[int, type[APIError]] = {
     401: AuthenticationError,
     403: PermissionDeniedError,

@@ -95,5 +95,7 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
             hook = getattr(self, name)
             if hook is None:
                 continue
-            if not callable(hook) or inspect.iscoroutinefunction(hook):
+            if not callable(hook) or any(
+                map(inspect.iscoroutinefunction, (hook, type(hook).__call__))
+            ):
                 raise ConfigurationError(f"Hooks.{name} is {hook!r}: expected a plain function")

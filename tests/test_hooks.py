@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -233,7 +234,14 @@ async def coroutine(_event: object) -> None:
     """No plain function: nobody would await what it returns."""
 
 
-@pytest.mark.parametrize("hook", [coroutine, 7, "print"])
+class Asynchronous:
+    """What is called like a function, but gives a coroutine."""
+
+    async def __call__(self, _event: object) -> None:
+        """Like the one above."""
+
+
+@pytest.mark.parametrize("hook", [coroutine, partial(coroutine), Asynchronous(), 7, "print"])
 @pytest.mark.parametrize("name", Hooks.__struct_fields__)
 def test_a_hook_that_is_no_plain_function_is_refused(name: str, hook: Any) -> None:
     with pytest.raises(ConfigurationError, match=name):

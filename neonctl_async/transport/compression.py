@@ -15,8 +15,6 @@ def decompress(body: bytes, encoding: str, limit: int) -> bytes:
     if not body:
         return body  # HEAD and 204 have none, whatever their headers say
     match encoding.strip().lower():
-        case _ if not body:  # as of a 204, whatever a proxy says about it
-            return body
         case "" | "identity":
             return body
         case "gzip" | "x-gzip":

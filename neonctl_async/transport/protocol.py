@@ -24,6 +24,8 @@ QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ..
 
 USER_AGENT = f"neonctl-async/{__version__}"
 EXCERPT_CHARACTERS = 200
+REREAD_BYTES = 8 * 1024 * 1024
+"""How large a body may be to be read once more without its nulls, as plain JSON."""
 EXPLANATION_BYTES = 1024 * 1024
 """How large an error's body may be to be read as more than text: nested ones cost 25 times it."""
 
@@ -350,7 +352,8 @@ def _decode(answer: type[T], body: bytes) -> T:
     try:
         return _decoder(answer).decode(body)
     except msgspec.ValidationError:
-        pass
+        if len(body) > REREAD_BYTES:
+            raise
     # The platform may write null for what it leaves out elsewhere. Only here is that costly.
     content = _without_nulls(msgspec.json.decode(body))
     return msgspec.convert(content, answer, dec_hook=decode_hook)

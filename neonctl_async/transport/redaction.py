@@ -8,7 +8,7 @@ SEARCHED = 16 * 1024
 """How much of a text is searched for secrets, and kept, in characters."""
 
 _NAME = (
-    r"(?:(?:[a-z0-9_]{0,40}_)?(?:key|password|token|secret|uri|authorization)"
+    r"(?:(?:[a-z0-9_-]{0,40}[_-])?(?:key|password|token|secret|uri|authorization)"
     r"|[a-z0-9]{1,40}(?:Key|Password|Token|Secret|Uri))"
 )
 _SECRETS = tuple(
@@ -16,9 +16,11 @@ _SECRETS = tuple(
     for pattern in (
         # A member of a JSON object, perhaps within a JSON string, perhaps cut off in the middle.
         rf"""(["'](?i:{_NAME})\\*["']\s{{0,8}}:\s{{0,8}}\\*(["']))(?:(?!\2)[^\\]|\\.)*""",
-        rf"""(\b(?i:{_NAME})=\\{{0,8}}["']?)[^\s&"']+""",
+        rf"""(\b(?i:{_NAME})=\\{{0,8}}(["']))(?:(?!\2)[^\\]|\\.)*""",
+        rf"""(\b(?i:{_NAME})=)[^\s&"'\\]+""",
+        r"""(\b(?i:authorization|x-api-key):\s{0,8}(?:(?i:basic|bearer)\s{1,8})?)[^\s"']+""",
         r"""(?m)(://[^\s:/@"]{0,256}:)[^\s@"/]{0,1024}(?=@|$)""",
-        r"""(\b(?i:bearer\s{1,8}|napi_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",
+        r"""(\b(?i:bearer\s{1,8}|napi_|npg_|neon_[a-z]{1,16}_key_))[\w.~+/-]+=*""",
     )
 )
 

@@ -163,7 +163,6 @@ class Session:
             is_poll=is_poll,
         )
         self._listeners.request(sent)
-        call.is_under_way = True
         status: int | None = None
         failure: NeonError | None = None
         try:

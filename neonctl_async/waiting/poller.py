@@ -46,6 +46,8 @@ TOGETHER = 0.05
 """The least time between two looks that the cadence did not ask for, in seconds."""
 LAST_LOOK = 0.05
 """How long before a deadline, at the least, the last look is taken, in seconds."""
+LONGEST_PAUSE = 60.0
+"""How long a ``Retry-After`` may hold up the looks at a project, in seconds, whatever it says."""
 
 
 class Poller:
@@ -292,7 +294,8 @@ class Poller:
             for mailbox in mailboxes_of(awaited):
                 mailbox.last_error = error
             if isinstance(error, APIError) and error.retry_after:
-                self._not_before = max(self._not_before, _time() + error.retry_after)
+                pause = min(error.retry_after, LONGEST_PAUSE)
+                self._not_before = max(self._not_before, _time() + pause)
             return None
 
     def _see(self, one: Awaited, operation: Operation) -> None:

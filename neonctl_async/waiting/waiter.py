@@ -71,6 +71,7 @@ class Waiter:
             _raise_for_failures(progress)
         except NeonError as error:
             error.result = msgspec.structs.replace(answer, operations=progress.newest())
+            error.maybe_delivered = True
             raise
         return msgspec.structs.replace(answer, operations=progress.newest())
 

@@ -18,11 +18,6 @@ def test_gzip_comes_out_as_it_went_in(content: bytes, room: int, encoding: str) 
     assert decompress(gzip.compress(content), encoding, len(content) + room) == content
 
 
-@pytest.mark.parametrize("encoding", ["", "gzip", "br"])
-def test_nothing_stays_nothing_whatever_is_said_about_it(encoding: str) -> None:
-    assert decompress(b"", encoding, 10) == b""
-
-
 @given(body=st.binary())
 @pytest.mark.parametrize("encoding", ["", "identity"])
 def test_what_is_not_compressed_stays_as_it_is(body: bytes, encoding: str) -> None:

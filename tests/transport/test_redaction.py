@@ -63,6 +63,13 @@ def test_the_excerpt_counts_characters_not_bytes() -> None:
         '{"password":"it\'s hunter2","token":"hunter2"}',
         """{'password': "it's hunter2", 'token': 'say "hunter2"'}""",
         "<html>\npostgresql://ada:hunter2\n",
+        '{"x-api-key":"hunter2"}',
+        "X-Api-Key: hunter2",
+        "Authorization: Basic hunter2",
+        "authorization: hunter2",
+        "the password npg_hunter2 is bad",
+        'password="may be hunter2" is wrong',
+        "password='may be hunter2' is wrong",
     ],
 )
 def test_the_excerpt_hides_secrets(text: str) -> None:

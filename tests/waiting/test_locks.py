@@ -148,6 +148,28 @@ async def test_waiting_for_a_turn_is_bounded_by_the_deadline_of_each() -> None:
     assert [type(outcome) for outcome in outcomes] == [LockedError] * 5
 
 
+async def test_who_came_first_does_not_wait_for_the_turn_of_who_came_later() -> None:
+    def respond(request: Received) -> Respond:
+        if request.method == "GET":
+            return answer(content={"operations": []})
+        return slow if request.json() == {"branch": {"name": "first"}} else answer(423)
+
+    async def slow(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(9)
+        await answer(423)(writer)
+
+    policy = RetryPolicy(attempts=1000, deadline=20)
+    async with MisbehavingServer(respond) as server, client_of(server, retry=policy) as neon:
+        first = asyncio.create_task(neon.branches.create(PROJECT, name="first"))
+        await asyncio.sleep(8)
+        later = asyncio.create_task(neon.branches.create(PROJECT, name="later"))
+        with pytest.raises(LockedError):
+            await first
+        assert now() == pytest.approx(20, abs=0.1)
+        with pytest.raises(LockedError):
+            await later
+
+
 async def test_an_operation_that_runs_on_without_holding_the_lock_is_no_end() -> None:
     platform = Platform()
     platform.start("a", ends=1e9)

@@ -227,6 +227,20 @@ async def test_a_429_that_asks_to_wait_slows_the_whole_client_down() -> None:
     assert len(platform.server.received) == 3
 
 
+@pytest.mark.parametrize("status", [429, 503])
+async def test_a_poll_that_is_told_to_come_back_tomorrow_comes_back_in_a_minute(
+    status: int,
+) -> None:
+    platform = Platform()
+    platform.start("a", ends=1)
+    limited = answer(status, headers={"Retry-After": "86400"})
+    platform.fault = lambda _request: limited if now() < 1 else None
+    async with platform.server, client_of(platform.server) as neon:
+        await neon.operations.wait(ref("a"), timeout=None)
+        assert now() == pytest.approx(60, abs=1)
+    assert len(platform.server.received) == 2
+
+
 async def test_a_429_that_asks_for_hours_holds_the_client_up_for_a_minute_at_the_most() -> None:
     platform = Platform()
     platform.start("a", ends=0)
