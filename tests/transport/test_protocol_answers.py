@@ -16,6 +16,7 @@ from neonctl_async import (
     NotFoundError,
     Operation,
     RateLimitedError,
+    Secret,
     ServerError,
     Started,
 )
@@ -210,6 +211,16 @@ def test_a_request_id_that_is_no_utf_8_can_be_printed(status: int) -> None:
 def test_an_empty_body_is_a_record_of_nothing_or_null() -> None:
     assert read(BranchDeleted, b"", 204) == BranchDeleted()
     assert read(type(None), b"", 204) is None
+
+
+class Login(msgspec.Struct):
+    key: Secret
+    tries: int = 0
+
+
+@pytest.mark.parametrize("body", [b'{"key": "k-1"}', b'{"key": "k-1", "tries": null}'])
+def test_a_secret_is_read_as_one_beside_null_too(body: bytes) -> None:
+    assert read(Login, body) == Login(Secret("k-1"))
 
 
 def test_null_stands_for_what_is_left_out_however_deep() -> None:
