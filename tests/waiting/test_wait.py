@@ -45,6 +45,14 @@ async def test_what_has_ended_already_costs_no_request() -> None:
     assert platform.server.received == []
 
 
+async def test_what_has_failed_already_is_told_without_a_request() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(OperationFailedError):
+            await neon.operations.wait([operation("a", "finished"), operation("b", "failed")])
+    assert platform.server.received == []
+
+
 async def test_an_unknown_status_is_pending() -> None:
     platform = Platform()
     platform.start("a", states={0: "hibernating", 2: "finished"})
