@@ -21,10 +21,13 @@ from neonctl_async import (
     Started,
 )
 from neonctl_async.transport.protocol import (
+    Answer,
+    Wire,
+    request,
     retry_after,
 )
-from tests.support.records import operation_json
-from tests.transport.wire import api_error, invalid, read
+from tests.support.records import API_KEY, operation_json
+from tests.transport.wire import BASE_URL, api_error, invalid, read
 
 NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
 
@@ -159,7 +162,7 @@ def test_a_code_of_any_type_is_kept_as_text(code: object, kept: str) -> None:
     assert api_error(json.dumps({"code": code, "message": "x"}).encode()).code == kept
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("status", [300, 301, 302, 307, 308])
 def test_a_redirect_is_an_error(status: int) -> None:
     assert api_error(b"", status, {"Location": "https://evil.example.com"}).status == status
 
@@ -211,6 +214,14 @@ def test_a_request_id_that_is_no_utf_8_can_be_printed(status: int) -> None:
 def test_an_empty_body_is_a_record_of_nothing_or_null() -> None:
     assert read(BranchDeleted, b"", 204) == BranchDeleted()
     assert read(type(None), b"", 204) is None
+
+
+def test_a_body_may_be_as_large_as_the_bound_and_no_larger() -> None:
+    wire = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=4)
+    call = request("GET", "/projects", bool)
+    assert wire.read(call, "sent-id", Answer(200, {}, b"true")) is True
+    with pytest.raises(InvalidResponseError, match="it is larger than 4 bytes"):
+        wire.read(call, "sent-id", Answer(200, {}, b"false"))
 
 
 class Login(msgspec.Struct):
