@@ -16,14 +16,18 @@ from neonctl_async import (
     NotFoundError,
     Operation,
     RateLimitedError,
+    Secret,
     ServerError,
     Started,
 )
 from neonctl_async.transport.protocol import (
+    Answer,
+    Wire,
+    request,
     retry_after,
 )
-from tests.support.records import operation_json
-from tests.transport.wire import api_error, invalid, read
+from tests.support.records import API_KEY, operation_json
+from tests.transport.wire import BASE_URL, api_error, invalid, read
 
 NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
 
@@ -165,7 +169,7 @@ def test_an_error_body_that_is_huge_is_told_by_its_beginning() -> None:
     assert error.code == ""
 
 
-@pytest.mark.parametrize("status", [301, 302, 307, 308])
+@pytest.mark.parametrize("status", [300, 301, 302, 307, 308])
 def test_a_redirect_is_an_error(status: int) -> None:
     assert api_error(b"", status, {"Location": "https://evil.example.com"}).status == status
 
@@ -217,6 +221,24 @@ def test_a_request_id_that_is_no_utf_8_can_be_printed(status: int) -> None:
 def test_an_empty_body_is_a_record_of_nothing_or_null() -> None:
     assert read(BranchDeleted, b"", 204) == BranchDeleted()
     assert read(type(None), b"", 204) is None
+
+
+def test_a_body_may_be_as_large_as_the_bound_and_no_larger() -> None:
+    wire = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=4)
+    call = request("GET", "/projects", bool)
+    assert wire.read(call, "sent-id", Answer(200, {}, b"true")) is True
+    with pytest.raises(InvalidResponseError, match="it is larger than 4 bytes"):
+        wire.read(call, "sent-id", Answer(200, {}, b"false"))
+
+
+class Login(msgspec.Struct):
+    key: Secret
+    tries: int = 0
+
+
+@pytest.mark.parametrize("body", [b'{"key": "k-1"}', b'{"key": "k-1", "tries": null}'])
+def test_a_secret_is_read_as_one_beside_null_too(body: bytes) -> None:
+    assert read(Login, body) == Login(Secret("k-1"))
 
 
 def test_null_stands_for_what_is_left_out_however_deep() -> None:

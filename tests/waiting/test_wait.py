@@ -45,6 +45,14 @@ async def test_what_has_ended_already_costs_no_request() -> None:
     assert platform.server.received == []
 
 
+async def test_what_has_failed_already_is_told_without_a_request() -> None:
+    platform = Platform()
+    async with platform.server, client_of(platform.server) as neon:
+        with pytest.raises(OperationFailedError):
+            await neon.operations.wait([operation("a", "finished"), operation("b", "failed")])
+    assert platform.server.received == []
+
+
 async def test_an_unknown_status_is_pending() -> None:
     platform = Platform()
     platform.start("a", states={0: "hibernating", 2: "finished"})
@@ -159,7 +167,6 @@ async def test_absence_from_the_page_is_not_taken_for_an_end() -> None:
         assert now() >= 4
     assert {one.status for one in done} == {"finished"}
     assert platform.gets == len(platform.pages)
-    assert {request.method for request in platform.server.received} == {"GET"}
 
 
 async def test_the_page_reaches_as_far_back_as_the_pending_ones() -> None:

@@ -77,7 +77,7 @@ async def test_a_deadline_of_zero_looks_at_what_is_known_and_asks_nothing() -> N
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         assert len(await neon.operations.wait(operation("a", "finished"), timeout=0)) == 1
-        with pytest.raises(WaitTimeoutError):
+        with pytest.raises(WaitTimeoutError, match="after 0 s"):
             await neon.operations.wait(operation("b"), timeout=0)
     assert platform.server.received == []
 

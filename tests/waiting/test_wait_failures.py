@@ -5,9 +5,9 @@ import asyncio
 import pytest
 
 from neonctl_async import (
+    APIError,
     AuthenticationError,
     ClientClosedError,
-    NeonError,
     NotFoundError,
     Operation,
     OperationRef,
@@ -77,13 +77,14 @@ async def test_the_platforms_retry_after_delays_the_next_poll() -> None:
 )
 @pytest.mark.parametrize("ids", [["a"], ["a", "b"]])
 async def test_answers_that_will_not_change_end_the_wait_after_one_request(
-    status: int, error: type[NeonError], ids: list[str]
+    status: int, error: type[APIError], ids: list[str]
 ) -> None:
     platform = Platform()
     platform.fault = lambda _request: answer(status)
     async with platform.server, client_of(platform.server) as neon:
-        with pytest.raises(error):
+        with pytest.raises(error) as caught:
             await neon.operations.wait([ref(id) for id in ids])
+    assert caught.value.method == "GET"
     assert len(platform.server.received) == 1
 
 
