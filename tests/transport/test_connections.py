@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import json
 import sys
-from contextlib import suppress
 
 import pytest
 
@@ -19,7 +18,7 @@ from neonctl_async import (
     Timeout,
 )
 from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, Respond, answer, in_turn, raw
+from tests.support.server import MisbehavingServer, Respond, Server, answer, in_turn, raw
 from tests.support.virtual_time import now
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -143,17 +142,18 @@ async def test_a_slow_answer_ends_when_no_byte_comes_or_all_takes_too_long(
     assert ("no byte" in str(caught.value)) == (ends_at < 12.5)
 
 
+class Deaf(Server):
+    """Takes a connection and nothing of what comes."""
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        del reader, writer
+        await asyncio.Event().wait()
+
+
 @pytest.mark.virtual_time
 async def test_a_server_that_takes_no_request_is_given_up() -> None:
-    async def take_nothing(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.CancelledError):
-            await asyncio.sleep(60)
-        writer.transport.abort()
-
-    server = await asyncio.start_server(take_nothing, "127.0.0.1", 0, limit=1024)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
-        url = f"http://127.0.0.1:{port}"
+    async with Deaf() as server:
+        url = f"http://127.0.0.1:{server.port}"
         async with NeonClient(API_KEY, base_url=url, timeout=Timeout(read=5, total=7)) as neon:
             with pytest.raises(RequestTimeoutError) as caught:
                 await neon.request("POST", "/projects", body="x" * 1_000_000)

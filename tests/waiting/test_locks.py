@@ -158,7 +158,7 @@ async def test_who_came_first_does_not_wait_for_the_turn_of_who_came_later() -> 
         await asyncio.sleep(9)
         await answer(423)(writer)
 
-    policy = RetryPolicy(attempts=1000, deadline=20)
+    policy = RetryPolicy(attempts=1000, maximum=1, deadline=20)
     async with MisbehavingServer(respond) as server, client_of(server, retry=policy) as neon:
         first = asyncio.create_task(neon.branches.create(PROJECT, name="first"))
         await asyncio.sleep(8)
