@@ -61,19 +61,21 @@ class Campaign:
 
     async def run(self) -> None:
         """Run all of it, and hold the outcomes against the truth."""
-        calls: asyncio.Task[tuple[str, list[str]]] | None = None
-        port = "0"
-        while True:
-            arguments = (*self._arguments, "--port", port)
-            async with serving(*arguments, first=calls is None) as served:
-                if calls is None:
-                    port = str(URL(served.base_url).port)
-                    calls = asyncio.create_task(self._call_all(served.base_url, served.api_key))
-                await asyncio.wait([calls], timeout=self._seconds_between_kills)
-                if calls.done():
-                    await self._reckon(served.base_url, *calls.result())
-                    return
-            # Left like this, the process has been killed.
+        async with serving(*self._arguments) as served:
+            base_url, key = served.base_url, served.api_key
+            calls = asyncio.create_task(self._call_all(base_url, key))
+            await asyncio.wait([calls], timeout=self._seconds_between_kills)
+        # Left like this, the process has been killed.
+        again = (*self._arguments, "--port", str(URL(base_url).port))
+        try:
+            while not calls.done():
+                async with serving(*again, first=False):
+                    await asyncio.wait([calls], timeout=self._seconds_between_kills)
+            projects = await calls
+        finally:
+            calls.cancel()
+        async with serving(*again, first=False):
+            await self._reckon(base_url, key, projects)
 
     def table(self) -> Iterator[str]:
         """A line a fault: how often it struck, and how the calls that met it ended."""
@@ -89,8 +91,8 @@ class Campaign:
             yield f"{fault:42}{count:>8}{of_fault.total():>8}{figures}"
         yield f"{'in all':42}{self.strikes.counts.total():>8}{len(self.outcomes):>8}"
 
-    async def _call_all(self, base_url: str, key: str) -> tuple[str, list[str]]:
-        """Make calls until there were faults enough; answers the key and the shared projects."""
+    async def _call_all(self, base_url: str, key: str) -> list[str]:
+        """Make calls until there were faults enough; answers the projects that they shared."""
         async with Http(base_url, key) as http:
             made = [await http.done("POST", "/projects", {"project": {}}) for _ in range(PROJECTS)]
         projects = [one["project"]["id"] for one in made]
@@ -107,7 +109,7 @@ class Campaign:
                 for name, neon in astray.items():
                     group.create_task(self._stray(name, neon))
                 group.create_task(self._sleep_at_times())
-        return key, projects
+        return projects
 
     @property
     def _is_over(self) -> bool:
