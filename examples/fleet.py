@@ -4,7 +4,7 @@
 
 Two branches with a compute each go into every project. Runs against a local control plane, offline,
 where --fail has N branches fail; against the platform if NEON_API_KEY is set. What became of each
-branch is told, and all is deleted in the end, after Ctrl-C as well.
+branch is told, and all is deleted in the end, after Ctrl-C as well; a second one leaves the rest.
 """
 
 import argparse

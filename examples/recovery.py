@@ -70,7 +70,7 @@ async def connect(data: Path) -> AsyncGenerator[tuple[NeonClient, str]]:
     """The platform if there is a key for it, else a local control plane; and a project there."""
     if os.environ.get("NEON_API_KEY"):
         async with NeonClient() as neon:
-            yield neon, os.environ["NEON_PROJECT_ID"]
+            yield neon, os.environ.get("NEON_PROJECT_ID") or sys.exit("set NEON_PROJECT_ID as well")
     else:
         async with LocalControlPlane(data=data) as plane:
             key = await plane.create_api_key("recovery")
@@ -158,6 +158,6 @@ if __name__ == "__main__":
     try:
         sys.exit(asyncio.run(main(arguments.branches, arguments.journal)))
     except NeonError as error:
-        sys.exit(f"{error}\nRun it again.")
+        sys.exit(str(error))
     except KeyboardInterrupt:
         sys.exit(130)

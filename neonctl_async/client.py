@@ -17,6 +17,7 @@ from neonctl_async.config import (
     Timeout,
     find_api_key,
     find_base_url,
+    find_hooks,
     wrap,
 )
 from neonctl_async.hooks import Hooks
@@ -88,7 +89,7 @@ class NeonClient:
             retry=retry,
             budget=budget,
             polling=polling,
-            hooks=tuple(hooks),
+            hooks=find_hooks(hooks),
             max_connections=max_connections,
             max_response_bytes=max_response_bytes,
             ca_file=None if ca_file is None else os.fspath(ca_file),

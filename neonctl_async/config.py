@@ -3,7 +3,8 @@
 import ipaddress
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -207,6 +208,17 @@ def _problem_of_url(url: str) -> str | None:
             "(http is taken for loopback addresses only)"
         )
     return None
+
+
+def find_hooks(given: Iterable[Hooks]) -> tuple[Hooks, ...]:
+    """The hooks given. Raises ConfigurationError for anything but some Hooks."""
+    with suppress(TypeError):  # of what cannot be iterated over
+        hooks = tuple(given)
+        if {type(one) for one in hooks} <= {Hooks}:
+            return hooks
+    raise ConfigurationError(
+        f"hooks is {given!r}: expected a sequence of Hooks, as in hooks=[Hooks(on_status=…)]"
+    )
 
 
 def wrap(value: str | Secret | None) -> Secret | None:

@@ -86,7 +86,7 @@ class APIError(NeonError):
         # A refusal has changed nothing, and neither has what says to come again later.
         is_refusal = 400 <= status < 500 and status != 408
         self.maybe_delivered = not is_refusal and status != 503
-        fate = _MAYBE if self.maybe_delivered and method != "GET" else ""
+        fate = _fate(method) if self.maybe_delivered else ""
         super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{fate}")
         self.status = status
         self.code = code
@@ -146,6 +146,11 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 
+def _fate(method: str) -> str:
+    """What is said of a request that may have been done; a GET does nothing."""
+    return "" if method == "GET" else _MAYBE
+
+
 def _phrase(status: int) -> str:
     try:
         return HTTPStatus(status).phrase
@@ -159,7 +164,7 @@ class TransportError(NeonError):
     def __init__(
         self, message: str, *, method: str, path: str, request_id: str, maybe_delivered: bool
     ) -> None:
-        fate = _MAYBE if maybe_delivered else "; nothing was sent"
+        fate = _fate(method) if maybe_delivered else "; nothing was sent"
         super().__init__(f"{method} {path}: {message}{fate} (request {request_id})")
         self.method = method
         self.path = path
@@ -190,10 +195,9 @@ class InvalidResponseError(NeonError):
     def __init__(
         self, reason: str, *, method: str, path: str, status: int, request_id: str, excerpt: str
     ) -> None:
-        fate = "" if method == "GET" else _MAYBE
         super().__init__(
             f"{method} {path}: {status} with a body that cannot be read: {reason}; "
-            f"it begins {excerpt!r}{fate} (request {request_id})"
+            f"it begins {excerpt!r}{_fate(method)} (request {request_id})"
         )
         self.method = method
         self.path = path

@@ -67,7 +67,7 @@ def api_error(status: int = 409, **more: Any) -> APIError:
 def transport_error(kind: type[TransportError], *, maybe_delivered: bool) -> TransportError:
     return kind(
         "no connection",
-        method="GET",
+        method="POST",
         path="/projects",
         request_id="req-1",
         maybe_delivered=maybe_delivered,
@@ -182,7 +182,7 @@ def test_an_unknown_status_is_said_to_be_one() -> None:
 )
 def test_a_transport_error_tells_the_fate_of_the_request(maybe_delivered: bool, fate: str) -> None:
     error = transport_error(ConnectionLostError, maybe_delivered=maybe_delivered)
-    assert str(error).startswith("GET /projects: no connection; ")
+    assert str(error).startswith("POST /projects: no connection; ")
     assert fate in str(error)
     assert "req-1" in str(error)
     assert error.maybe_delivered is maybe_delivered

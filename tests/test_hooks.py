@@ -12,6 +12,7 @@ from neonctl_async import (
     ConfigurationError,
     ConnectionLostError,
     Hooks,
+    NeonClient,
     NotFoundError,
     RequestSent,
     ResponseReceived,
@@ -142,6 +143,18 @@ async def test_a_status_never_heard_of_is_a_warning(caplog: pytest.LogCaptureFix
     ]
 
 
+async def test_a_poll_that_failed_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    platform = Platform()
+    platform.start("a", ends=1.0)
+    faults = iter([answer(503)])
+    platform.fault = lambda _request: next(faults, None)
+    async with platform.server, client_of(platform.server) as neon:
+        await neon.operations.wait(ref("a"))
+    [warning] = caplog.records
+    assert warning.levelno == logging.WARNING
+    assert "503" in warning.getMessage()
+
+
 async def test_each_wait_is_told_with_how_it_ended() -> None:
     heard = Recorder()
     platform = Platform()
@@ -263,6 +276,12 @@ async def test_requests_are_logged_at_debug(caplog: pytest.LogCaptureFixture) ->
     assert f"/projects: 200 (request {request_id}), after 0.0" in answered
     assert "the connection broke" in lost
     assert {one.levelno for one in caplog.records} == {logging.DEBUG}
+
+
+@pytest.mark.parametrize("hooks", [[print], print, Hooks(), "hooks", [Hooks(), None]])
+def test_hooks_that_are_no_sequence_of_hooks_are_refused(hooks: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"hooks is .*hooks=\[Hooks\("):
+        NeonClient("key", hooks=hooks)
 
 
 def test_events_show_what_they_tell() -> None:

@@ -53,7 +53,7 @@ class Caller:
         if not isinstance(wait, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
             raise TypeError(f"wait is {wait!r}: expected True, False or a number of seconds")
         timeout = DEFAULT_TIMEOUT if wait is True else wait
-        check_timeout(timeout)
+        check_timeout(timeout, "wait")
         return await self.waiter.finish(await self.send(request), timeout)
 
     def paginate(

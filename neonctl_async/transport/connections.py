@@ -165,8 +165,7 @@ def _failure(
         case TimeoutError():
             kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
         case aiohttp.ClientConnectorError():
-            cause = error.os_error.strerror or _reason(error.os_error)
-            kind, reason = ConnectionFailedError, f"no connection to {error.host}: {cause}"
+            kind, reason = ConnectionFailedError, _why_unconnected(error)
         case aiohttp.ClientHttpProxyError():
             kind, reason = ConnectionFailedError, f"the proxy refused to connect: {error.status}"
         case aiohttp.ClientResponseError():
@@ -181,6 +180,15 @@ def _failure(
         request_id=request_id,
         maybe_delivered=not isinstance(error, _NOT_SENT),
     )
+
+
+def _why_unconnected(error: aiohttp.ClientConnectorError) -> str:
+    proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
+    cause = error.os_error.strerror or _reason(error.os_error)
+    hint = ""
+    if isinstance(error, aiohttp.ClientConnectorCertificateError):
+        hint = " (an authority of your own goes into ca_file)"
+    return f"no connection to {proxy}{error.host}:{error.port}: {cause}{hint}"
 
 
 def _presentable(error: Exception) -> Exception | None:

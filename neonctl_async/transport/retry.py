@@ -147,11 +147,9 @@ class _FurtherTries(Generic[T]):
         began = self._time()
         if lock is not None and isinstance(self._newest, LockedError):
             # Not all that runs need hold the lock: some of the time is left for further tries.
-            has_shown = True
             with anyio.move_on_after((self._deadline - self._time()) / 2):
-                has_shown = await lock.settle()
-            if has_shown:
-                seconds = _asked_delay(self._newest)
+                if await lock.settle():
+                    seconds = _asked_delay(self._newest)
         await asyncio.sleep(began + seconds - self._time())
 
 

@@ -291,6 +291,7 @@ class Poller:
             if not _passes(error):
                 self._fail(list(awaited), error)
                 return None
+            _logger.warning("a look at operations failed, and is taken again: %s", error)
             for mailbox in mailboxes_of(awaited):
                 mailbox.last_error = error
             if isinstance(error, APIError) and error.retry_after:

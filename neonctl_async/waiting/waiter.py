@@ -187,11 +187,11 @@ def _raise_for_failures(progress: Progress) -> None:
         )
 
 
-def check_timeout(timeout: float | None) -> None:
+def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     """Raise ValueError or TypeError unless ``timeout`` is None or a number of seconds from 0."""
     if timeout is None:
         return
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"timeout is {timeout!r}: expected a number of seconds, or None")
+        raise TypeError(f"{name} is {timeout!r}: expected a number of seconds, or None")
     if not timeout >= 0:
-        raise ValueError(f"timeout is {timeout}: expected 0 or more seconds, or None for no end")
+        raise ValueError(f"{name} is {timeout}: expected 0 or more seconds, or None for no end")

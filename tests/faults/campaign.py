@@ -196,9 +196,13 @@ def open_files() -> int:
 def main() -> int:
     """Run campaigns; answers 1 if anything contradicts the truth."""
     parser = argparse.ArgumentParser(prog="python -m tests.faults.campaign")
-    parser.add_argument("--faults", type=int, default=10_000)
-    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
-    parser.add_argument("--seconds-between-kills", type=float, default=15.0)
+    parser.add_argument("--faults", type=int, default=10_000, help="how many, with each seed")
+    parser.add_argument(
+        "--seeds", type=int, nargs="+", default=[1, 2, 3], help="a campaign is run with each"
+    )
+    parser.add_argument(
+        "--seconds-between-kills", type=float, default=15.0, help="of the control plane"
+    )
     options = parser.parse_args()
     logging.disable()
     wrong: list[str] = []

@@ -55,7 +55,7 @@ async def test_a_certificate_of_a_trusted_authority_is_accepted(
 @pytest.mark.parametrize(
     ("certificate", "is_trusted", "reason"),
     [
-        ("good", False, "unable to get local issuer certificate"),
+        ("good", False, "unable to get local issuer certificate.*ca_file"),
         ("of another host", True, "not valid for 'localhost'"),
         ("expired", True, "expired"),
     ],
@@ -152,6 +152,19 @@ async def test_a_proxy_that_refuses_means_nothing_was_sent(
             with pytest.raises(ConnectionFailedError, match="407") as caught:
                 await neon.api_keys.create(key_name="ci")
     assert not caught.value.maybe_delivered
+
+
+async def test_a_proxy_that_is_not_there_is_told_as_that(
+    certificates: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
+) -> None:
+    async with ConnectProxy() as proxy:
+        environment.setenv("HTTPS_PROXY", proxy.url)
+        port = proxy.port
+    async with serving(certificates["good"]) as server:
+        settings = {"ca_file": ca_file, "trust_env": True, "retry": RetryPolicy.never()}
+        async with client_of(server, **settings) as neon:
+            with pytest.raises(ConnectionFailedError, match=f"the proxy 127.0.0.1:{port}"):
+                await neon.api_keys.create(key_name="ci")
 
 
 @pytest.mark.parametrize("host", ["localhost", "*"])
