@@ -2,7 +2,6 @@
 
 import asyncio
 import sqlite3
-import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -129,15 +128,11 @@ class Database:
         """Close the connection and end the thread."""
         if not self._is_open:
             return
-        thread = await self._submit(self._disconnect)
+        await self._submit(self._disconnect)
         self._is_open = False
-        if self._worker is None:
-            return
-        self._worker.shutdown(wait=False)
-        self._worker = None
-        # Joining it would block the loop, though it has nothing left to do.
-        while thread.is_alive():  # noqa: ASYNC110 - no event is set after a thread's last step
-            await asyncio.sleep(0.001)
+        if self._worker is not None:
+            await asyncio.to_thread(self._worker.shutdown)
+            self._worker = None
 
     async def run(
         self,
@@ -173,11 +168,10 @@ class Database:
             raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
         self._now = served[0] if served else 0
 
-    def _disconnect(self) -> threading.Thread:
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
-        return threading.current_thread()
 
     def _transact(self, function: Callable[[Transaction], T]) -> T:
         if self._connection is None:
