@@ -95,11 +95,8 @@ def run(scenario: Awaitable[None]) -> BaseException | None:
     """What ``scenario`` raises; formatted outside the loop, where files may be read."""
 
     async def caught() -> BaseException | None:
-        try:
-            await scenario
-        except Exception as error:  # noqa: BLE001 - whatever it is
-            return error
-        return None
+        [outcome] = await asyncio.gather(scenario, return_exceptions=True)
+        return outcome
 
     with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
         return runner.run(caught())

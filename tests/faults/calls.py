@@ -128,13 +128,11 @@ async def attempt(outcome: Outcome, call: Awaitable[object], clock: Callable[[],
     """Await ``call``, and write down what comes of it."""
     _requests.set(outcome.requests)
     began = clock()
-    try:
-        async with asyncio.timeout(HUNG):
-            result: object = await call
-    except Exception as error:  # noqa: BLE001 - whatever it is, it is held against the truth
-        outcome.error = error
-        result = getattr(error, "result", None)
+    [result] = await asyncio.gather(asyncio.wait_for(call, HUNG), return_exceptions=True)
     outcome.seconds = clock() - began
+    if isinstance(result, BaseException):
+        outcome.error = result
+        result = getattr(result, "result", None)
     match result:
         case ApiKeyCreated():
             outcome.id = str(result.id)

@@ -22,7 +22,11 @@ TEMPLATES = (
     "/projects/{project_id}/operations",
     "/organizations/{org_id}/api_keys/{key_id}",
 )
-DAYS = (datetime(1, 1, 1), datetime(2026, 6, 15, 12), datetime(9999, 12, 31, 23))  # noqa: DTZ001 - a zone is chosen below
+DAYS = (
+    datetime(1, 1, 1, tzinfo=UTC),
+    datetime(2026, 6, 15, 12, tzinfo=UTC),
+    datetime(9999, 12, 31, 23, tzinfo=UTC),
+)
 ZONES = (UTC, None, timezone(timedelta(hours=14)), timezone(-timedelta(hours=12)))
 
 

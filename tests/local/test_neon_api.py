@@ -1,14 +1,17 @@
 """The platform's own synchronous client, neon-api 0.3.0, unchanged, against the plane."""
 
 import asyncio
+from importlib import import_module
 from typing import Any
 
 import pytest
-from neon_api import NeonAPI  # type: ignore[import-untyped] # it ships no py.typed, no stubs
-from neon_api.exceptions import NeonAPIError  # type: ignore[import-untyped] # the same
 
 from neonctl_async.local import ManualClock
 from tests.local.client import Client
+
+# Found by name: it has no types.
+NeonAPI: Any = import_module("neon_api").NeonAPI
+NeonAPIError: type[Exception] = import_module("neon_api.exceptions").NeonAPIError
 
 
 # Any: neon-api is not typed.
