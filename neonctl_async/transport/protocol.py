@@ -151,7 +151,11 @@ class Wire:
     def url(self, request: Request[T]) -> str:
         """The URL of a request, percent-encoded."""
         query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
-        return f"{self._base_url}{request.path}{query}"
+        return f"{self.address(request)}{query}"
+
+    def address(self, request: Request[T]) -> str:
+        """The URL of a request without its query, which may name anything."""
+        return f"{self._base_url}{request.path}"
 
     def headers(self, request: Request[T], request_id: str) -> dict[str, str]:
         """The headers of a request but for the key (specification, sections 4 and 5)."""

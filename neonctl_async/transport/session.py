@@ -158,7 +158,7 @@ class Session:
         sent = RequestSent(
             id=request_id,
             method=request.method,
-            url=self._wire.url(request).partition("?")[0],
+            url=self._wire.address(request),
             route=request.route,
             is_poll=is_poll,
         )
