@@ -54,8 +54,8 @@ class Truth:
             yield from self._of_revocation(one)
             return
         there = self.made.get((one.kind, one.name), [])
-        if one.id in gone:
-            there = [*there, one.id] if one.id not in there else there
+        if one.id in gone and one.id not in there:
+            there = [*there, one.id]
         if len(there) > 1:
             yield f"made {len(there)} times"
         if one.id is not None:
