@@ -123,10 +123,16 @@ async def test_a_lock_that_no_operation_holds_is_bounded_by_the_retry_policy() -
     assert mutations(platform) == 5
 
 
-async def test_operations_that_never_end_are_bounded_by_the_deadline() -> None:
+def stuck() -> Platform:
+    """A platform with an operation, and a lock, that never end."""
     platform = Platform()
     platform.start("a", ends=1e9)
     locked(platform, until=1e9)
+    return platform
+
+
+async def test_operations_that_never_end_are_bounded_by_the_deadline() -> None:
+    platform = stuck()
     policy = RetryPolicy(deadline=30)
     async with platform.server, client_of(platform.server, retry=policy) as neon:
         with pytest.raises(LockedError):
@@ -136,9 +142,7 @@ async def test_operations_that_never_end_are_bounded_by_the_deadline() -> None:
 
 
 async def test_waiting_for_a_turn_is_bounded_by_the_deadline_of_each() -> None:
-    platform = Platform()
-    platform.start("a", ends=1e9)
-    locked(platform, until=1e9)
+    platform = stuck()
     policy = RetryPolicy(deadline=30)
     async with platform.server, client_of(platform.server, retry=policy) as neon:
         outcomes = await asyncio.gather(

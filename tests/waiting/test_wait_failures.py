@@ -61,11 +61,17 @@ async def test_a_hanging_poll_is_given_up_and_taken_again() -> None:
     assert done.status == OperationStatus.FINISHED
 
 
-async def test_the_platforms_retry_after_delays_the_next_poll() -> None:
+def limited(until: float, retry_after: int, status: int = 429) -> Platform:
+    """A platform that lets nobody in until a time of the loop, and says when to come again."""
     platform = Platform()
+    refusal = answer(status, headers={"Retry-After": str(retry_after)})
+    platform.fault = lambda _request: refusal if now() < until else None
+    return platform
+
+
+async def test_the_platforms_retry_after_delays_the_next_poll() -> None:
+    platform = limited(until=30, retry_after=40)
     platform.start("a", ends=1)
-    limited = answer(429, headers={"Retry-After": "40"})
-    platform.fault = lambda _request: limited if now() < 30 else None
     async with platform.server, client_of(platform.server) as neon:
         await neon.operations.wait(ref("a"))
     assert len(platform.server.received) == 2
@@ -215,10 +221,8 @@ async def test_polling_that_somebody_else_cancels_leaves_no_wait_hanging() -> No
 
 
 async def test_a_429_that_asks_to_wait_slows_the_whole_client_down() -> None:
-    platform = Platform()
+    platform = limited(until=1, retry_after=20)
     platform.start("a", ends=1)
-    limited = answer(429, headers={"Retry-After": "20"})
-    platform.fault = lambda _request: limited if now() < 1 else None
     async with platform.server, client_of(platform.server) as neon:
         first = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(0.1)
@@ -232,10 +236,8 @@ async def test_a_429_that_asks_to_wait_slows_the_whole_client_down() -> None:
 async def test_a_poll_that_is_told_to_come_back_tomorrow_comes_back_in_a_minute(
     status: int,
 ) -> None:
-    platform = Platform()
+    platform = limited(until=1, retry_after=86400, status=status)
     platform.start("a", ends=1)
-    limited = answer(status, headers={"Retry-After": "86400"})
-    platform.fault = lambda _request: limited if now() < 1 else None
     async with platform.server, client_of(platform.server) as neon:
         await neon.operations.wait(ref("a"), timeout=None)
         assert now() == pytest.approx(60, abs=1)
@@ -243,10 +245,8 @@ async def test_a_poll_that_is_told_to_come_back_tomorrow_comes_back_in_a_minute(
 
 
 async def test_a_429_that_asks_for_hours_holds_the_client_up_for_a_minute_at_the_most() -> None:
-    platform = Platform()
+    platform = limited(until=1, retry_after=7200)
     platform.start("a", ends=0)
-    limited = answer(429, headers={"Retry-After": "7200"})
-    platform.fault = lambda _request: limited if now() < 1 else None
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(RateLimitedError):
             await neon.operations.get(PROJECT, "a")
