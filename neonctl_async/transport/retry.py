@@ -71,11 +71,12 @@ async def send_with_retries(
         if not may_retry(error, method) or policy.attempts == 1:
             raise
         first_failure = error
-    further = _FurtherTries(send, first_failure, method, policy, deadline=deadline(), tell=tell)
+    ends = deadline()
+    further = _FurtherTries(send, first_failure, method, policy, deadline=ends, tell=tell)
     if lock_of_project is None or not isinstance(first_failure, LockedError):
         return await further.run()
     lock = lock_of_project()
-    with anyio.CancelScope(deadline=deadline()) as scope:
+    with anyio.CancelScope(deadline=ends) as scope:
         await lock.turn.acquire()
     if scope.cancelled_caught:
         raise first_failure
