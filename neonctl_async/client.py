@@ -25,9 +25,16 @@ from neonctl_async.models.secret import Secret
 from neonctl_async.resources.api_keys import ApiKeys
 from neonctl_async.resources.base import Caller
 from neonctl_async.resources.branches import Branches
+from neonctl_async.resources.consumption import Consumption
+from neonctl_async.resources.databases import Databases
+from neonctl_async.resources.endpoints import Endpoints
 from neonctl_async.resources.operations import Operations
 from neonctl_async.resources.organizations import Organizations
 from neonctl_async.resources.projects import Projects
+from neonctl_async.resources.regions import Regions
+from neonctl_async.resources.roles import Roles
+from neonctl_async.resources.snapshots import Snapshots
+from neonctl_async.resources.users import Users
 from neonctl_async.transport.listeners import Listeners
 from neonctl_async.transport.protocol import Json, QueryValue, raw_request
 from neonctl_async.transport.session import Session
@@ -55,15 +62,29 @@ class NeonClient:
     """
 
     operations: Operations
-    """Read, list, wait."""
+    """The platform's records of its work: read, list, wait."""
     projects: Projects
-    """List, read, create, delete."""
+    """Projects, and who and what may reach them."""
     branches: Branches
-    """List, read, create, delete."""
-    api_keys: ApiKeys
-    """Personal keys: list, create, revoke."""
+    """Branches, their schemas, restores and anonymized copies."""
+    endpoints: Endpoints
+    """Computes."""
+    databases: Databases
+    """Databases of a branch."""
+    roles: Roles
+    """Postgres roles of a branch, and their passwords."""
+    snapshots: Snapshots
+    """Snapshots of branches, and when they are taken."""
     organizations: Organizations
-    """Organization and project-scoped keys: list, create, revoke."""
+    """Organizations, their members, keys and VPC endpoints."""
+    api_keys: ApiKeys
+    """Personal keys."""
+    users: Users
+    """Whose the key is."""
+    regions: Regions
+    """Where projects can be."""
+    consumption: Consumption
+    """What projects and branches have consumed."""
 
     def __init__(
         self,
@@ -104,8 +125,15 @@ class NeonClient:
         self.operations = Operations(self._caller)
         self.projects = Projects(self._caller)
         self.branches = Branches(self._caller)
-        self.api_keys = ApiKeys(self._caller)
+        self.endpoints = Endpoints(self._caller)
+        self.databases = Databases(self._caller)
+        self.roles = Roles(self._caller)
+        self.snapshots = Snapshots(self._caller)
         self.organizations = Organizations(self._caller)
+        self.api_keys = ApiKeys(self._caller)
+        self.users = Users(self._caller)
+        self.regions = Regions(self._caller)
+        self.consumption = Consumption(self._caller)
 
     async def __aenter__(self) -> Self:
         return self
@@ -161,7 +189,7 @@ class NeonClient:
         *,
         query: Mapping[str, QueryValue] | None = None,
         body: object = UNSET,
-        type: type[T] | None = None,  # noqa: A002 - the public name; shadowed in this method only
+        type: type[T] | None = None,
     ) -> Coroutine[None, None, T | Json]:
         """Call an endpoint that has no method here, with the same retries, budget and errors.
 

@@ -1,7 +1,5 @@
 """API keys: personal, organization and project-scoped (specification, section 2.1)."""
 
-from msgspec import UNSET, UnsetType
-
 from neonctl_async.models.base import Model, Timestamp
 from neonctl_async.models.secret import Secret
 
@@ -51,10 +49,3 @@ class ApiKeyRevoked(Model, kw_only=True):
     last_used_at: Timestamp | None = None
     last_used_from_addr: str | None = None
     project_id: str | None = None
-
-
-class ApiKeyCreateRequest(Model, kw_only=True):
-    """The body of the three requests that create a key; ``project_id`` scopes it to a project."""
-
-    key_name: str
-    project_id: str | UnsetType = UNSET

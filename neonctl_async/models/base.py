@@ -13,6 +13,10 @@ class Model(msgspec.Struct, frozen=True):
     """A record of the API. Unknown fields are ignored; equal records compare equal."""
 
 
+class Empty(Model):
+    """An answer that says nothing but that the request was carried out."""
+
+
 class OpenEnum(enum.StrEnum):
     """An enumeration that grows over time: an unknown value is kept as it came.
 

@@ -1,14 +1,13 @@
 """Branches of a project."""
 
-from msgspec import UNSET, UnsetType
-
-from neonctl_async.models.base import Model, Timestamp
+from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.connections import ConnectionDetails
 from neonctl_async.models.databases import Database
-from neonctl_async.models.endpoints import Endpoint, EndpointSpec
+from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.operations import Operation, Started
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.roles import Role
+from neonctl_async.models.secret import Secret
 
 
 class BranchCreator(Model, kw_only=True):
@@ -25,12 +24,19 @@ class BranchRestrictedAction(Model, kw_only=True):
     reason: str
 
 
+class DeletionMethod(OpenEnum):
+    """Who deleted a branch: a user, or the platform at its ``expires_at``."""
+
+    USER = "user"
+    TTL = "ttl"
+
+
 class BranchRecovery(Model, kw_only=True):
     """Until when a deleted branch can be recovered."""
 
     deleted_at: Timestamp
     recoverable_until: Timestamp
-    deletion_method: str | None = None
+    deletion_method: DeletionMethod | None = None
 
 
 class Annotation(Model, kw_only=True):
@@ -84,27 +90,6 @@ class Branch(Model, kw_only=True):
     annotation: Annotation | None = None
 
 
-class BranchSpec(Model, kw_only=True):
-    """The branch part of a create-branch request; what is left out, the platform decides."""
-
-    name: str | UnsetType = UNSET
-    parent_id: str | UnsetType = UNSET
-    parent_lsn: str | UnsetType = UNSET
-    parent_timestamp: Timestamp | UnsetType = UNSET
-    protected: bool | UnsetType = UNSET
-    archived: bool | UnsetType = UNSET
-    init_source: str | UnsetType = UNSET
-    expires_at: Timestamp | UnsetType = UNSET
-
-
-class BranchCreateRequest(Model, kw_only=True):
-    """The body of ``POST /projects/{project_id}/branches``."""
-
-    branch: BranchSpec | UnsetType = UNSET
-    endpoints: list[EndpointSpec] | UnsetType = UNSET
-    annotation_value: dict[str, str] | UnsetType = UNSET
-
-
 class BranchCreated(Started, kw_only=True):
     """A branch just created, with everything created along with it."""
 
@@ -113,6 +98,32 @@ class BranchCreated(Started, kw_only=True):
     roles: list[Role] = []
     databases: list[Database] = []
     connection_uris: list[ConnectionDetails] = []
+
+    @property
+    def connection_uri(self) -> Secret:
+        """The first of ``connection_uris``, password included.
+
+        Raises LookupError where the answer holds none, as for a branch made without a compute.
+        """
+        if not self.connection_uris:
+            raise LookupError(
+                f"the answer holds no connection URI of branch {self.branch.id}: it takes a "
+                "compute, so create the branch with endpoints=, or ask projects.connection_uri()"
+            )
+        return self.connection_uris[0].connection_uri
+
+
+class BranchOperations(Started, kw_only=True):
+    """A branch, and the operations that change it."""
+
+    branch: Branch
+
+
+class BranchRecovered(Model, kw_only=True):
+    """A branch that was deleted and is back, with its computes."""
+
+    branch: Branch
+    endpoints: list[Endpoint] = []
 
 
 class BranchDeleted(Started, kw_only=True):
@@ -135,3 +146,9 @@ class BranchesPage(Model, kw_only=True):
     branches: list[Branch]
     annotations: dict[str, Annotation] = {}
     pagination: Pagination | None = None
+
+
+class BranchesCount(Model, kw_only=True):
+    """The answer of ``GET /projects/{project_id}/branches/count``."""
+
+    count: int

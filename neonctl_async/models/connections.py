@@ -19,3 +19,9 @@ class ConnectionDetails(Model, kw_only=True):
 
     connection_uri: Secret
     connection_parameters: ConnectionParameters
+
+
+class ConnectionURIResponse(Model, kw_only=True):
+    """The answer of ``GET /projects/{project_id}/connection_uri``."""
+
+    uri: Secret

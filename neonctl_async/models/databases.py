@@ -1,6 +1,7 @@
 """Databases of a branch."""
 
 from neonctl_async.models.base import Model, Timestamp
+from neonctl_async.models.operations import Operation, Started
 
 
 class Database(Model, kw_only=True):
@@ -12,3 +13,28 @@ class Database(Model, kw_only=True):
     owner_name: str
     created_at: Timestamp
     updated_at: Timestamp
+
+
+class DatabaseOperations(Started, kw_only=True):
+    """A database, and the operations that create or change it."""
+
+    database: Database
+
+
+class DatabaseDeleted(Started, kw_only=True):
+    """The answer to a database deletion. Both parts are empty where the platform answers 204."""
+
+    database: Database | None = None
+    operations: list[Operation] = []
+
+
+class DatabaseResponse(Model, kw_only=True):
+    """The answer that shows one database."""
+
+    database: Database
+
+
+class DatabasesResponse(Model, kw_only=True):
+    """The answer that lists the databases of a branch."""
+
+    databases: list[Database]

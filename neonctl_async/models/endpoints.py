@@ -3,6 +3,7 @@
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
+from neonctl_async.models.operations import Operation, Started
 
 
 class EndpointType(OpenEnum):
@@ -18,6 +19,12 @@ class EndpointState(OpenEnum):
     INIT = "init"
     ACTIVE = "active"
     IDLE = "idle"
+
+
+class PoolerMode(OpenEnum):
+    """How the pooler of a compute hands out connections."""
+
+    TRANSACTION = "transaction"
 
 
 class PreloadLibraries(Model, kw_only=True):
@@ -69,7 +76,7 @@ class Endpoint(Model, kw_only=True):
     autoscaling_limit_max_cu: float | None = None
     settings: EndpointSettings | None = None
     pooler_enabled: bool | None = None
-    pooler_mode: str | None = None
+    pooler_mode: PoolerMode | None = None
     disabled: bool | None = None
     passwordless_access: bool | None = None
     last_active: Timestamp | None = None
@@ -80,3 +87,28 @@ class Endpoint(Model, kw_only=True):
     suspend_timeout_seconds: int | None = None
     provisioner: str | None = None
     compute_release_version: str | None = None
+
+
+class EndpointOperations(Started, kw_only=True):
+    """A compute, and the operations that create or change it."""
+
+    endpoint: Endpoint
+
+
+class EndpointDeleted(Started, kw_only=True):
+    """The answer to a compute deletion. Both parts are empty where the platform answers 204."""
+
+    endpoint: Endpoint | None = None
+    operations: list[Operation] = []
+
+
+class EndpointResponse(Model, kw_only=True):
+    """The answer that shows one compute."""
+
+    endpoint: Endpoint
+
+
+class EndpointsResponse(Model, kw_only=True):
+    """The answer that lists the computes of a project or a branch."""
+
+    endpoints: list[Endpoint]

@@ -2,12 +2,13 @@
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.base import Model, Timestamp
+from neonctl_async.models.base import Model, OpenEnum, Timestamp
+from neonctl_async.models.billing import SubscriptionType
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.connections import ConnectionDetails
 from neonctl_async.models.databases import Database
 from neonctl_async.models.endpoints import Endpoint, PreloadLibraries
-from neonctl_async.models.operations import Started
+from neonctl_async.models.operations import Operation, Started
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.roles import Role
 
@@ -37,6 +38,14 @@ class MaintenanceWindow(Model, kw_only=True):
     end_time: str
 
 
+class AuditLogLevel(OpenEnum):
+    """How much a project logs for audits."""
+
+    BASE = "base"
+    EXTENDED = "extended"
+    FULL = "full"
+
+
 class ProjectSettings(Model, kw_only=True):
     """Settings of a project."""
 
@@ -46,7 +55,7 @@ class ProjectSettings(Model, kw_only=True):
     maintenance_window: MaintenanceWindow | UnsetType = UNSET
     block_public_connections: bool | UnsetType = UNSET
     block_vpc_connections: bool | UnsetType = UNSET
-    audit_log_level: str | UnsetType = UNSET
+    audit_log_level: AuditLogLevel | UnsetType = UNSET
     hipaa: bool | UnsetType = UNSET
     preload_libraries: PreloadLibraries | UnsetType = UNSET
 
@@ -67,7 +76,15 @@ class ProjectOwner(Model, kw_only=True):
     email: str | None = None
     name: str | None = None
     branches_limit: int | None = None
-    subscription_type: str | None = None
+    subscription_type: SubscriptionType | None = None
+
+
+class ProjectPermissionLevel(OpenEnum):
+    """What the caller may do with a project."""
+
+    CAN_VIEW = "CAN_VIEW"
+    CAN_EDIT = "CAN_EDIT"
+    CAN_MANAGE = "CAN_MANAGE"
 
 
 class Project(Model, kw_only=True):
@@ -101,7 +118,7 @@ class Project(Model, kw_only=True):
     data_transfer_bytes: int | None = None
     default_endpoint_settings: DefaultEndpointSettings | None = None
     deleted_at: Timestamp | None = None
-    effective_project_permission: str | None = None
+    effective_project_permission: ProjectPermissionLevel | None = None
     hipaa_enabled_at: Timestamp | None = None
     history_retention_seconds: int | None = None
     maintenance_scheduled_for: Timestamp | None = None
@@ -127,29 +144,6 @@ class ProjectBranchSpec(Model, kw_only=True):
     annotations: dict[str, str] | UnsetType = UNSET
 
 
-class ProjectSpec(Model, kw_only=True):
-    """The project part of a create-project request; what is left out, the platform decides."""
-
-    name: str | UnsetType = UNSET
-    org_id: str | UnsetType = UNSET
-    region_id: str | UnsetType = UNSET
-    pg_version: int | UnsetType = UNSET
-    provisioner: str | UnsetType = UNSET
-    branch: ProjectBranchSpec | UnsetType = UNSET
-    settings: ProjectSettings | UnsetType = UNSET
-    default_endpoint_settings: DefaultEndpointSettings | UnsetType = UNSET
-    autoscaling_limit_min_cu: float | UnsetType = UNSET
-    autoscaling_limit_max_cu: float | UnsetType = UNSET
-    store_passwords: bool | UnsetType = UNSET
-    history_retention_seconds: int | UnsetType = UNSET
-
-
-class ProjectCreateRequest(Model, kw_only=True):
-    """The body of ``POST /projects``."""
-
-    project: ProjectSpec
-
-
 class ProjectCreated(Started, kw_only=True):
     """A project just created, with everything created along with it."""
 
@@ -161,17 +155,63 @@ class ProjectCreated(Started, kw_only=True):
     connection_uris: list[ConnectionDetails] = []
 
 
-class ProjectResponse(Model, kw_only=True):
-    """The answer of ``GET`` and ``DELETE /projects/{project_id}``."""
+class ProjectOperations(Started, kw_only=True):
+    """A project, and the operations that change it."""
 
     project: Project
 
 
+class ProjectDeleted(Started, kw_only=True):
+    """A project as it last was. ``operations`` is empty where the platform announces none."""
+
+    project: Project
+    operations: list[Operation] = []
+
+
+class ProjectRecovered(Started, kw_only=True):
+    """A project that was deleted and is back. ``operations`` as in :class:`ProjectDeleted`."""
+
+    project: Project
+    branches: list[Branch] = []
+    operations: list[Operation] = []
+
+
+class ProjectResponse(Model, kw_only=True):
+    """The answer of ``GET /projects/{project_id}``."""
+
+    project: Project
+
+
+class Application(OpenEnum):
+    """What a project is connected with."""
+
+    VERCEL = "vercel"
+    GITHUB = "github"
+    DATADOG = "datadog"
+    OPENTELEMETRY = "opentelemetry"
+
+
 class ProjectsPage(Model, kw_only=True):
-    """A page of ``GET /projects``."""
+    """A page of ``GET /projects`` or ``GET /projects/shared``."""
 
     projects: list[Project]
     pagination: Pagination | None = None
     unavailable_project_ids: list[str] = []
-    applications: dict[str, list[str]] = {}
-    integrations: dict[str, list[str]] = {}
+    applications: dict[str, list[Application]] = {}
+    integrations: dict[str, list[Application]] = {}
+
+
+class AvailablePreloadLibrary(Model, kw_only=True):
+    """A library that Postgres can load at start."""
+
+    library_name: str
+    description: str | None = None
+    is_default: bool | None = None
+    is_experimental: bool | None = None
+    version: str | None = None
+
+
+class AvailablePreloadLibrariesResponse(Model, kw_only=True):
+    """The answer of ``GET /projects/{project_id}/available_preload_libraries``."""
+
+    libraries: list[AvailablePreloadLibrary] = []

@@ -1,6 +1,7 @@
 """Postgres roles of a branch."""
 
 from neonctl_async.models.base import Model, Timestamp
+from neonctl_async.models.operations import Operation, Started
 from neonctl_async.models.secret import Secret
 
 
@@ -14,3 +15,34 @@ class Role(Model, kw_only=True):
     password: Secret | None = None
     protected: bool | None = None
     authentication_method: str | None = None
+
+
+class RoleOperations(Started, kw_only=True):
+    """A role, and the operations that create or change it."""
+
+    role: Role
+
+
+class RoleDeleted(Started, kw_only=True):
+    """The answer to a role deletion. Both parts are empty where the platform answers 204."""
+
+    role: Role | None = None
+    operations: list[Operation] = []
+
+
+class RoleResponse(Model, kw_only=True):
+    """The answer that shows one role."""
+
+    role: Role
+
+
+class RolesResponse(Model, kw_only=True):
+    """The answer that lists the roles of a branch."""
+
+    roles: list[Role]
+
+
+class RolePasswordResponse(Model, kw_only=True):
+    """The answer that reveals the password of a role."""
+
+    password: Secret

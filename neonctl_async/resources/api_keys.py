@@ -2,13 +2,8 @@
 
 import builtins
 
-from neonctl_async.models.api_keys import (
-    ApiKey,
-    ApiKeyCreated,
-    ApiKeyCreateRequest,
-    ApiKeyRevoked,
-)
-from neonctl_async.resources.base import Resource
+from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
+from neonctl_async.resources.base import Resource, given
 from neonctl_async.transport.protocol import request
 
 
@@ -21,8 +16,9 @@ class ApiKeys(Resource):
 
     async def create(self, *, key_name: str) -> ApiKeyCreated:
         """Create a key. Its token is in this answer and never shown again."""
-        body = ApiKeyCreateRequest(key_name=key_name)
-        return await self._caller.send(request("POST", "/api_keys", ApiKeyCreated, body=body))
+        return await self._caller.send(
+            request("POST", "/api_keys", ApiKeyCreated, body=given(key_name=key_name))
+        )
 
     async def revoke(self, key_id: int) -> ApiKeyRevoked:
         """Revoke a key: at once, and for ever (specification, section 3.1)."""

@@ -1,24 +1,20 @@
 """What the resources share: sending, paging, and waiting for what a request started."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from datetime import datetime
 from functools import partial
-from operator import attrgetter
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
+from msgspec import UNSET
 
 from neonctl_async.models.operations import Started
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.pagination import Page, Paginator
-from neonctl_async.transport.protocol import Request
+from neonctl_async.transport.protocol import Request, check_aware
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Waiter, check_timeout
-
-
-class _Identified(Protocol):
-    @property
-    def id(self) -> str: ...
 
 
 class _PageAnswer(Protocol):
@@ -27,9 +23,33 @@ class _PageAnswer(Protocol):
 
 
 AnswerT = TypeVar("AnswerT")
-RecordT = TypeVar("RecordT", bound=_Identified)
+RecordT = TypeVar("RecordT")
 PageT = TypeVar("PageT", bound=_PageAnswer)
 StartedT = TypeVar("StartedT", bound=Started)
+
+SortOrder: TypeAlias = Literal["asc", "desc"]
+
+
+def given(**fields: object) -> dict[str, object]:
+    """The fields of a body, without those that are left out.
+
+    Raises ValueError, naming the field, for a datetime without a time zone.
+    """
+    return {name: _plain(name, value) for name, value in fields.items() if value is not UNSET}
+
+
+def _plain(name: str, value: object) -> object:
+    match value:
+        case datetime():
+            return check_aware(name, value)
+        case str():
+            return value
+        case Mapping():
+            return dict(cast("Mapping[str, object]", value))
+        case Sequence():
+            return list(cast("Sequence[object]", value))
+        case _:
+            return value
 
 
 class Caller:
@@ -57,9 +77,12 @@ class Caller:
         return await self.waiter.finish(await self.send(request), timeout)
 
     def paginate(
-        self, first: Request[PageT], records: Callable[[PageT], list[RecordT]]
+        self,
+        first: Request[PageT],
+        records: Callable[[PageT], list[RecordT]],
+        key: Callable[[RecordT], Hashable],
     ) -> Paginator[RecordT]:
-        """All records of a list endpoint, from its ``first`` page on."""
+        """All records of a list endpoint from its ``first`` page on, told apart by ``key``."""
 
         async def fetch(cursor: str | None) -> Page[RecordT]:
             page = first
@@ -68,7 +91,7 @@ class Caller:
             answer = await self.send(page)
             return Page(records(answer), answer.pagination)
 
-        return Paginator(fetch, key=attrgetter("id"))
+        return Paginator(fetch, key)
 
 
 class Resource:

@@ -1,29 +1,44 @@
 """Branches of a project."""
 
+import builtins
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from contextlib import AbstractAsyncContextManager, aclosing, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Literal
+from uuid import uuid4
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from neonctl_async.errors import NotFoundError
 from neonctl_async.models.branches import (
     Branch,
     BranchCreated,
-    BranchCreateRequest,
     BranchDeleted,
+    BranchesCount,
     BranchesPage,
+    BranchOperations,
+    BranchRecovered,
     BranchResponse,
-    BranchSpec,
 )
-from neonctl_async.models.endpoints import EndpointSpec
+from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
+from neonctl_async.models.operations import Started
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource
-from neonctl_async.transport.protocol import check_aware, check_page_size, request
+from neonctl_async.resources.base import SortOrder, given
+from neonctl_async.resources.branch_data import BranchData
+from neonctl_async.resources.ephemeral import ephemeral_branch
+from neonctl_async.transport.protocol import check_page_size, request
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 MAX_PAGE = 10_000
+_LOOKED_AT = 100
+"""How many branches a page holds where one of them is looked for."""
+
+_BRANCHES = "/projects/{project_id}/branches"
+_BRANCH = f"{_BRANCHES}/{{branch_id}}"
 
 
-class Branches(Resource):
+class Branches(BranchData):
     """Branches of a project."""
 
     def list(
@@ -32,20 +47,19 @@ class Branches(Resource):
         *,
         limit: int | UnsetType = UNSET,
         search: str | UnsetType = UNSET,
-        sort_by: str | UnsetType = UNSET,
-        sort_order: str | UnsetType = UNSET,
+        sort_by: Literal["name", "created_at", "updated_at"] | UnsetType = UNSET,
+        sort_order: SortOrder | UnsetType = UNSET,
         include_deleted: bool | UnsetType = UNSET,
     ) -> Paginator[Branch]:
-        """The branches of a project.
+        """The branches of a project, last updated first unless told otherwise.
 
         ``limit`` is the size of a page, 1 to 10000. ``search`` is part of a name or id.
-        ``sort_by`` is ``name``, ``created_at`` or ``updated_at`` (the platform's default),
-        ``sort_order`` is ``asc`` or ``desc`` (the default).
+        ``include_deleted`` lists those that can be recovered, too.
         """
         check_page_size(limit, MAX_PAGE)
         first = request(
             "GET",
-            "/projects/{project_id}/branches",
+            _BRANCHES,
             BranchesPage,
             query={
                 "limit": limit,
@@ -56,20 +70,40 @@ class Branches(Resource):
             },
             project_id=project_id,
         )
-        return self._caller.paginate(first, _annotated)
+        return self._caller.paginate(first, _annotated, lambda branch: branch.id)
+
+    async def count(self, project_id: str, *, search: str | UnsetType = UNSET) -> int:
+        """How many branches a project has, of those whose name holds ``search``."""
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_BRANCHES}/count",
+                BranchesCount,
+                query={"search": search},
+                project_id=project_id,
+            )
+        )
+        return answer.count
 
     async def get(self, project_id: str, branch_id: str) -> Branch:
         """One branch."""
         answer = await self._caller.send(
-            request(
-                "GET",
-                "/projects/{project_id}/branches/{branch_id}",
-                BranchResponse,
-                project_id=project_id,
-                branch_id=branch_id,
-            )
+            request("GET", _BRANCH, BranchResponse, project_id=project_id, branch_id=branch_id)
         )
         return replace(answer.branch, annotation=answer.annotation)
+
+    async def default(self, project_id: str) -> Branch:
+        """The default branch of a project, which is among its oldest as a rule.
+
+        Raises LookupError for a project without one.
+        """
+        listed = self.list(project_id, limit=_LOOKED_AT, sort_by="created_at", sort_order="asc")
+        async with aclosing(listed.pages()) as pages:
+            async for page in pages:
+                for branch in page:
+                    if branch.default:
+                        return branch
+        raise LookupError(f"project {project_id} has no default branch")
 
     async def create(
         self,
@@ -96,10 +130,7 @@ class Branches(Resource):
         seconds, a number within that many; an error of that wait carries what was created as
         ``result``. Raises ValueError for a datetime without a time zone.
         """
-        for moment, value in (("parent_timestamp", parent_timestamp), ("expires_at", expires_at)):
-            if isinstance(value, datetime):
-                check_aware(moment, value)
-        spec = BranchSpec(
+        branch = given(
             name=name,
             parent_id=parent_id,
             parent_lsn=parent_lsn,
@@ -109,18 +140,186 @@ class Branches(Resource):
             init_source=init_source,
             expires_at=expires_at,
         )
-        body = BranchCreateRequest(
-            branch=UNSET if spec == BranchSpec() else spec,
-            endpoints=list(endpoints) or UNSET,
-            annotation_value=dict(annotation_value) if annotation_value else UNSET,
+        body = given(
+            branch=branch or UNSET,
+            endpoints=endpoints or UNSET,
+            annotation_value=annotation_value or UNSET,
+        )
+        return await self._caller.start(
+            request("POST", _BRANCHES, BranchCreated, body=body, project_id=project_id), wait=wait
+        )
+
+    def ephemeral(
+        self,
+        project_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        parent_id: str | UnsetType = UNSET,
+        parent_lsn: str | UnsetType = UNSET,
+        parent_timestamp: datetime | UnsetType = UNSET,
+        init_source: str | UnsetType = UNSET,
+        endpoints: Sequence[EndpointSpec] = (EndpointSpec(type="read_write"),),
+        ttl_seconds: int | None = 3600,
+        timeout: float = DEFAULT_TIMEOUT,
+    ) -> AbstractAsyncContextManager[BranchCreated]:
+        """``async with`` a branch that is there for the block alone.
+
+        Creates it as :meth:`create` does, waits ``timeout`` seconds at most until it is ready, and
+        deletes it on the way out, also after an error or a cancellation: shielded, within 30
+        seconds. Should the process die before, the platform deletes it ``ttl_seconds`` after its
+        creation, unless that is None. The compute that it gets unless told otherwise can be
+        reached by the branch's ``connection_uri``.
+
+        Without a ``name`` it gets one of its own, by which it is found and deleted even if the
+        connection is lost while it is created. Raises what creating and waiting raise; a deletion
+        that fails is raised, or noted on the error that left the block. TimeoutError if it takes
+        too long.
+        """
+        check_timeout(timeout)
+        own_name = f"ephemeral-{uuid4().hex[:12]}"
+
+        async def create() -> BranchCreated:
+            lifetime = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)
+            return await self.create(
+                project_id,
+                name=own_name if isinstance(name, UnsetType) else name,
+                parent_id=parent_id,
+                parent_lsn=parent_lsn,
+                parent_timestamp=parent_timestamp,
+                init_source=init_source,
+                expires_at=UNSET if lifetime is None else datetime.now(UTC) + lifetime,
+                endpoints=endpoints,
+            )
+
+        async def delete(branch_id: str) -> None:
+            with suppress(NotFoundError):
+                await self.delete(project_id, branch_id)
+
+        async def delete_unseen() -> None:
+            for branch in await self.list(project_id, search=own_name).collect():
+                await delete(branch.id)
+
+        async def finish(created: BranchCreated) -> BranchCreated:
+            return await self._caller.waiter.finish(created, timeout)
+
+        return ephemeral_branch(create, finish, delete, delete_unseen)
+
+    async def update(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        protected: bool | UnsetType = UNSET,
+        expires_at: datetime | UnsetType | None = UNSET,
+        wait: bool | float = False,
+    ) -> BranchOperations:
+        """Change a branch. With ``expires_at=None`` the platform no longer deletes it."""
+        spec = given(name=name, protected=protected, expires_at=expires_at)
+        return await self._caller.start(
+            request(
+                "PATCH",
+                _BRANCH,
+                BranchOperations,
+                body={"branch": spec},
+                project_id=project_id,
+                branch_id=branch_id,
+            ),
+            wait=wait,
+        )
+
+    async def set_as_default(
+        self, project_id: str, branch_id: str, *, wait: bool | float = False
+    ) -> BranchOperations:
+        """Make a branch the default one, in the place of the one that is."""
+        return await self._caller.start(
+            request(
+                "POST",
+                f"{_BRANCH}/set_as_default",
+                BranchOperations,
+                project_id=project_id,
+                branch_id=branch_id,
+            ),
+            wait=wait,
+        )
+
+    async def restore(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        source_branch_id: str,
+        source_lsn: str | UnsetType = UNSET,
+        source_timestamp: datetime | UnsetType = UNSET,
+        preserve_under_name: str | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> BranchOperations:
+        """Put a branch into the state of a branch, itself included, as it is or once was.
+
+        ``preserve_under_name`` keeps the state of before as another branch. It has to be given
+        where the branch has children, which move there, or is its own source.
+        """
+        body = given(
+            source_branch_id=source_branch_id,
+            source_lsn=source_lsn,
+            source_timestamp=source_timestamp,
+            preserve_under_name=preserve_under_name,
         )
         return await self._caller.start(
             request(
                 "POST",
-                "/projects/{project_id}/branches",
-                BranchCreated,
+                f"{_BRANCH}/restore",
+                BranchOperations,
                 body=body,
                 project_id=project_id,
+                branch_id=branch_id,
+            ),
+            wait=wait,
+        )
+
+    async def reset_from_parent(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        preserve_under_name: str | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> BranchOperations:
+        """Put a branch into the state that its parent has now; see :meth:`restore`.
+
+        Raises ValueError for a branch without a parent.
+        """
+        branch = await self.get(project_id, branch_id)
+        if branch.parent_id is None:
+            raise ValueError(f"branch {branch_id} has no parent whose state it could take")
+        return await self.restore(
+            project_id,
+            branch_id,
+            source_branch_id=branch.parent_id,
+            preserve_under_name=preserve_under_name,
+            wait=wait,
+        )
+
+    async def finalize_restore(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> Started:
+        """Have a branch that was restored from a snapshot take the place of the original.
+
+        It gets the computes and the name of the original, which is called ``name`` from then on.
+        """
+        return await self._caller.start(
+            request(
+                "POST",
+                f"{_BRANCH}/finalize_restore",
+                Started,
+                body=given(name=name) or UNSET,
+                project_id=project_id,
+                branch_id=branch_id,
             ),
             wait=wait,
         )
@@ -135,13 +334,12 @@ class Branches(Resource):
     ) -> BranchDeleted:
         """Delete a branch. A root or default branch, or one with children, cannot be deleted.
 
-        ``hard_delete`` gives up the time in which it could be recovered. ``wait`` as in
-        :meth:`create`.
+        ``hard_delete`` gives up the seven days in which it could be recovered.
         """
         return await self._caller.start(
             request(
                 "DELETE",
-                "/projects/{project_id}/branches/{branch_id}",
+                _BRANCH,
                 BranchDeleted,
                 query={"hard_delete": hard_delete},
                 project_id=project_id,
@@ -149,6 +347,31 @@ class Branches(Resource):
             ),
             wait=wait,
         )
+
+    async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:
+        """Bring a deleted branch back, with its computes, which are idle."""
+        return await self._caller.send(
+            request(
+                "POST",
+                f"{_BRANCH}/recover",
+                BranchRecovered,
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
+
+    async def list_endpoints(self, project_id: str, branch_id: str) -> builtins.list[Endpoint]:
+        """The computes of a branch."""
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_BRANCH}/endpoints",
+                EndpointsResponse,
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
+        return answer.endpoints
 
 
 def _annotated(page: BranchesPage) -> list[Branch]:

@@ -27,7 +27,10 @@ class Operations(Resource):
         ``limit`` is the size of a page, 1 to 1000. Operations older than 6 months may be gone.
         """
         check_page_size(limit, MAX_PAGE)
-        return self._caller.paginate(page_request(project_id, limit), lambda page: page.operations)
+        first = page_request(project_id, limit)
+        return self._caller.paginate(
+            first, lambda page: page.operations, lambda operation: operation.id
+        )
 
     async def wait(
         self,

@@ -1,24 +1,119 @@
-"""Organizations and their API keys."""
+"""Organizations: members, invitations, API keys, spending limit, VPC endpoints, transfers."""
+
+from collections.abc import Sequence
+from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.api_keys import (
-    ApiKey,
-    ApiKeyCreated,
-    ApiKeyCreateRequest,
-    ApiKeyRevoked,
+from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
+from neonctl_async.models.base import Empty
+from neonctl_async.models.organizations import (
+    Invitation,
+    InvitationSpec,
+    InvitationsResponse,
+    Member,
+    MembersPage,
+    MemberWithUser,
+    Organization,
+    SpendingLimit,
 )
-from neonctl_async.resources.base import Resource
-from neonctl_async.transport.protocol import request
+from neonctl_async.models.vpc_endpoints import (
+    VPCEndpoint,
+    VPCEndpointDetails,
+    VPCEndpointsResponse,
+    VPCEndpointsWithRegionResponse,
+    VPCEndpointWithRegion,
+)
+from neonctl_async.pagination import Paginator
+from neonctl_async.resources.base import Resource, SortOrder, given
+from neonctl_async.transport.protocol import check_page_size, request
+
+MAX_PAGE = 500
+
+_ORGANIZATION = "/organizations/{org_id}"
+_MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
+_SPENDING_LIMIT = f"{_ORGANIZATION}/billing/spending_limit"
+_VPC_ENDPOINTS = f"{_ORGANIZATION}/vpc/region/{{region_id}}/vpc_endpoints"
+_VPC_ENDPOINT = f"{_VPC_ENDPOINTS}/{{vpc_endpoint_id}}"
 
 
 class Organizations(Resource):
-    """Organizations: their API keys, organization-wide and scoped to a project."""
+    """Organizations. Most of what changes one takes an administrator's key."""
+
+    async def get(self, org_id: str) -> Organization:
+        """One organization."""
+        return await self._caller.send(request("GET", _ORGANIZATION, Organization, org_id=org_id))
+
+    def list_members(
+        self,
+        org_id: str,
+        *,
+        limit: int | UnsetType = UNSET,
+        sort_by: Literal["email", "role", "joined_at"] | UnsetType = UNSET,
+        sort_order: SortOrder | UnsetType = UNSET,
+    ) -> Paginator[MemberWithUser]:
+        """The members, last joined first unless told otherwise.
+
+        ``limit`` is the size of a page, 1 to 500.
+        """
+        check_page_size(limit, MAX_PAGE)
+        first = request(
+            "GET",
+            f"{_ORGANIZATION}/members",
+            MembersPage,
+            query={"limit": limit, "sort_by": sort_by, "sort_order": sort_order},
+            org_id=org_id,
+        )
+        return self._caller.paginate(
+            first, lambda page: page.members, lambda listed: listed.member.id
+        )
+
+    async def get_member(self, org_id: str, member_id: str) -> Member:
+        """One membership; ``member_id`` is its id, not the user's."""
+        return await self._caller.send(
+            request("GET", _MEMBER, Member, org_id=org_id, member_id=member_id)
+        )
+
+    async def update_member(self, org_id: str, member_id: str, *, role: str) -> Member:
+        """Give a member another role, a :class:`MemberRole`."""
+        return await self._caller.send(
+            request(
+                "PATCH", _MEMBER, Member, body=given(role=role), org_id=org_id, member_id=member_id
+            )
+        )
+
+    async def remove_member(self, org_id: str, member_id: str) -> None:
+        """End a membership. The last administrator stays."""
+        await self._caller.send(
+            request("DELETE", _MEMBER, Empty, org_id=org_id, member_id=member_id)
+        )
+
+    async def list_invitations(self, org_id: str) -> list[Invitation]:
+        """Who was invited, accepted invitations included."""
+        answer = await self._caller.send(
+            request("GET", f"{_ORGANIZATION}/invitations", InvitationsResponse, org_id=org_id)
+        )
+        return answer.invitations
+
+    async def create_invitations(
+        self, org_id: str, *, invitations: Sequence[InvitationSpec]
+    ) -> list[Invitation]:
+        """Invite people by email. Who has an account is a member at once."""
+        answer = await self._caller.send(
+            request(
+                "POST",
+                f"{_ORGANIZATION}/invitations",
+                InvitationsResponse,
+                body=given(invitations=invitations),
+                org_id=org_id,
+            )
+        )
+        return answer.invitations
 
     async def list_api_keys(self, org_id: str) -> list[ApiKey]:
         """The keys of an organization, without their tokens."""
         return await self._caller.send(
-            request("GET", "/organizations/{org_id}/api_keys", list[ApiKey], org_id=org_id)
+            request("GET", f"{_ORGANIZATION}/api_keys", list[ApiKey], org_id=org_id)
         )
 
     async def create_api_key(
@@ -33,9 +128,9 @@ class Organizations(Resource):
         return await self._caller.send(
             request(
                 "POST",
-                "/organizations/{org_id}/api_keys",
+                f"{_ORGANIZATION}/api_keys",
                 ApiKeyCreated,
-                body=ApiKeyCreateRequest(key_name=key_name, project_id=project_id),
+                body=given(key_name=key_name, project_id=project_id),
                 org_id=org_id,
             )
         )
@@ -45,9 +140,111 @@ class Organizations(Resource):
         return await self._caller.send(
             request(
                 "DELETE",
-                "/organizations/{org_id}/api_keys/{key_id}",
+                f"{_ORGANIZATION}/api_keys/{{key_id}}",
                 ApiKeyRevoked,
                 org_id=org_id,
                 key_id=key_id,
+            )
+        )
+
+    async def get_spending_limit(self, org_id: str) -> SpendingLimit:
+        """What the organization may spend in a month."""
+        return await self._caller.send(
+            request("GET", _SPENDING_LIMIT, SpendingLimit, org_id=org_id)
+        )
+
+    async def set_spending_limit(self, org_id: str, *, spending_limit_cents: int) -> SpendingLimit:
+        """Limit what the organization may spend in a month, in cents, 1 or more.
+
+        The platform sends mails at 80 % and 100 % of it; nothing is suspended.
+        """
+        return await self._caller.send(
+            request(
+                "PUT",
+                _SPENDING_LIMIT,
+                SpendingLimit,
+                body=given(spending_limit_cents=spending_limit_cents),
+                org_id=org_id,
+            )
+        )
+
+    async def delete_spending_limit(self, org_id: str) -> None:
+        """Remove the spending limit, if there is one."""
+        await self._caller.send(request("DELETE", _SPENDING_LIMIT, Empty, org_id=org_id))
+
+    async def list_vpc_endpoints(self, org_id: str) -> list[VPCEndpointWithRegion]:
+        """The VPC endpoints of an organization, in all regions."""
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_ORGANIZATION}/vpc/vpc_endpoints",
+                VPCEndpointsWithRegionResponse,
+                org_id=org_id,
+            )
+        )
+        return answer.endpoints
+
+    async def list_region_vpc_endpoints(self, org_id: str, region_id: str) -> list[VPCEndpoint]:
+        """The VPC endpoints of an organization in one region."""
+        answer = await self._caller.send(
+            request("GET", _VPC_ENDPOINTS, VPCEndpointsResponse, org_id=org_id, region_id=region_id)
+        )
+        return answer.endpoints
+
+    async def get_vpc_endpoint(
+        self, org_id: str, region_id: str, vpc_endpoint_id: str
+    ) -> VPCEndpointDetails:
+        """The state of a VPC endpoint, and the projects that are restricted to it."""
+        return await self._caller.send(
+            request(
+                "GET",
+                _VPC_ENDPOINT,
+                VPCEndpointDetails,
+                org_id=org_id,
+                region_id=region_id,
+                vpc_endpoint_id=vpc_endpoint_id,
+            )
+        )
+
+    async def assign_vpc_endpoint(
+        self, org_id: str, region_id: str, vpc_endpoint_id: str, *, label: str
+    ) -> None:
+        """Assign a VPC endpoint to an organization, or give it another label."""
+        await self._caller.send(
+            request(
+                "POST",
+                _VPC_ENDPOINT,
+                Empty,
+                body=given(label=label),
+                org_id=org_id,
+                region_id=region_id,
+                vpc_endpoint_id=vpc_endpoint_id,
+            )
+        )
+
+    async def delete_vpc_endpoint(self, org_id: str, region_id: str, vpc_endpoint_id: str) -> None:
+        """Take a VPC endpoint away from an organization, for good: it cannot come back."""
+        await self._caller.send(
+            request(
+                "DELETE",
+                _VPC_ENDPOINT,
+                Empty,
+                org_id=org_id,
+                region_id=region_id,
+                vpc_endpoint_id=vpc_endpoint_id,
+            )
+        )
+
+    async def transfer_projects(
+        self, source_org_id: str, *, destination_org_id: str, project_ids: Sequence[str]
+    ) -> None:
+        """Hand projects over to another organization. Keys scoped to them stop working."""
+        await self._caller.send(
+            request(
+                "POST",
+                "/organizations/{source_org_id}/projects/transfer",
+                Empty,
+                body=given(destination_org_id=destination_org_id, project_ids=project_ids),
+                source_org_id=source_org_id,
             )
         )

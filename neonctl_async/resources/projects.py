@@ -1,27 +1,39 @@
 """Projects."""
 
+import builtins
+from typing import Literal
+
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.models.advisors import AdvisorIssue, AdvisorIssuesResponse
+from neonctl_async.models.connections import ConnectionURIResponse
 from neonctl_async.models.projects import (
+    AvailablePreloadLibrariesResponse,
+    AvailablePreloadLibrary,
     DefaultEndpointSettings,
     Project,
     ProjectBranchSpec,
     ProjectCreated,
-    ProjectCreateRequest,
+    ProjectDeleted,
+    ProjectOperations,
+    ProjectRecovered,
     ProjectResponse,
     ProjectSettings,
     ProjectsPage,
-    ProjectSpec,
 )
+from neonctl_async.models.secret import Secret
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource
+from neonctl_async.resources.base import given
+from neonctl_async.resources.project_access import ProjectAccess
 from neonctl_async.transport.protocol import check_page_size, request
 
 MAX_PAGE = 400
 
+_PROJECT = "/projects/{project_id}"
 
-class Projects(Resource):
-    """The projects that the key reaches."""
+
+class Projects(ProjectAccess):
+    """The projects that the key reaches. ``wait`` as in :meth:`Branches.create`."""
 
     def list(
         self,
@@ -52,12 +64,29 @@ class Projects(Resource):
                 "recoverable": recoverable,
             },
         )
-        return self._caller.paginate(first, lambda page: page.projects)
+        return self._caller.paginate(first, lambda page: page.projects, lambda project: project.id)
+
+    def list_shared(
+        self,
+        *,
+        limit: int | UnsetType = UNSET,
+        search: str | UnsetType = UNSET,
+        timeout: int | UnsetType = UNSET,
+    ) -> Paginator[Project]:
+        """The projects that others share with the account; parameters as in :meth:`list`."""
+        check_page_size(limit, MAX_PAGE)
+        first = request(
+            "GET",
+            "/projects/shared",
+            ProjectsPage,
+            query={"limit": limit, "search": search, "timeout": timeout},
+        )
+        return self._caller.paginate(first, lambda page: page.projects, lambda project: project.id)
 
     async def get(self, project_id: str) -> Project:
         """One project."""
         answer = await self._caller.send(
-            request("GET", "/projects/{project_id}", ProjectResponse, project_id=project_id)
+            request("GET", _PROJECT, ProjectResponse, project_id=project_id)
         )
         return answer.project
 
@@ -80,11 +109,9 @@ class Projects(Resource):
     ) -> ProjectCreated:
         """Create a project with a default branch, a compute, a role and a database.
 
-        What is left out, the platform decides. Sizes are in compute units. ``wait`` comes back
-        when all operations have succeeded, True within 300 seconds, a number within that many;
-        an error of that wait carries what was created as ``result``.
+        What is left out, the platform decides. Sizes are in compute units.
         """
-        spec = ProjectSpec(
+        spec = given(
             name=name,
             org_id=org_id,
             region_id=region_id,
@@ -98,14 +125,118 @@ class Projects(Resource):
             store_passwords=store_passwords,
             history_retention_seconds=history_retention_seconds,
         )
-        body = ProjectCreateRequest(project=spec)
         return await self._caller.start(
-            request("POST", "/projects", ProjectCreated, body=body), wait=wait
+            request("POST", "/projects", ProjectCreated, body={"project": spec}), wait=wait
         )
 
-    async def delete(self, project_id: str) -> Project:
-        """Delete a project with all that it holds; the record as it last was."""
-        answer = await self._caller.send(
-            request("DELETE", "/projects/{project_id}", ProjectResponse, project_id=project_id)
+    async def update(
+        self,
+        project_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        settings: ProjectSettings | UnsetType = UNSET,
+        default_endpoint_settings: DefaultEndpointSettings | UnsetType = UNSET,
+        history_retention_seconds: int | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> ProjectOperations:
+        """Change a project. History is kept for 0 to 2592000 seconds."""
+        spec = given(
+            name=name,
+            settings=settings,
+            default_endpoint_settings=default_endpoint_settings,
+            history_retention_seconds=history_retention_seconds,
         )
-        return answer.project
+        return await self._caller.start(
+            request(
+                "PATCH", _PROJECT, ProjectOperations, body={"project": spec}, project_id=project_id
+            ),
+            wait=wait,
+        )
+
+    async def delete(self, project_id: str, *, wait: bool | float = False) -> ProjectDeleted:
+        """Delete a project with all that it holds. It can be recovered for seven days."""
+        return await self._caller.start(
+            request("DELETE", _PROJECT, ProjectDeleted, project_id=project_id), wait=wait
+        )
+
+    async def recover(self, project_id: str, *, wait: bool | float = False) -> ProjectRecovered:
+        """Bring a deleted project back, with its branches and computes."""
+        return await self._caller.start(
+            request("POST", f"{_PROJECT}/recover", ProjectRecovered, project_id=project_id),
+            wait=wait,
+        )
+
+    async def connection_uri(
+        self,
+        project_id: str,
+        *,
+        database_name: str,
+        role_name: str,
+        branch_id: str | UnsetType = UNSET,
+        endpoint_id: str | UnsetType = UNSET,
+        pooled: bool | UnsetType = UNSET,
+    ) -> Secret:
+        """The URI that connects to a database as a role, password included.
+
+        Left out, the branch is the default one and the compute its ``read_write`` one. With
+        ``pooled`` the connection goes through the pooler.
+        """
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_PROJECT}/connection_uri",
+                ConnectionURIResponse,
+                query={
+                    "database_name": database_name,
+                    "role_name": role_name,
+                    "branch_id": branch_id,
+                    "endpoint_id": endpoint_id,
+                    "pooled": pooled,
+                },
+                project_id=project_id,
+            )
+        )
+        return answer.uri
+
+    async def list_preload_libraries(
+        self, project_id: str
+    ) -> builtins.list[AvailablePreloadLibrary]:
+        """The libraries that Postgres can load at start, by its version in the project."""
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_PROJECT}/available_preload_libraries",
+                AvailablePreloadLibrariesResponse,
+                project_id=project_id,
+            )
+        )
+        return answer.libraries
+
+    async def list_advisor_issues(
+        self,
+        project_id: str,
+        *,
+        branch_id: str | UnsetType = UNSET,
+        database_name: str | UnsetType = UNSET,
+        category: Literal["SECURITY", "PERFORMANCE"] | UnsetType = UNSET,
+        min_severity: Literal["INFO", "WARN", "ERROR"] | UnsetType = UNSET,
+    ) -> builtins.list[AdvisorIssue]:
+        """What the platform's advisors find in a database. Needs the Data API to be enabled.
+
+        Left out, the branch is the default one, and the database the only one.
+        """
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_PROJECT}/advisors",
+                AdvisorIssuesResponse,
+                query={
+                    "branch_id": branch_id,
+                    "database_name": database_name,
+                    "category": category,
+                    "min_severity": min_severity,
+                },
+                project_id=project_id,
+            )
+        )
+        return answer.issues

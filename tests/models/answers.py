@@ -6,17 +6,28 @@ from typing import TypeVar
 import msgspec
 
 from neonctl_async.models import (
+    advisors,
+    anonymization,
     api_keys,
+    billing,
     branches,
     connections,
+    consumption,
     databases,
     endpoints,
     operations,
+    organizations,
     pagination,
+    project_access,
     projects,
+    regions,
     roles,
+    schemas,
+    snapshots,
+    users,
+    vpc_endpoints,
 )
-from neonctl_async.models.base import Model
+from neonctl_async.models.base import Empty, Model
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.protocol import Answer, Wire, request
 
@@ -82,54 +93,170 @@ PROJECT: JsonObject = {
 }
 ROLE: JsonObject = {"branch_id": "br-1", "name": "owner", **_TIMES}
 
+ADVISOR_ISSUE: JsonObject = {"name": "n", "title": "t", "level": "WARN", "cache_key": "k"}
+BILLING_ACCOUNT: JsonObject = {"state": "active", "subscription_type": "launch_v3"}
+BRANCH_METRICS: JsonObject = {"project_id": "p-1", "branch_id": "br-1", "periods": []}
+COLUMN: JsonObject = {"name": "id", "type": "bigint"}
+INVITATION: JsonObject = {"id": "i-1", "email": "a@b.c", "org_id": "org-1", "role": "member"}
+JWKS: JsonObject = {
+    "id": "jwks-1",
+    "project_id": "p-1",
+    "jwks_url": "https://id.example.com/keys",
+    "provider_name": "Example",
+}
+LIBRARY: JsonObject = {"library_name": "timescaledb"}
+MASKING_RULE: JsonObject = {
+    "database_name": "neondb",
+    "schema_name": "public",
+    "table_name": "users",
+    "column_name": "email",
+}
+MEMBER: JsonObject = {"id": "m-1", "user_id": "user-1", "org_id": "org-1", "role": "admin"}
+MEMBER_WITH_USER: JsonObject = {"member": MEMBER, "user": {"email": "a@b.c"}}
+METRIC: JsonObject = {"metric_name": "compute_unit_seconds", "value": 3600}
+ORGANIZATION: JsonObject = {"id": "org-1", "name": "Shop"}
+PERIOD: JsonObject = {"period_id": "period-1", "period_start": NOON, "consumption": []}
+PERMISSION: JsonObject = {"id": "permission-1", "granted_to_email": "a@b.c"}
+PROJECT_CONSUMPTION: JsonObject = {"project_id": "p-1", "periods": []}
+REFERENCED: JsonObject = {"schema": "public", "table": "users", "columns": ["id"]}
+REGION: JsonObject = {"region_id": "aws-us-east-2", "name": "AWS US East 2 (Ohio)"}
+SNAPSHOT: JsonObject = {"id": "snap-1", "name": "nightly"}
+STATUS: JsonObject = {"project_id": "p-1", "branch_id": "br-1", "state": "anonymized"}
+TABLE: JsonObject = {"schema": "public", "name": "users", "columns": [COLUMN]}
+VPC_ENDPOINT: JsonObject = {"vpc_endpoint_id": "vpce-1"}
+
 LEAST: dict[type[Model], JsonObject] = {
+    Empty: {},
+    advisors.AdvisorIssue: ADVISOR_ISSUE,
+    advisors.AdvisorIssuesResponse: {"issues": [ADVISOR_ISSUE]},
+    anonymization.AnonymizationRun: {},
+    anonymization.AnonymizedBranchStatus: STATUS,
+    anonymization.MaskingRule: MASKING_RULE,
+    anonymization.MaskingRulesResponse: {"masking_rules": [MASKING_RULE]},
     api_keys.ApiKeyCreated: {"id": 1, "key": "napi_1"},
     api_keys.ApiKeyCreator: {"id": "user-1"},
     api_keys.ApiKey: {"id": 1, "name": "ci"},
     api_keys.ApiKeyRevoked: {"id": 1, "name": "ci", "revoked": True},
+    billing.BankCard: {"last4": "4242"},
+    billing.BillingAccount: BILLING_ACCOUNT,
+    billing.PaymentSource: {"type": "card"},
+    billing.PlanDetails: {"name": "launch"},
+    billing.PlanVersion: {"major": 3, "minor": 1},
     branches.Annotation: {"object": {"type": "branch", "id": "br-1"}, "value": {"a": "b"}},
     branches.Branch: BRANCH,
     branches.BranchCreated: {"branch": BRANCH, "operations": [OPERATION]},
     branches.BranchCreator: {},
     branches.BranchDeleted: {},
+    branches.BranchOperations: {"branch": BRANCH, "operations": [OPERATION]},
+    branches.BranchRecovered: {"branch": BRANCH},
+    branches.BranchesCount: {"count": 2},
     branches.BranchesPage: {"branches": [BRANCH]},
     branches.BranchRecovery: {"deleted_at": NOON, "recoverable_until": NOON},
     branches.BranchResponse: {"branch": BRANCH},
     branches.BranchRestrictedAction: {"name": "delete", "reason": "it is the default branch"},
     connections.ConnectionDetails: CONNECTION,
     connections.ConnectionParameters: CONNECTION_PARAMETERS,
+    connections.ConnectionURIResponse: {
+        "uri": "postgresql://owner:hunter2@ep-1.example.com/neondb"
+    },
+    consumption.BranchMetrics: BRANCH_METRICS,
+    consumption.BranchMetricsPage: {"branches": [BRANCH_METRICS]},
+    consumption.ConsumptionMetric: METRIC,
+    consumption.ConsumptionPeriod: PERIOD,
+    consumption.ConsumptionTimeframe: {},
+    consumption.ProjectConsumption: PROJECT_CONSUMPTION,
+    consumption.ProjectConsumptionPage: {"projects": [PROJECT_CONSUMPTION]},
+    consumption.ProjectConsumptionPeriod: PERIOD,
+    consumption.ProjectConsumptionTimeframe: {"timeframe_start": NOON, "timeframe_end": NOON},
+    consumption.ProjectMetrics: PROJECT_CONSUMPTION,
+    consumption.ProjectMetricsPage: {"projects": [PROJECT_CONSUMPTION]},
     databases.Database: DATABASE,
+    databases.DatabaseDeleted: {},
+    databases.DatabaseOperations: {"database": DATABASE, "operations": [OPERATION]},
+    databases.DatabaseResponse: {"database": DATABASE},
+    databases.DatabasesResponse: {"databases": [DATABASE]},
     endpoints.Endpoint: ENDPOINT,
+    endpoints.EndpointDeleted: {},
+    endpoints.EndpointOperations: {"endpoint": ENDPOINT, "operations": [OPERATION]},
+    endpoints.EndpointResponse: {"endpoint": ENDPOINT},
     endpoints.EndpointSettings: {},
+    endpoints.EndpointsResponse: {"endpoints": [ENDPOINT]},
     endpoints.PreloadLibraries: {},
     operations.Operation: OPERATION,
     operations.OperationRef: {"project_id": "p-1", "id": "op-1"},
     operations.OperationResponse: {"operation": OPERATION},
     operations.OperationsPage: {"operations": [OPERATION]},
     operations.Started: {"operations": [OPERATION]},
+    organizations.Invitation: INVITATION,
+    organizations.InvitationsResponse: {"invitations": [INVITATION]},
+    organizations.Member: MEMBER,
+    organizations.MembersPage: {"members": [MEMBER_WITH_USER]},
+    organizations.MemberUser: {"email": "a@b.c"},
+    organizations.MemberWithUser: MEMBER_WITH_USER,
+    organizations.Organization: ORGANIZATION,
+    organizations.OrganizationsResponse: {"organizations": [ORGANIZATION]},
+    organizations.SpendingLimit: {},
     pagination.Pagination: {},
+    project_access.JWKS: JWKS,
+    project_access.JWKSOperations: {"jwks": JWKS, "operations": [OPERATION]},
+    project_access.JWKSResponse: {"jwks": [JWKS]},
+    project_access.ProjectPermission: PERMISSION,
+    project_access.ProjectPermissionsResponse: {"project_permissions": [PERMISSION]},
+    project_access.TransferRequest: {"id": "transfer-1", "project_id": "p-1"},
     projects.AllowedIps: {},
+    projects.AvailablePreloadLibrary: LIBRARY,
+    projects.AvailablePreloadLibrariesResponse: {},
     projects.DefaultEndpointSettings: {},
     projects.MaintenanceWindow: {"weekdays": [1, 7], "start_time": "01:00", "end_time": "02:00"},
     projects.Project: PROJECT,
     projects.ProjectCreated: {"project": PROJECT, "branch": BRANCH, "operations": [OPERATION]},
+    projects.ProjectDeleted: {"project": PROJECT},
+    projects.ProjectOperations: {"project": PROJECT, "operations": [OPERATION]},
     projects.ProjectOwner: {},
     projects.ProjectQuota: {},
+    projects.ProjectRecovered: {"project": PROJECT},
     projects.ProjectResponse: {"project": PROJECT},
     projects.ProjectSettings: {},
     projects.ProjectsPage: {"projects": [PROJECT]},
+    regions.Region: REGION,
+    regions.RegionsResponse: {"regions": [REGION]},
     roles.Role: ROLE,
+    roles.RoleDeleted: {},
+    roles.RoleOperations: {"role": ROLE, "operations": [OPERATION]},
+    roles.RolePasswordResponse: {"password": "hunter2"},
+    roles.RoleResponse: {"role": ROLE},
+    roles.RolesResponse: {"roles": [ROLE]},
+    schemas.BranchSchema: {},
+    schemas.BranchSchemaComparison: {},
+    schemas.ColumnSchema: COLUMN,
+    schemas.DatabaseSchema: {"tables": [TABLE]},
+    schemas.ReferencedTable: REFERENCED,
+    schemas.TableConstraint: {"type": "unique", "columns": ["id"]},
+    schemas.TableSchema: TABLE,
+    snapshots.BackupSchedule: {"schedule": []},
+    snapshots.BackupScheduleItem: {"frequency": "daily"},
+    snapshots.Snapshot: SNAPSHOT,
+    snapshots.SnapshotCreated: {"snapshot": SNAPSHOT},
+    snapshots.SnapshotResponse: {"snapshot": SNAPSHOT},
+    snapshots.SnapshotRestored: {"branch": BRANCH, "operations": [OPERATION]},
+    snapshots.SnapshotsResponse: {"snapshots": [SNAPSHOT]},
+    users.AuthAccount: {"email": "a@b.c", "provider": "github"},
+    users.AuthDetails: {"account_id": "user-1", "auth_method": "api_key_user"},
+    users.CurrentUser: {"id": "user-1", "email": "a@b.c"},
+    vpc_endpoints.VPCEndpoint: VPC_ENDPOINT,
+    vpc_endpoints.VPCEndpointDetails: VPC_ENDPOINT,
+    vpc_endpoints.VPCEndpointsResponse: {"endpoints": [VPC_ENDPOINT]},
+    vpc_endpoints.VPCEndpointsWithRegionResponse: {
+        "endpoints": [{**VPC_ENDPOINT, "region_id": "aws-us-east-2"}]
+    },
+    vpc_endpoints.VPCEndpointWithRegion: {**VPC_ENDPOINT, "region_id": "aws-us-east-2"},
 }
 """Each record that answers hold, with its required fields alone."""
 
 SENT: list[type[Model]] = [
-    api_keys.ApiKeyCreateRequest,
-    branches.BranchCreateRequest,
-    branches.BranchSpec,
     endpoints.EndpointSpec,
+    organizations.InvitationSpec,
     projects.ProjectBranchSpec,
-    projects.ProjectCreateRequest,
-    projects.ProjectSpec,
 ]
 """Records that are only ever sent."""
 

@@ -1,8 +1,6 @@
-import msgspec
 import pytest
 
 from neonctl_async import ApiKey, ApiKeyCreated, ApiKeyCreator, ApiKeyRevoked
-from neonctl_async.models.api_keys import ApiKeyCreateRequest
 from tests.models.answers import AT_NOON, NOON, decode
 
 
@@ -48,17 +46,3 @@ def test_a_key_in_use() -> None:
     key = decode(ApiKey, shown)
     assert key.created_at == key.last_used_at == AT_NOON
     assert key.project_id == "p-1"
-
-
-@pytest.mark.parametrize(
-    ("body", "sent"),
-    [
-        (ApiKeyCreateRequest(key_name="ci"), {"key_name": "ci"}),
-        (
-            ApiKeyCreateRequest(key_name="ci", project_id="p-1"),
-            {"key_name": "ci", "project_id": "p-1"},
-        ),
-    ],
-)
-def test_what_is_unset_is_not_sent(body: ApiKeyCreateRequest, sent: dict[str, str]) -> None:
-    assert msgspec.to_builtins(body) == sent

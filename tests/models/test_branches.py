@@ -1,7 +1,7 @@
-import msgspec
+import pytest
 
 from neonctl_async import Branch, BranchCreated, BranchCreator, BranchDeleted
-from neonctl_async.models.branches import BranchCreateRequest, BranchesPage, BranchSpec
+from neonctl_async.models.branches import BranchesPage
 from tests.models.answers import (
     AT_NOON,
     BRANCH,
@@ -75,9 +75,13 @@ def test_annotations_are_keyed_by_branch() -> None:
     assert page.annotations["br-1"].value == {"team": "shop"}
 
 
-def test_what_is_unset_is_not_sent() -> None:
-    assert msgspec.to_builtins(BranchCreateRequest()) == {}
-    body = BranchCreateRequest(branch=BranchSpec(name="preview", expires_at=AT_NOON))
-    assert msgspec.json.encode(body) == (
-        b'{"branch":{"name":"preview","expires_at":"2026-01-01T12:00:00Z"}}'
-    )
+def test_a_created_branch_knows_its_connection_uri() -> None:
+    shown = {"branch": BRANCH, "operations": [OPERATION]}
+    created = decode(BranchCreated, shown | {"connection_uris": [CONNECTION]})
+    assert created.connection_uri.reveal() == CONNECTION["connection_uri"]
+
+
+def test_a_branch_made_without_a_compute_says_what_a_connection_takes() -> None:
+    created = decode(BranchCreated, {"branch": BRANCH, "operations": [OPERATION]})
+    with pytest.raises(LookupError, match=r"br-1: it takes a compute, .* endpoints="):
+        _ = created.connection_uri

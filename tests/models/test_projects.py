@@ -11,7 +11,7 @@ from neonctl_async import (
     ProjectQuota,
     ProjectSettings,
 )
-from neonctl_async.models.projects import ProjectCreateRequest, ProjectsPage, ProjectSpec
+from neonctl_async.models.projects import ProjectsPage
 from tests.models.answers import (
     AT_NOON,
     BRANCH,
@@ -87,16 +87,7 @@ def test_a_created_project_hides_every_secret() -> None:
 
 
 def test_what_is_unset_is_not_sent() -> None:
-    assert msgspec.to_builtins(ProjectCreateRequest(project=ProjectSpec())) == {"project": {}}
-    spec = ProjectSpec(
-        name="shop",
-        store_passwords=False,
-        branch=ProjectBranchSpec(role_name="owner"),
-        settings=ProjectSettings(quota=ProjectQuota(written_data_bytes=0)),
-    )
-    assert msgspec.to_builtins(spec) == {
-        "name": "shop",
-        "store_passwords": False,
-        "branch": {"role_name": "owner"},
-        "settings": {"quota": {"written_data_bytes": 0}},
-    }
+    assert msgspec.to_builtins(ProjectSettings()) == {}
+    assert msgspec.to_builtins(ProjectBranchSpec(role_name="owner")) == {"role_name": "owner"}
+    settings = ProjectSettings(hipaa=False, quota=ProjectQuota(written_data_bytes=0))
+    assert msgspec.to_builtins(settings) == {"hipaa": False, "quota": {"written_data_bytes": 0}}

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from neonctl_async import InvalidResponseError, models
-from neonctl_async.models.base import Model
+from neonctl_async.models.base import Empty, Model
 from tests.models.answers import LEAST, SENT, decode
 
 
@@ -65,7 +65,7 @@ def test_records_are_frozen(kind: type[Model]) -> None:
             setattr(record, field.name, None)
 
 
-@pytest.mark.parametrize("kind", [*LEAST, *SENT])
+@pytest.mark.parametrize("kind", [kind for kind in [*LEAST, *SENT] if kind is not Empty])
 def test_records_take_keywords_only(kind: type[Model]) -> None:
     by_position = [None for _ in msgspec.structs.fields(kind)]
     with pytest.raises(TypeError, match="positional"):

@@ -144,8 +144,8 @@ async def test_create_leaves_out_what_is_unset() -> None:
 
 async def test_delete() -> None:
     async with answering({"project": SHOWN}) as exchange:
-        project = await exchange.neon.projects.delete(PROJECT)
-    assert project.id == PROJECT
+        deleted = await exchange.neon.projects.delete(PROJECT)
+    assert (deleted.project.id, deleted.operations) == (PROJECT, [])
     assert exchange.asked == Asked("DELETE", f"/projects/{PROJECT}", {}, None)
 
 

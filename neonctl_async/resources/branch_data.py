@@ -1,0 +1,180 @@
+"""What is in a branch: the schemas of its databases, and how its data is masked."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.anonymization import (
+    AnonymizedBranchStatus,
+    MaskingRule,
+    MaskingRulesResponse,
+)
+from neonctl_async.models.branches import BranchCreated
+from neonctl_async.models.endpoints import EndpointSpec
+from neonctl_async.models.schemas import BranchSchema, BranchSchemaComparison
+from neonctl_async.resources.base import Resource, given
+from neonctl_async.transport.protocol import request
+
+_BRANCH = "/projects/{project_id}/branches/{branch_id}"
+
+
+class BranchData(Resource):
+    """What :class:`Branches` says of the data in a branch: its schema, and how it is masked."""
+
+    async def schema(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        db_name: str,
+        lsn: str | UnsetType = UNSET,
+        timestamp: datetime | UnsetType = UNSET,
+        format: Literal["sql", "json"] | UnsetType = UNSET,
+    ) -> BranchSchema:
+        """The schema of a database, as it is or as it was at ``lsn`` or at ``timestamp``."""
+        return await self._caller.send(
+            request(
+                "GET",
+                f"{_BRANCH}/schema",
+                BranchSchema,
+                query={"db_name": db_name, "lsn": lsn, "timestamp": timestamp, "format": format},
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
+
+    async def compare_schema(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        db_name: str,
+        lsn: str | UnsetType = UNSET,
+        timestamp: datetime | UnsetType = UNSET,
+        base_branch_id: str | UnsetType = UNSET,
+        base_lsn: str | UnsetType = UNSET,
+        base_timestamp: datetime | UnsetType = UNSET,
+    ) -> BranchSchemaComparison:
+        """How the schema of a database differs from the one on the branch ``base_branch_id``."""
+        return await self._caller.send(
+            request(
+                "GET",
+                f"{_BRANCH}/compare_schema",
+                BranchSchemaComparison,
+                query={
+                    "db_name": db_name,
+                    "lsn": lsn,
+                    "timestamp": timestamp,
+                    "base_branch_id": base_branch_id,
+                    "base_lsn": base_lsn,
+                    "base_timestamp": base_timestamp,
+                },
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
+
+    async def create_anonymized(
+        self,
+        project_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        parent_id: str | UnsetType = UNSET,
+        parent_lsn: str | UnsetType = UNSET,
+        parent_timestamp: datetime | UnsetType = UNSET,
+        protected: bool | UnsetType = UNSET,
+        archived: bool | UnsetType = UNSET,
+        init_source: str | UnsetType = UNSET,
+        expires_at: datetime | UnsetType = UNSET,
+        endpoints: Sequence[EndpointSpec] = (),
+        annotation_value: Mapping[str, str] | UnsetType = UNSET,
+        masking_rules: Sequence[MaskingRule] | UnsetType = UNSET,
+        start_anonymization: bool | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> BranchCreated:
+        """Create a branch to be anonymized, otherwise as :meth:`create` does.
+
+        With ``start_anonymization`` the ``masking_rules`` are applied at once; without, call
+        :meth:`anonymize` later.
+        """
+        branch = given(
+            name=name,
+            parent_id=parent_id,
+            parent_lsn=parent_lsn,
+            parent_timestamp=parent_timestamp,
+            protected=protected,
+            archived=archived,
+            init_source=init_source,
+            expires_at=expires_at,
+        )
+        body = given(
+            branch_create=given(branch=branch or UNSET, endpoints=endpoints or UNSET) or UNSET,
+            annotation_value=annotation_value,
+            masking_rules=masking_rules,
+            start_anonymization=start_anonymization,
+        )
+        return await self._caller.start(
+            request(
+                "POST",
+                "/projects/{project_id}/branch_anonymized",
+                BranchCreated,
+                body=body,
+                project_id=project_id,
+            ),
+            wait=wait,
+        )
+
+    async def list_masking_rules(self, project_id: str, branch_id: str) -> list[MaskingRule]:
+        """How the columns of an anonymized branch are masked."""
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_BRANCH}/masking_rules",
+                MaskingRulesResponse,
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
+        return answer.masking_rules
+
+    async def update_masking_rules(
+        self, project_id: str, branch_id: str, *, masking_rules: Sequence[MaskingRule]
+    ) -> list[MaskingRule]:
+        """Say how the columns of an anonymized branch are masked."""
+        answer = await self._caller.send(
+            request(
+                "PATCH",
+                f"{_BRANCH}/masking_rules",
+                MaskingRulesResponse,
+                body=given(masking_rules=masking_rules),
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
+        return answer.masking_rules
+
+    async def anonymized_status(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
+        """How far the anonymization of a branch has come. It is no operation to wait for."""
+        return await self._caller.send(
+            request(
+                "GET",
+                f"{_BRANCH}/anonymized_status",
+                AnonymizedBranchStatus,
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
+
+    async def anonymize(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
+        """Apply the masking rules to an anonymized branch, the first time or once more."""
+        return await self._caller.send(
+            request(
+                "POST",
+                f"{_BRANCH}/anonymize",
+                AnonymizedBranchStatus,
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )

@@ -1,0 +1,171 @@
+"""Computes, which the API calls endpoints."""
+
+import builtins
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.endpoints import (
+    Endpoint,
+    EndpointDeleted,
+    EndpointOperations,
+    EndpointResponse,
+    EndpointSettings,
+    EndpointsResponse,
+)
+from neonctl_async.resources.base import Resource, given
+from neonctl_async.transport.protocol import request
+
+_ENDPOINTS = "/projects/{project_id}/endpoints"
+_ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
+
+
+class Endpoints(Resource):
+    """Computes. ``wait`` as in :meth:`Branches.create`.
+
+    Sizes are in compute units, at least 0.25. ``suspend_timeout_seconds`` is the idle time before
+    a compute is suspended: -1 never, 0 the platform's default, at most 604800.
+    """
+
+    async def list(self, project_id: str) -> builtins.list[Endpoint]:
+        """The computes of a project; :meth:`Branches.list_endpoints` has those of a branch."""
+        answer = await self._caller.send(
+            request("GET", _ENDPOINTS, EndpointsResponse, project_id=project_id)
+        )
+        return answer.endpoints
+
+    async def get(self, project_id: str, endpoint_id: str) -> Endpoint:
+        """One compute."""
+        answer = await self._caller.send(
+            request(
+                "GET", _ENDPOINT, EndpointResponse, project_id=project_id, endpoint_id=endpoint_id
+            )
+        )
+        return answer.endpoint
+
+    async def create(
+        self,
+        project_id: str,
+        *,
+        branch_id: str,
+        type: str,
+        name: str | UnsetType = UNSET,
+        region_id: str | UnsetType = UNSET,
+        settings: EndpointSettings | UnsetType = UNSET,
+        autoscaling_limit_min_cu: float | UnsetType = UNSET,
+        autoscaling_limit_max_cu: float | UnsetType = UNSET,
+        provisioner: str | UnsetType = UNSET,
+        disabled: bool | UnsetType = UNSET,
+        passwordless_access: bool | UnsetType = UNSET,
+        suspend_timeout_seconds: int | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> EndpointOperations:
+        """Create a compute for a branch, which has at most one of type ``read_write``.
+
+        ``type`` is an :class:`EndpointType`. A ``disabled`` compute is not started by connections.
+        """
+        return await self._caller.start(
+            request(
+                "POST",
+                _ENDPOINTS,
+                EndpointOperations,
+                body={
+                    "endpoint": given(
+                        branch_id=branch_id,
+                        type=type,
+                        name=name,
+                        region_id=region_id,
+                        settings=settings,
+                        autoscaling_limit_min_cu=autoscaling_limit_min_cu,
+                        autoscaling_limit_max_cu=autoscaling_limit_max_cu,
+                        provisioner=provisioner,
+                        disabled=disabled,
+                        passwordless_access=passwordless_access,
+                        suspend_timeout_seconds=suspend_timeout_seconds,
+                    )
+                },
+                project_id=project_id,
+            ),
+            wait=wait,
+        )
+
+    async def update(
+        self,
+        project_id: str,
+        endpoint_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        settings: EndpointSettings | UnsetType = UNSET,
+        autoscaling_limit_min_cu: float | UnsetType = UNSET,
+        autoscaling_limit_max_cu: float | UnsetType = UNSET,
+        provisioner: str | UnsetType = UNSET,
+        disabled: bool | UnsetType = UNSET,
+        passwordless_access: bool | UnsetType = UNSET,
+        suspend_timeout_seconds: int | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> EndpointOperations:
+        """Change a compute. It is ready once the operations, if any, have finished."""
+        return await self._caller.start(
+            request(
+                "PATCH",
+                _ENDPOINT,
+                EndpointOperations,
+                body={
+                    "endpoint": given(
+                        name=name,
+                        settings=settings,
+                        autoscaling_limit_min_cu=autoscaling_limit_min_cu,
+                        autoscaling_limit_max_cu=autoscaling_limit_max_cu,
+                        provisioner=provisioner,
+                        disabled=disabled,
+                        passwordless_access=passwordless_access,
+                        suspend_timeout_seconds=suspend_timeout_seconds,
+                    )
+                },
+                project_id=project_id,
+                endpoint_id=endpoint_id,
+            ),
+            wait=wait,
+        )
+
+    async def delete(
+        self, project_id: str, endpoint_id: str, *, wait: bool | float = False
+    ) -> EndpointDeleted:
+        """Delete a compute. Its connections are dropped."""
+        return await self._caller.start(
+            request(
+                "DELETE", _ENDPOINT, EndpointDeleted, project_id=project_id, endpoint_id=endpoint_id
+            ),
+            wait=wait,
+        )
+
+    async def start(
+        self, project_id: str, endpoint_id: str, *, wait: bool | float = False
+    ) -> EndpointOperations:
+        """Start a compute."""
+        return await self._act("start", project_id, endpoint_id, wait=wait)
+
+    async def suspend(
+        self, project_id: str, endpoint_id: str, *, wait: bool | float = False
+    ) -> EndpointOperations:
+        """Suspend a compute."""
+        return await self._act("suspend", project_id, endpoint_id, wait=wait)
+
+    async def restart(
+        self, project_id: str, endpoint_id: str, *, wait: bool | float = False
+    ) -> EndpointOperations:
+        """Suspend a compute and start it again."""
+        return await self._act("restart", project_id, endpoint_id, wait=wait)
+
+    async def _act(
+        self, action: str, project_id: str, endpoint_id: str, *, wait: bool | float
+    ) -> EndpointOperations:
+        return await self._caller.start(
+            request(
+                "POST",
+                f"{_ENDPOINT}/{action}",
+                EndpointOperations,
+                project_id=project_id,
+                endpoint_id=endpoint_id,
+            ),
+            wait=wait,
+        )

@@ -1,0 +1,178 @@
+"""Who and what may reach a project: permissions, transfers, JSON web key sets, VPC endpoints."""
+
+from collections.abc import Sequence
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.base import Empty
+from neonctl_async.models.project_access import (
+    JWKS,
+    JWKSOperations,
+    JWKSResponse,
+    ProjectPermission,
+    ProjectPermissionsResponse,
+    TransferRequest,
+)
+from neonctl_async.models.vpc_endpoints import VPCEndpoint, VPCEndpointsResponse
+from neonctl_async.resources.base import Resource, given
+from neonctl_async.transport.protocol import request
+
+_PROJECT = "/projects/{project_id}"
+_VPC_ENDPOINT = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
+
+
+class ProjectAccess(Resource):
+    """What :class:`Projects` says of who and what may reach a project."""
+
+    async def list_permissions(self, project_id: str) -> list[ProjectPermission]:
+        """Who was granted access."""
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_PROJECT}/permissions",
+                ProjectPermissionsResponse,
+                project_id=project_id,
+            )
+        )
+        return answer.project_permissions
+
+    async def grant_permission(self, project_id: str, *, email: str) -> ProjectPermission:
+        """Grant access to the account of an email address."""
+        return await self._caller.send(
+            request(
+                "POST",
+                f"{_PROJECT}/permissions",
+                ProjectPermission,
+                body=given(email=email),
+                project_id=project_id,
+            )
+        )
+
+    async def revoke_permission(self, project_id: str, permission_id: str) -> ProjectPermission:
+        """Take access away again."""
+        return await self._caller.send(
+            request(
+                "DELETE",
+                f"{_PROJECT}/permissions/{{permission_id}}",
+                ProjectPermission,
+                project_id=project_id,
+                permission_id=permission_id,
+            )
+        )
+
+    async def create_transfer_request(
+        self, project_id: str, *, ttl_seconds: int | UnsetType = UNSET
+    ) -> TransferRequest:
+        """Offer a project to whoever is given the id of the request, for ``ttl_seconds``."""
+        return await self._caller.send(
+            request(
+                "POST",
+                f"{_PROJECT}/transfer_requests",
+                TransferRequest,
+                body=given(ttl_seconds=ttl_seconds) or UNSET,
+                project_id=project_id,
+            )
+        )
+
+    async def accept_transfer_request(
+        self, project_id: str, request_id: str, *, org_id: str | UnsetType = UNSET
+    ) -> None:
+        """Take an offered project over, into ``org_id`` or the account of the key."""
+        await self._caller.send(
+            request(
+                "PUT",
+                f"{_PROJECT}/transfer_requests/{{request_id}}",
+                Empty,
+                body=given(org_id=org_id) or UNSET,
+                project_id=project_id,
+                request_id=request_id,
+            )
+        )
+
+    async def list_jwks(self, project_id: str) -> list[JWKS]:
+        """The key sets by which JSON web tokens are verified."""
+        answer = await self._caller.send(
+            request("GET", f"{_PROJECT}/jwks", JWKSResponse, project_id=project_id)
+        )
+        return answer.jwks
+
+    async def add_jwks(
+        self,
+        project_id: str,
+        *,
+        jwks_url: str,
+        provider_name: str,
+        branch_id: str | UnsetType = UNSET,
+        jwt_audience: str | UnsetType = UNSET,
+        role_names: Sequence[str] | UnsetType = UNSET,
+        skip_role_creation: bool | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> JWKSOperations:
+        """Add a key set: an HTTPS URL of the provider.
+
+        It holds for all branches unless ``branch_id`` names one. ``role_names`` left out are the
+        platform's own. ``wait`` as in :meth:`Branches.create`.
+        """
+        return await self._caller.start(
+            request(
+                "POST",
+                f"{_PROJECT}/jwks",
+                JWKSOperations,
+                body=given(
+                    jwks_url=jwks_url,
+                    provider_name=provider_name,
+                    branch_id=branch_id,
+                    jwt_audience=jwt_audience,
+                    role_names=role_names,
+                    skip_role_creation=skip_role_creation,
+                ),
+                project_id=project_id,
+            ),
+            wait=wait,
+        )
+
+    async def delete_jwks(self, project_id: str, jwks_id: str) -> JWKS:
+        """Remove a key set. Tokens signed by its keys are refused from then on."""
+        return await self._caller.send(
+            request(
+                "DELETE",
+                f"{_PROJECT}/jwks/{{jwks_id}}",
+                JWKS,
+                project_id=project_id,
+                jwks_id=jwks_id,
+            )
+        )
+
+    async def list_vpc_endpoints(self, project_id: str) -> list[VPCEndpoint]:
+        """The VPC endpoints that connections are restricted to."""
+        answer = await self._caller.send(
+            request("GET", f"{_PROJECT}/vpc_endpoints", VPCEndpointsResponse, project_id=project_id)
+        )
+        return answer.endpoints
+
+    async def assign_vpc_endpoint(
+        self, project_id: str, vpc_endpoint_id: str, *, label: str
+    ) -> None:
+        """Restrict connections to a VPC endpoint of the organization, or change its label."""
+        await self._caller.send(
+            request(
+                "POST",
+                _VPC_ENDPOINT,
+                Empty,
+                body=given(label=label),
+                project_id=project_id,
+                vpc_endpoint_id=vpc_endpoint_id,
+            )
+        )
+
+    async def delete_vpc_endpoint(self, project_id: str, vpc_endpoint_id: str) -> None:
+        """Lift the restriction to a VPC endpoint."""
+        await self._caller.send(
+            request(
+                "DELETE",
+                _VPC_ENDPOINT,
+                Empty,
+                project_id=project_id,
+                vpc_endpoint_id=vpc_endpoint_id,
+            )
+        )

@@ -1,0 +1,20 @@
+"""Regions."""
+
+import builtins
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.regions import Region, RegionsResponse
+from neonctl_async.resources.base import Resource
+from neonctl_async.transport.protocol import request
+
+
+class Regions(Resource):
+    """The regions where projects can be."""
+
+    async def list(self, *, org_id: str | UnsetType = UNSET) -> builtins.list[Region]:
+        """The regions; with ``org_id`` those that the organization may use."""
+        answer = await self._caller.send(
+            request("GET", "/regions", RegionsResponse, query={"org_id": org_id})
+        )
+        return answer.regions

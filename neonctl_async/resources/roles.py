@@ -1,0 +1,119 @@
+"""Postgres roles of a branch."""
+
+import builtins
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.roles import (
+    Role,
+    RoleDeleted,
+    RoleOperations,
+    RolePasswordResponse,
+    RoleResponse,
+    RolesResponse,
+)
+from neonctl_async.models.secret import Secret
+from neonctl_async.resources.base import Resource, given
+from neonctl_async.transport.protocol import request
+
+_ROLES = "/projects/{project_id}/branches/{branch_id}/roles"
+_ROLE = f"{_ROLES}/{{role_name}}"
+
+
+class Roles(Resource):
+    """Postgres roles of a branch. ``wait`` as in :meth:`Branches.create`."""
+
+    async def list(self, project_id: str, branch_id: str) -> builtins.list[Role]:
+        """The roles of a branch, without their passwords."""
+        answer = await self._caller.send(
+            request("GET", _ROLES, RolesResponse, project_id=project_id, branch_id=branch_id)
+        )
+        return answer.roles
+
+    async def get(self, project_id: str, branch_id: str, role_name: str) -> Role:
+        """One role, without its password."""
+        answer = await self._caller.send(
+            request(
+                "GET",
+                _ROLE,
+                RoleResponse,
+                project_id=project_id,
+                branch_id=branch_id,
+                role_name=role_name,
+            )
+        )
+        return answer.role
+
+    async def create(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        name: str,
+        no_login: bool | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> RoleOperations:
+        """Create a role; its password is in this answer. With ``no_login`` nobody connects as it.
+
+        Connections to a compute of the branch that runs are dropped.
+        """
+        return await self._caller.start(
+            request(
+                "POST",
+                _ROLES,
+                RoleOperations,
+                body={"role": given(name=name, no_login=no_login)},
+                project_id=project_id,
+                branch_id=branch_id,
+            ),
+            wait=wait,
+        )
+
+    async def delete(
+        self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
+    ) -> RoleDeleted:
+        """Delete a role."""
+        return await self._caller.start(
+            request(
+                "DELETE",
+                _ROLE,
+                RoleDeleted,
+                project_id=project_id,
+                branch_id=branch_id,
+                role_name=role_name,
+            ),
+            wait=wait,
+        )
+
+    async def reveal_password(self, project_id: str, branch_id: str, role_name: str) -> Secret:
+        """The password of a role, if the project stores passwords."""
+        answer = await self._caller.send(
+            request(
+                "GET",
+                f"{_ROLE}/reveal_password",
+                RolePasswordResponse,
+                project_id=project_id,
+                branch_id=branch_id,
+                role_name=role_name,
+            )
+        )
+        return answer.password
+
+    async def reset_password(
+        self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
+    ) -> RoleOperations:
+        """Give a role a new password, which is in this answer.
+
+        The old one is valid until the last operation has finished; connections are dropped.
+        """
+        return await self._caller.start(
+            request(
+                "POST",
+                f"{_ROLE}/reset_password",
+                RoleOperations,
+                project_id=project_id,
+                branch_id=branch_id,
+                role_name=role_name,
+            ),
+            wait=wait,
+        )

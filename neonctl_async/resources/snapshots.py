@@ -1,0 +1,146 @@
+"""Snapshots of branches, and the schedules by which they are taken."""
+
+import builtins
+from collections.abc import Sequence
+from datetime import datetime
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.base import Empty
+from neonctl_async.models.operations import Started
+from neonctl_async.models.snapshots import (
+    BackupSchedule,
+    BackupScheduleItem,
+    Snapshot,
+    SnapshotCreated,
+    SnapshotResponse,
+    SnapshotRestored,
+    SnapshotsResponse,
+)
+from neonctl_async.resources.base import Resource, given
+from neonctl_async.transport.protocol import request
+
+_BRANCH = "/projects/{project_id}/branches/{branch_id}"
+_SNAPSHOTS = "/projects/{project_id}/snapshots"
+_SNAPSHOT = f"{_SNAPSHOTS}/{{snapshot_id}}"
+
+
+class Snapshots(Resource):
+    """Snapshots of branches. ``wait`` as in :meth:`Branches.create`."""
+
+    async def list(self, project_id: str) -> builtins.list[Snapshot]:
+        """The snapshots of a project."""
+        answer = await self._caller.send(
+            request("GET", _SNAPSHOTS, SnapshotsResponse, project_id=project_id)
+        )
+        return answer.snapshots
+
+    async def create(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        lsn: str | UnsetType = UNSET,
+        timestamp: datetime | UnsetType = UNSET,
+        expires_at: datetime | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> SnapshotCreated:
+        """Take a snapshot of a branch as it is, or as it was at ``lsn`` or at ``timestamp``.
+
+        The platform deletes the snapshot at ``expires_at``.
+        """
+        return await self._caller.start(
+            request(
+                "POST",
+                f"{_BRANCH}/snapshot",
+                SnapshotCreated,
+                query={"name": name, "lsn": lsn, "timestamp": timestamp, "expires_at": expires_at},
+                project_id=project_id,
+                branch_id=branch_id,
+            ),
+            wait=wait,
+        )
+
+    async def update(
+        self, project_id: str, snapshot_id: str, *, name: str | UnsetType = UNSET
+    ) -> Snapshot:
+        """Give a snapshot another name."""
+        answer = await self._caller.send(
+            request(
+                "PATCH",
+                _SNAPSHOT,
+                SnapshotResponse,
+                body={"snapshot": given(name=name)},
+                project_id=project_id,
+                snapshot_id=snapshot_id,
+            )
+        )
+        return answer.snapshot
+
+    async def delete(
+        self, project_id: str, snapshot_id: str, *, wait: bool | float = False
+    ) -> Started:
+        """Delete a snapshot."""
+        return await self._caller.start(
+            request("DELETE", _SNAPSHOT, Started, project_id=project_id, snapshot_id=snapshot_id),
+            wait=wait,
+        )
+
+    async def restore(
+        self,
+        project_id: str,
+        snapshot_id: str,
+        *,
+        name: str | UnsetType = UNSET,
+        target_branch_id: str | UnsetType = UNSET,
+        finalize_restore: bool | UnsetType = UNSET,
+        wait: bool | float = False,
+    ) -> SnapshotRestored:
+        """Restore a snapshot to a new branch called ``name``.
+
+        With ``finalize_restore`` it takes the place of ``target_branch_id``, by default of the
+        branch that the snapshot is of; without, look at it first, and then call
+        :meth:`Branches.finalize_restore`.
+        """
+        body = given(
+            name=name, target_branch_id=target_branch_id, finalize_restore=finalize_restore
+        )
+        return await self._caller.start(
+            request(
+                "POST",
+                f"{_SNAPSHOT}/restore",
+                SnapshotRestored,
+                body=body or UNSET,
+                project_id=project_id,
+                snapshot_id=snapshot_id,
+            ),
+            wait=wait,
+        )
+
+    async def get_schedule(self, project_id: str, branch_id: str) -> BackupSchedule:
+        """When snapshots of a branch are taken."""
+        return await self._caller.send(
+            request(
+                "GET",
+                f"{_BRANCH}/backup_schedule",
+                BackupSchedule,
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
+
+    async def set_schedule(
+        self, project_id: str, branch_id: str, *, schedule: Sequence[BackupScheduleItem]
+    ) -> None:
+        """Say when snapshots of a branch are taken, in the place of what was said before."""
+        await self._caller.send(
+            request(
+                "PUT",
+                f"{_BRANCH}/backup_schedule",
+                Empty,
+                body=given(schedule=schedule),
+                project_id=project_id,
+                branch_id=branch_id,
+            )
+        )
