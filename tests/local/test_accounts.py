@@ -51,6 +51,17 @@ async def test_a_user_lists_their_organizations(api: Client) -> None:
     assert ids == {api.plane.org_id, other}
 
 
+async def test_a_key_that_is_no_users_lists_the_organization_that_owns_it(
+    api: Client, project_id: str
+) -> None:
+    await api.plane.create_organization("Other")
+    path = f"/organizations/{api.plane.org_id}/api_keys"
+    for body in ({"key_name": "k"}, {"key_name": "k", "project_id": project_id}):
+        token = (await api.done("POST", path, body))["key"]
+        listed = await api.get("/users/me/organizations", key=token)
+        assert [found["id"] for found in listed["organizations"]] == [api.plane.org_id]
+
+
 async def test_an_organization_is_read_by_its_members(api: Client) -> None:
     organization = await api.get(f"/organizations/{api.plane.org_id}")
     assert (organization["id"], organization["name"]) == (api.plane.org_id, "First Organization")
