@@ -4,11 +4,15 @@ An object out of a key's reach is not found: 404. One that it sees but may not a
 """
 
 from enum import IntEnum
+from typing import Final
 
 from neonctl_async.local.calls import Call, Caller
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import forbidden, not_found
-from neonctl_async.local.rows import Branch, Endpoint, Member, Organization, Project
+from neonctl_async.local.rows import Branch, Endpoint, Member, Organization, Permission, Project
+
+GRANTED: Final = "revoked_at IS NULL AND email = (SELECT email FROM users WHERE id = ?)"
+"""The condition on a permission that it is in force for a user."""
 
 
 class Level(IntEnum):
@@ -69,6 +73,12 @@ def default_branch(tx: Transaction, project_id: str) -> Branch:
     return tx.select(Branch, where, project_id)[0]
 
 
+def queried_branch(tx: Transaction, project_id: str, call: Call) -> Branch:
+    """The branch that the query names, or else the default one."""
+    branch_id = call.query.get("branch_id")
+    return branch_of(tx, project_id, branch_id) if branch_id else default_branch(tx, project_id)
+
+
 def endpoint(tx: Transaction, call: Call) -> tuple[Project, Endpoint]:
     """The compute of the path, and its project."""
     owner = project(tx, call)
@@ -93,8 +103,12 @@ def level_on(tx: Transaction, caller: Caller, project: Project) -> Level:
     if caller.kind == "project":
         return Level.MEMBER if caller.project_id == project.id else Level.NONE
     if project.org_id is not None:
-        return level_in(tx, caller, project.org_id)
-    return Level.ADMIN if project.user_id == caller.user_id else Level.NONE
+        level = level_in(tx, caller, project.org_id)
+    else:
+        level = Level.ADMIN if project.user_id == caller.user_id else Level.NONE
+    if level is Level.NONE and _is_shared(tx, caller, project):
+        return Level.MEMBER
+    return level
 
 
 def level_in(tx: Transaction, caller: Caller, org_id: str) -> Level:
@@ -114,3 +128,8 @@ def personal(call: Call) -> str:
     if call.caller.user_id is None:
         raise forbidden("this takes a personal API key")
     return call.caller.user_id
+
+
+def _is_shared(tx: Transaction, caller: Caller, project: Project) -> bool:
+    where = f"WHERE project_id = ? AND {GRANTED}"
+    return tx.first(Permission, where, project.id, caller.user_id) is not None

@@ -19,6 +19,9 @@ Retention = Annotated[int, Meta(ge=0, le=2592000)]
 PgVersion = Annotated[int, Meta(ge=14, le=18)]
 Moment = Annotated[datetime, Meta(tz=True)]
 EndpointType = Literal["read_write", "read_only"]
+Email = Annotated[str, Meta(max_length=256, pattern=r"^[^@\s]+@[^@\s]+\Z")]
+HttpsUrl = Annotated[str, Meta(pattern=r"^https://[^/\s]+\S*\Z")]
+TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
 Settings = dict[str, object]
 
 
@@ -95,6 +98,40 @@ class ProjectsTransfer(Body, frozen=True):
     project_ids: Annotated[list[str], Meta(min_length=1, max_length=400)]
     destination_org_id: str | None = None
     org_id: str | None = None
+
+
+class PermissionGrant(Body, frozen=True):
+    """Shares a project with whoever has an address."""
+
+    email: Email
+
+
+class TransferRequestCreate(Body, frozen=True):
+    """Offers a project, for a day unless told."""
+
+    ttl_seconds: TimeToLive = 86400
+
+
+class TransferRequestAccept(Body, frozen=True):
+    """Accepts a project: for an organization, or for the account of the key."""
+
+    org_id: str | None = None
+
+
+class JwksCreate(Body, frozen=True):
+    """Adds the keys of an authentication provider."""
+
+    jwks_url: HttpsUrl
+    provider_name: str
+    branch_id: str | None = None
+    jwt_audience: str | None = None
+    role_names: Annotated[list[str], Meta(max_length=10)] = []
+
+
+class VpcEndpointAssignment(Body, frozen=True):
+    """Names a VPC endpoint."""
+
+    label: str
 
 
 class EndpointSpec(Body, frozen=True):

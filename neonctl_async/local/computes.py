@@ -26,6 +26,12 @@ def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
     return tx.select(Endpoint, where, branch_id)
 
 
+def running(tx: Transaction, project_id: str) -> list[Endpoint]:
+    """The computes of a project that run, or are about to, oldest first."""
+    where = "WHERE project_id = ? AND state = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
+    return tx.select(Endpoint, where, project_id, ACTIVE)
+
+
 def add(
     tx: Transaction,
     project: Project,

@@ -1,4 +1,4 @@
-"""What is done to a project that exists: update, transfer, delete, recover."""
+"""What is done to a project that exists: update, delete, recover."""
 
 from typing import Final
 
@@ -10,9 +10,8 @@ from neonctl_async.local.access import Level
 from neonctl_async.local.calls import Answer, Call, answer, stored
 from neonctl_async.local.clock import span
 from neonctl_async.local.database import SqlValue, Transaction
-from neonctl_async.local.errors import invalid, not_found
-from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Branch, Endpoint, Project
+from neonctl_async.local.errors import not_found
+from neonctl_async.local.rows import Branch
 
 _JSON: Final = ("settings", "default_endpoint_settings")
 
@@ -35,7 +34,8 @@ def update(tx: Transaction, call: Call) -> Answer:
     if retention is not UNSET and retention != project.history_retention_seconds:
         chain.add("apply_storage_config")
     if body.settings is not UNSET:
-        _apply_to_running(tx, project, chain)
+        for endpoint in computes.running(tx, project.id):
+            computes.apply(tx, endpoint, chain)
     project = tx.update(project, **changes)
     return answer({"project": projects.record(tx, project), "operations": chain.records()})
 
@@ -85,48 +85,6 @@ def recover(tx: Transaction, call: Call) -> Answer:
             "operations": chain.records(),
         }
     )
-
-
-def transfer_from_user(tx: Transaction, call: Call) -> Answer:
-    """``POST /users/me/projects/transfer``: the caller's own projects, to an organization."""
-    user_id = access.personal(call)
-    return _transfer(tx, call, "user_id", user_id)
-
-
-def transfer_from_organization(tx: Transaction, call: Call) -> Answer:
-    """``POST /organizations/{source_org_id}/projects/transfer``: an administrator's, to another.
-
-    Project-scoped keys stop working (2.1, rule 4).
-    """
-    source = access.organization(tx, call, Level.ADMIN, parameter="source_org_id")
-    return _transfer(tx, call, "org_id", source.id)
-
-
-def _transfer(tx: Transaction, call: Call, owner: str, owner_id: str) -> Answer:
-    body = call.body(bodies.ProjectsTransfer)
-    destination = body.destination_org_id or body.org_id
-    if not destination:
-        raise invalid(
-            "invalid request: decode application/json: invalid: destination_org_id (field required)"
-        )
-    if access.level_in(tx, call.caller, destination) is Level.NONE:
-        raise not_found("organization", destination)
-    if destination == owner_id:
-        raise invalid("invalid request: destination_org_id: the projects are there already")
-    for project_id in dict.fromkeys(body.project_ids):
-        where = f"WHERE id = ? AND {owner} = ? AND deleted_at IS NULL"
-        project = tx.first(Project, where, project_id, owner_id)
-        if project is None:
-            raise not_found("project", project_id)
-        tx.update(project, user_id=None, org_id=destination, updated_at=tx.now)
-        keys.end_for_project(tx, project.id)
-    return answer({})
-
-
-def _apply_to_running(tx: Transaction, project: Project, chain: Chain) -> None:
-    running = "WHERE project_id = ? AND state = 'active' AND deleted_at IS NULL ORDER BY created_at"
-    for endpoint in tx.select(Endpoint, running, project.id):
-        computes.apply(tx, endpoint, chain)
 
 
 def _merged(before: str, changes: object) -> str:

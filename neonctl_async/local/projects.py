@@ -33,40 +33,22 @@ RECOVERABLE: Final = 7 * 86400.0
 
 def list_page(tx: Transaction, call: Call) -> Answer:
     """``GET /projects``: those that the key reaches, newest first."""
-    limit = call.integer("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
     reach, values = _reach(call.caller)
     org_id = call.query.get("org_id")
     if org_id:
         if access.level_in(tx, call.caller, org_id) is Level.NONE:
             raise not_found("organization", org_id)
         reach, values = f"({reach}) AND org_id = ?", [*values, org_id]
-    search = call.query.get("search", "")
     deleted = "NOT NULL" if call.flag("recoverable") else "NULL"
-    page = tx.select(
-        Project,
-        f"WHERE ({reach}) AND deleted_at IS {deleted} AND (instr(name, ?) OR instr(id, ?)) "
-        "AND created_at < ? ORDER BY created_at DESC LIMIT ?",
-        *values,
-        search,
-        search,
-        operations.cursor(call),
-        limit,
-    )
-    body: Json = {
-        "projects": [listed(tx, project) for project in page],
-        "unavailable_project_ids": [],
-        "applications": {},
-        "integrations": {},
-    }
-    if page:
-        body["pagination"] = {"cursor": clock.exactly(page[-1].created_at)}
+    body = _page(tx, call, f"({reach}) AND deleted_at IS {deleted}", *values)
+    body["applications"], body["integrations"] = {}, {}
     return answer(body)
 
 
 def list_shared(tx: Transaction, call: Call) -> Answer:
-    """``GET /projects/shared``: none, for permissions on single projects are not served."""
-    del tx, call
-    return answer({"projects": []})
+    """``GET /projects/shared``: those that the caller was granted access to, newest first."""
+    shared = f"id IN (SELECT project_id FROM permissions WHERE {access.GRANTED})"
+    return answer(_page(tx, call, f"{shared} AND deleted_at IS NULL", call.caller.user_id))
 
 
 def create(tx: Transaction, call: Call) -> Answer:
@@ -186,6 +168,28 @@ def record(tx: Transaction, project: Project) -> Json:
             "owner": data,
         }
     )
+
+
+def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
+    limit = call.integer("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
+    search = call.query.get("search", "")
+    page = tx.select(
+        Project,
+        f"WHERE {where} AND (instr(name, ?) OR instr(id, ?)) "
+        "AND created_at < ? ORDER BY created_at DESC LIMIT ?",
+        *values,
+        search,
+        search,
+        operations.cursor(call),
+        limit,
+    )
+    body: Json = {
+        "projects": [listed(tx, project) for project in page],
+        "unavailable_project_ids": [],
+    }
+    if page:
+        body["pagination"] = {"cursor": clock.exactly(page[-1].created_at)}
+    return body
 
 
 def _owner(tx: Transaction, caller: Caller, org_id: str | None) -> tuple[str | None, str | None]:

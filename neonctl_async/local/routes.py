@@ -6,16 +6,22 @@ from typing import Final, NamedTuple
 
 from neonctl_async.local import (
     accounts,
+    advisors,
     branch_changes,
     branches,
     connections,
     databases,
     endpoints,
+    jwks,
     keys,
     operations,
+    permissions,
+    preload_libraries,
     project_changes,
     projects,
     roles,
+    transfers,
+    vpc_endpoints,
 )
 from neonctl_async.local.calls import Answer, Call
 from neonctl_async.local.database import Transaction
@@ -42,6 +48,9 @@ _ROLE = f"{_BRANCH}/roles/{{role_name}}"
 _ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
 _ORGANIZATION = "/organizations/{org_id}"
 _MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
+_VPC_REGION = f"{_ORGANIZATION}/vpc/region/{{region_id}}/vpc_endpoints"
+_VPC_ENDPOINT = f"{_VPC_REGION}/{{vpc_endpoint_id}}"
+_RESTRICTION = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
 _TRANSFER = "/organizations/{source_org_id}/projects/transfer"
 
 CREATE_ORGANIZATION_KEY: Final = f"POST {_ORGANIZATION}/api_keys"
@@ -50,7 +59,7 @@ CREATE_ORGANIZATION_KEY: Final = f"POST {_ORGANIZATION}/api_keys"
 ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/users/me", accounts.me),
     Route("GET", "/users/me/organizations", accounts.list_mine),
-    Route("POST", "/users/me/projects/transfer", project_changes.transfer_from_user),
+    Route("POST", "/users/me/projects/transfer", transfers.from_user),
     Route("GET", "/auth", accounts.auth_details),
     Route("GET", "/api_keys", keys.list_personal),
     Route("POST", "/api_keys", keys.create_personal),
@@ -63,7 +72,12 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", f"{_ORGANIZATION}/api_keys", keys.list_organization),
     Route("POST", f"{_ORGANIZATION}/api_keys", keys.create_organization),
     Route("DELETE", f"{_ORGANIZATION}/api_keys/{{key_id}}", keys.revoke_organization),
-    Route("POST", _TRANSFER, project_changes.transfer_from_organization),
+    Route("POST", _TRANSFER, transfers.from_organization),
+    Route("GET", f"{_ORGANIZATION}/vpc/vpc_endpoints", vpc_endpoints.list_organization),
+    Route("GET", _VPC_REGION, vpc_endpoints.list_region),
+    Route("GET", _VPC_ENDPOINT, vpc_endpoints.get),
+    Route("POST", _VPC_ENDPOINT, vpc_endpoints.assign),
+    Route("DELETE", _VPC_ENDPOINT, vpc_endpoints.delete),
     Route("GET", "/projects", projects.list_page),
     Route("POST", "/projects", projects.create),
     Route("GET", "/projects/shared", projects.list_shared),
@@ -71,6 +85,19 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("PATCH", _PROJECT, project_changes.update),
     Route("DELETE", _PROJECT, project_changes.delete),
     Route("POST", f"{_PROJECT}/recover", project_changes.recover),
+    Route("GET", f"{_PROJECT}/permissions", permissions.list_project),
+    Route("POST", f"{_PROJECT}/permissions", permissions.grant),
+    Route("DELETE", f"{_PROJECT}/permissions/{{permission_id}}", permissions.revoke),
+    Route("POST", f"{_PROJECT}/transfer_requests", transfers.create_request),
+    Route("PUT", f"{_PROJECT}/transfer_requests/{{request_id}}", transfers.accept_request),
+    Route("GET", f"{_PROJECT}/jwks", jwks.list_project),
+    Route("POST", f"{_PROJECT}/jwks", jwks.add),
+    Route("DELETE", f"{_PROJECT}/jwks/{{jwks_id}}", jwks.delete),
+    Route("GET", f"{_PROJECT}/vpc_endpoints", vpc_endpoints.list_project),
+    Route("POST", _RESTRICTION, vpc_endpoints.restrict),
+    Route("DELETE", _RESTRICTION, vpc_endpoints.unrestrict),
+    Route("GET", f"{_PROJECT}/available_preload_libraries", preload_libraries.list_project),
+    Route("GET", f"{_PROJECT}/advisors", advisors.list_project),
     Route("GET", f"{_PROJECT}/connection_uri", connections.get_uri),
     Route("GET", f"{_PROJECT}/operations", operations.list_page),
     Route("GET", _OPERATION, operations.get),

@@ -87,6 +87,70 @@ class Project(Row, frozen=True):
     detached: bool = False
 
 
+class Permission(Row, frozen=True):
+    """A project shared with whoever has an address; revoked ones stay revoked."""
+
+    table: ClassVar[str] = "permissions"
+
+    id: str
+    project_id: str
+    email: str
+    granted_at: Instant
+    revoked_at: Instant | None = None
+
+
+class TransferRequest(Row, frozen=True):
+    """An offer of a project. It ends when the project changes hands, by this or otherwise."""
+
+    table: ClassVar[str] = "transfer_requests"
+
+    id: str
+    project_id: str
+    created_at: Instant
+    expires_at: Instant
+    ended_at: Instant | None = None
+
+
+class Jwks(Row, frozen=True):
+    """Where the keys of an authentication provider are. ``role_names`` is JSON."""
+
+    table: ClassVar[str] = "jwks"
+
+    id: str
+    project_id: str
+    branch_id: str | None
+    jwks_url: str
+    provider_name: str
+    jwt_audience: str | None
+    role_names: str
+    created_at: Instant
+    updated_at: Instant
+
+
+class VpcEndpoint(Row, frozen=True):
+    """A VPC endpoint of an organization; one that was deleted cannot come back."""
+
+    table: ClassVar[str] = "vpc_endpoints"
+
+    id: int
+    org_id: str
+    region_id: str
+    vpc_endpoint_id: str
+    label: str
+    deleted_at: Instant | None = None
+
+
+class VpcRestriction(Row, frozen=True):
+    """A VPC endpoint that a project accepts connections from."""
+
+    table: ClassVar[str] = "vpc_restrictions"
+
+    id: int
+    project_id: str
+    vpc_endpoint_id: str
+    label: str
+
+
 class Branch(Row, frozen=True):
     """A branch. Until ``state_at`` its state is ``state_before``, from then on ``state``."""
 

@@ -67,6 +67,57 @@ CREATE TABLE IF NOT EXISTS projects (
 CREATE INDEX IF NOT EXISTS projects_by_user ON projects (user_id, created_at);
 CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (org_id, created_at);
 
+-- A permission is of an address, so that it can be granted before its owner signs up.
+CREATE TABLE IF NOT EXISTS permissions (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    email TEXT NOT NULL COLLATE NOCASE,
+    granted_at INTEGER NOT NULL,
+    revoked_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS permissions_granted
+    ON permissions (email, project_id) WHERE revoked_at IS NULL;
+
+CREATE TABLE IF NOT EXISTS transfer_requests (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    ended_at INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS transfer_requests_by_project ON transfer_requests (project_id);
+
+CREATE TABLE IF NOT EXISTS jwks (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    branch_id TEXT REFERENCES branches (id),
+    jwks_url TEXT NOT NULL,
+    provider_name TEXT NOT NULL,
+    jwt_audience TEXT,
+    role_names TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX IF NOT EXISTS jwks_by_project ON jwks (project_id);
+
+CREATE TABLE IF NOT EXISTS vpc_endpoints (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    org_id TEXT NOT NULL REFERENCES organizations (id),
+    region_id TEXT NOT NULL,
+    vpc_endpoint_id TEXT NOT NULL,
+    label TEXT NOT NULL,
+    deleted_at INTEGER,
+    UNIQUE (org_id, region_id, vpc_endpoint_id)
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS vpc_restrictions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    vpc_endpoint_id TEXT NOT NULL,
+    label TEXT NOT NULL,
+    UNIQUE (project_id, vpc_endpoint_id)
+) STRICT;
+
 CREATE TABLE IF NOT EXISTS branches (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES projects (id),

@@ -120,3 +120,8 @@ class Client(Http):
         """The answer to a new project of the first organization, unless told otherwise."""
         spec = {"org_id": self.plane.org_id} | spec
         return await self.done("POST", "/projects", {"project": spec})
+
+    async def newcomer(self, email: str) -> str:
+        """The personal key of a user who has just signed up."""
+        user_id = await self.plane.create_user(email.partition("@")[0], email)
+        return await self.plane.create_api_key("theirs", user_id=user_id)

@@ -112,11 +112,6 @@ async def test_projects_are_listed_by_organization(api: Client) -> None:
     assert (await api.send("GET", "/projects?org_id=org-none")).status == 404
 
 
-async def test_nothing_is_shared(api: Client, project_id: str) -> None:
-    del project_id
-    assert await api.get("/projects/shared") == {"projects": []}
-
-
 async def test_a_renamed_project_starts_no_operation(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:

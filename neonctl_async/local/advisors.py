@@ -1,0 +1,26 @@
+"""What the platform advises about a database: nothing here, for no Postgres runs."""
+
+from neonctl_async.local import access, named
+from neonctl_async.local.calls import Answer, Call, answer
+from neonctl_async.local.database import Transaction
+from neonctl_async.local.rows import Branch, Database
+
+
+def list_project(tx: Transaction, call: Call) -> Answer:
+    """``GET /projects/{project_id}/advisors``: on the default branch unless told.
+
+    A branch with several databases takes a ``database_name``.
+    """
+    project = access.project(tx, call)
+    _check_database(tx, access.queried_branch(tx, project.id, call), call)
+    call.choice("category", ("SECURITY", "PERFORMANCE"), "SECURITY")
+    call.choice("min_severity", ("INFO", "WARN", "ERROR"), "INFO")
+    return answer({"issues": []})
+
+
+def _check_database(tx: Transaction, branch: Branch, call: Call) -> None:
+    name = call.query.get("database_name")
+    if not name and len(named.of_branch(tx, Database, branch.id)) > 1:
+        name = call.required("database_name")
+    if name:
+        named.get(tx, Database, branch.id, name)

@@ -1,0 +1,54 @@
+"""Projects shared with single users, by the addresses of their accounts."""
+
+from neonctl_async.local import access, bodies, ids
+from neonctl_async.local.access import Level
+from neonctl_async.local.calls import Answer, Call, Json, answer, present
+from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.database import Transaction
+from neonctl_async.local.errors import conflict, not_found
+from neonctl_async.local.rows import Permission
+
+
+def list_project(tx: Transaction, call: Call) -> Answer:
+    """``GET /projects/{project_id}/permissions``: those in force, oldest first."""
+    project = access.project(tx, call)
+    where = "WHERE project_id = ? AND revoked_at IS NULL ORDER BY granted_at, rowid"
+    found = tx.select(Permission, where, project.id)
+    return answer({"project_permissions": [_record(permission) for permission in found]})
+
+
+def grant(tx: Transaction, call: Call) -> Answer:
+    """``POST /projects/{project_id}/permissions``: administrators."""
+    project = access.project(tx, call, Level.ADMIN)
+    email = call.body(bodies.PermissionGrant).email
+    where = "WHERE project_id = ? AND email = ? AND revoked_at IS NULL"
+    if tx.first(Permission, where, project.id, email):
+        raise conflict(f"the project is shared with {email!r} already")
+    permission = Permission(
+        id=ids.uuid_text(), project_id=project.id, email=email, granted_at=tx.now
+    )
+    tx.insert(permission)
+    return answer(_record(permission))
+
+
+def revoke(tx: Transaction, call: Call) -> Answer:
+    """``DELETE /projects/{project_id}/permissions/{permission_id}``: administrators."""
+    project = access.project(tx, call, Level.ADMIN)
+    permission_id = call.path["permission_id"]
+    where = "WHERE id = ? AND project_id = ? AND revoked_at IS NULL"
+    permission = tx.first(Permission, where, permission_id, project.id)
+    if permission is None:
+        raise not_found("permission", permission_id)
+    return answer(_record(tx.update(permission, revoked_at=tx.now)))
+
+
+def _record(permission: Permission) -> Json:
+    revoked = permission.revoked_at
+    return present(
+        {
+            "id": permission.id,
+            "granted_to_email": permission.email,
+            "granted_at": in_seconds(permission.granted_at),
+            "revoked_at": None if revoked is None else in_seconds(revoked),
+        }
+    )

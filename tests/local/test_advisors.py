@@ -1,0 +1,38 @@
+"""Advice about a database: none."""
+
+import pytest
+
+from tests.local.client import Client
+
+
+async def test_there_is_no_advice(api: Client, project_id: str) -> None:
+    path = f"/projects/{project_id}/advisors"
+    query = "?database_name=neondb&category=SECURITY&min_severity=WARN"
+    assert await api.get(path) == await api.get(path + query) == {"issues": []}
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("category=STYLE", 400),
+        ("min_severity=warn", 400),
+        ("branch_id=br-none", 404),
+        ("database_name=none", 404),
+    ],
+)
+async def test_a_query_that_does_not_fit_is_refused(
+    api: Client, project_id: str, query: str, status: int
+) -> None:
+    reply = await api.send("GET", f"/projects/{project_id}/advisors?{query}")
+    named = query.partition("=")[0 if status == 400 else 2]
+    assert (reply.status, named in reply.message) == (status, True)
+
+
+async def test_several_databases_take_a_name(api: Client, project_id: str) -> None:
+    branch_id = (await api.branch(project_id))["branch"]["id"]
+    path = f"/projects/{project_id}/branches/{branch_id}/databases"
+    await api.done("POST", path, {"database": {"name": "shop", "owner_name": "neondb_owner"}})
+    path = f"/projects/{project_id}/advisors?branch_id={branch_id}"
+    reply = await api.send("GET", path)
+    assert (reply.status, "database_name" in reply.message) == (400, True)
+    assert await api.get(f"{path}&database_name=shop") == {"issues": []}
