@@ -50,8 +50,14 @@ class FirstBranch(Body, frozen=True):
     """The first branch of a project to create."""
 
     name: Name = "main"
-    role_name: Name = "neondb_owner"
+    role_name: Name | None = None
     database_name: Name = "neondb"
+    annotations: dict[str, str] = {}
+
+    @property
+    def owner_name(self) -> str:
+        """The role that owns the database."""
+        return self.role_name or f"{self.database_name}_owner"
 
 
 class ProjectSpec(Body, frozen=True):

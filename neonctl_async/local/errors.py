@@ -49,6 +49,11 @@ def conflict(message: str) -> ApiError:
     return ApiError(409, message)
 
 
+def precondition_failed(message: str) -> ApiError:
+    """412: a setting of the project rules it out."""
+    return ApiError(412, message)
+
+
 def unprocessable(message: str) -> ApiError:
     """422: the rules of the platform never allow it."""
     return ApiError(422, message)

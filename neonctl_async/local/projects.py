@@ -69,7 +69,7 @@ def create(tx: Transaction, call: Call) -> Answer:
         is_default=True,
         protected=False,
         init_source="parent-data",
-        annotation="{}",
+        annotation=stored(spec.branch.annotations),
         created_by=call.caller.created_by,
         created_at=tx.now,
         updated_at=tx.now,
@@ -78,8 +78,8 @@ def create(tx: Transaction, call: Call) -> Answer:
         state_at=created.settles_at,
     )
     branches.insert(tx, branch)
-    roles.add(tx, branch.id, spec.branch.role_name)
-    databases.add(tx, branch.id, spec.branch.database_name, spec.branch.role_name)
+    roles.add(tx, branch.id, spec.branch.owner_name)
+    databases.add(tx, branch.id, spec.branch.database_name, spec.branch.owner_name)
     wanted = bodies.EndpointSpec(
         type="read_write",
         autoscaling_limit_min_cu=spec.autoscaling_limit_min_cu,

@@ -4,7 +4,7 @@ from neonctl_async.local import access, bodies, computes, ids, named, operations
 from neonctl_async.local.calls import Answer, Call, Json, answer, present
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.database import Transaction
-from neonctl_async.local.errors import not_found, unprocessable
+from neonctl_async.local.errors import not_found, precondition_failed, unprocessable
 from neonctl_async.local.rows import Branch, Database, Project, Role
 
 
@@ -55,7 +55,7 @@ def reveal_password(tx: Transaction, call: Call) -> Answer:
     if role.no_login:
         raise not_found("password of role", role.name)
     if not project.store_passwords:
-        raise unprocessable("the project does not store passwords: reset it instead")
+        raise precondition_failed("the project does not store passwords: reset it instead")
     return answer({"password": role.password})
 
 

@@ -59,6 +59,17 @@ async def test_the_first_branch_role_and_database_can_be_named(api: Client) -> N
     assert made["endpoints"][0]["autoscaling_limit_max_cu"] == 2
 
 
+async def test_the_first_role_is_named_after_the_database(api: Client) -> None:
+    made = await api.project(branch={"database_name": "shop"})
+    assert (made["roles"][0]["name"], made["databases"][0]["owner_name"]) == ("shop_owner",) * 2
+
+
+async def test_the_first_branch_can_be_annotated(api: Client) -> None:
+    made = await api.project(branch={"annotations": {"team": "shop"}})
+    path = f"/projects/{made['project']['id']}/branches/{made['branch']['id']}"
+    assert (await api.get(path))["annotation"]["value"] == {"team": "shop"}
+
+
 async def test_a_project_is_a_users_or_an_organizations(api: Client) -> None:
     own = (await api.done("POST", "/projects", {"project": {}}))["project"]
     assert ("org_id" in own, own["owner_id"]) == (False, api.plane.user_id)

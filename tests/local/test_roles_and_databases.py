@@ -47,7 +47,7 @@ async def test_a_role_that_cannot_log_in_has_no_password(api: Client, path: str)
 async def test_a_project_may_store_no_passwords(api: Client) -> None:
     made = await api.project(store_passwords=False)
     path = f"/projects/{made['project']['id']}/branches/{made['branch']['id']}/roles/neondb_owner"
-    assert (await api.send("GET", f"{path}/reveal_password")).status == 422
+    assert (await api.send("GET", f"{path}/reveal_password")).status == 412
 
 
 async def test_a_role_is_deleted_unless_it_owns_a_database(api: Client, path: str) -> None:
