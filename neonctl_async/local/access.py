@@ -69,6 +69,13 @@ def default_branch(tx: Transaction, project_id: str) -> Branch:
     return tx.select(Branch, where, project_id)[0]
 
 
+def branch_or_default(tx: Transaction, project_id: str, branch_id: str | None) -> Branch:
+    """A branch of a project, its default one unless told."""
+    if branch_id:
+        return branch_of(tx, project_id, branch_id)
+    return default_branch(tx, project_id)
+
+
 def endpoint(tx: Transaction, call: Call) -> tuple[Project, Endpoint]:
     """The compute of the path, and its project."""
     owner = project(tx, call)

@@ -90,7 +90,7 @@ def _archive(tx: Transaction, branch_id: str) -> None:
 def _expire(tx: Transaction, branch_id: str) -> None:
     branch = tx.get(Branch, branch_id)
     if branches.why_kept(tx, branch) is None:
-        branches.remove(tx, branch, Chain(tx, branch.project_id))
+        branches.remove(tx, branch, Chain(tx, branch.project_id), "ttl")
     tx.update(branch, expires_at=None)
 
 

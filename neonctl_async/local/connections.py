@@ -12,12 +12,7 @@ from neonctl_async.local.rows import Branch, Database, Endpoint, Role
 def get_uri(tx: Transaction, call: Call) -> Answer:
     """``GET /projects/{project_id}/connection_uri``: on the default branch unless told."""
     project = access.project(tx, call)
-    branch_id = call.query.get("branch_id")
-    branch = (
-        access.branch_of(tx, project.id, branch_id)
-        if branch_id
-        else access.default_branch(tx, project.id)
-    )
+    branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
     database_name, role_name = call.required("database_name"), call.required("role_name")
     named.get(tx, Database, branch.id, database_name)
     role = named.get(tx, Role, branch.id, role_name)

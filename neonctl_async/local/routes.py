@@ -84,6 +84,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", f"{_BRANCH}/set_as_default", branch_changes.set_default),
     # As neon-api 0.3.0 has it.
     Route("POST", f"{_BRANCH}/set_as_primary", branch_changes.set_default),
+    Route("POST", f"{_BRANCH}/recover", branch_changes.recover),
     Route("GET", f"{_BRANCH}/endpoints", endpoints.list_branch),
     Route("GET", f"{_BRANCH}/databases", databases.list_branch),
     Route("POST", f"{_BRANCH}/databases", databases.create),

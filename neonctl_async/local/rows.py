@@ -8,6 +8,7 @@ from neonctl_async.local.ids import KeyKind, password
 from neonctl_async.local.lifecycle import Plan
 
 MemberRole = Literal["admin", "member"]
+DeletionMethod = Literal["user", "ttl"]
 
 
 class User(Row, frozen=True):
@@ -115,6 +116,8 @@ class Branch(Row, frozen=True):
     check_at: Instant | None = None
     archive_at: Instant | None = None
     deleted_at: Instant | None = None
+    deletion_method: DeletionMethod | None = None
+    recoverable_until: Instant | None = None
 
 
 class Endpoint(Row, frozen=True):
@@ -145,6 +148,7 @@ class Endpoint(Row, frozen=True):
     suspended_at: Instant | None = None
     idle_at: Instant | None = None
     deleted_at: Instant | None = None
+    deleted_with_branch: bool = False
 
 
 class Role(Row, frozen=True):
@@ -213,7 +217,7 @@ class PlannedFailure(Row, frozen=True):
 
 
 class DueEvent(Row, frozen=True):
-    """Something that is to happen ``at`` a time: to a compute, a branch or a project."""
+    """Something that is to happen ``at`` a time to what has the ``id``."""
 
     table: ClassVar[str] = "due_events"
 

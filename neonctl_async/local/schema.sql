@@ -90,7 +90,9 @@ CREATE TABLE IF NOT EXISTS branches (
     restored_as TEXT,
     check_at INTEGER,
     archive_at INTEGER,
-    deleted_at INTEGER
+    deleted_at INTEGER,
+    deletion_method TEXT,
+    recoverable_until INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS branches_by_project ON branches (project_id, deleted_at);
 CREATE UNIQUE INDEX IF NOT EXISTS branch_names
@@ -119,7 +121,8 @@ CREATE TABLE IF NOT EXISTS endpoints (
     started_at INTEGER,
     suspended_at INTEGER,
     idle_at INTEGER,
-    deleted_at INTEGER
+    deleted_at INTEGER,
+    deleted_with_branch INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS endpoints_by_project ON endpoints (project_id, deleted_at);
 CREATE INDEX IF NOT EXISTS endpoints_by_branch ON endpoints (branch_id, deleted_at);
