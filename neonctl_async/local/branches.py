@@ -186,7 +186,8 @@ def refuse_taken_name(tx: Transaction, project_id: str, name: str) -> None:
 
 def why_kept(tx: Transaction, branch: Branch) -> str | None:
     """Why a branch cannot be deleted, if it cannot."""
-    if branch.parent_id is None:
+    root = "WHERE project_id = ? AND id <> ? AND parent_id IS NULL AND deleted_at IS NULL"
+    if branch.parent_id is None and not tx.first(Branch, root, branch.project_id, branch.id):
         return "the root branch of a project cannot be deleted"
     if branch.is_default:
         return "the default branch of a project cannot be deleted"
@@ -217,7 +218,11 @@ def expiry(tx: Transaction, moment: datetime | None) -> Instant | None:
     """When a branch is to be deleted by itself. Raises 400 for a time that has passed."""
     if moment is None:
         return None
-    at = instant_of("expires_at", moment)
+    return upcoming(tx, instant_of("expires_at", moment))
+
+
+def upcoming(tx: Transaction, at: Instant) -> Instant:
+    """When something is to be deleted by itself. Raises 400 for a time that has passed."""
     if at <= tx.now:
         raise invalid(f"invalid request: expires_at: {in_seconds(at)} has passed")
     return at
@@ -264,6 +269,7 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "init_source": branch.init_source,
             "restored_from": branch.restored_from,
             "restored_as": branch.restored_as,
+            "restore_status": branch.restore_status,
         }
     )
 

@@ -16,6 +16,8 @@ from neonctl_async.local import (
     project_changes,
     projects,
     roles,
+    snapshot_restores,
+    snapshots,
 )
 from neonctl_async.local.calls import Answer, Call
 from neonctl_async.local.database import Transaction
@@ -37,6 +39,7 @@ class Route(NamedTuple):
 _PROJECT = "/projects/{project_id}"
 _OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
 _BRANCH = f"{_PROJECT}/branches/{{branch_id}}"
+_SNAPSHOT = f"{_PROJECT}/snapshots/{{snapshot_id}}"
 _DATABASE = f"{_BRANCH}/databases/{{database_name}}"
 _ROLE = f"{_BRANCH}/roles/{{role_name}}"
 _ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
@@ -85,6 +88,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     # As neon-api 0.3.0 has it.
     Route("POST", f"{_BRANCH}/set_as_primary", branch_changes.set_default),
     Route("POST", f"{_BRANCH}/recover", branch_changes.recover),
+    Route("POST", f"{_BRANCH}/finalize_restore", snapshot_restores.finalize),
+    Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
+    Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
+    Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),
+    Route("GET", f"{_PROJECT}/snapshots", snapshots.list_project),
+    Route("PATCH", _SNAPSHOT, snapshots.update),
+    Route("DELETE", _SNAPSHOT, snapshots.delete),
+    Route("POST", f"{_SNAPSHOT}/restore", snapshot_restores.restore),
     Route("GET", f"{_BRANCH}/endpoints", endpoints.list_branch),
     Route("GET", f"{_BRANCH}/databases", databases.list_branch),
     Route("POST", f"{_BRANCH}/databases", databases.create),

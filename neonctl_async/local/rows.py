@@ -113,11 +113,31 @@ class Branch(Row, frozen=True):
     last_reset_at: Instant | None = None
     restored_from: str | None = None
     restored_as: str | None = None
+    restore_status: str | None = None
+    backup_schedule: str = "[]"
     check_at: Instant | None = None
     archive_at: Instant | None = None
     deleted_at: Instant | None = None
     deletion_method: DeletionMethod | None = None
     recoverable_until: Instant | None = None
+
+
+class Snapshot(Row, frozen=True):
+    """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch."""
+
+    table: ClassVar[str] = "snapshots"
+
+    id: str
+    project_id: str
+    source_branch_id: str
+    name: str
+    lsn: str
+    timestamp: Instant | None
+    content: str
+    taken: bool
+    created_at: Instant
+    expires_at: Instant | None
+    deleted_at: Instant | None = None
 
 
 class Endpoint(Row, frozen=True):
