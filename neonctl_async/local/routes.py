@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from neonctl_async.local import (
     accounts,
+    anonymized,
     branch_changes,
     branches,
     connections,
@@ -89,6 +90,11 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", f"{_BRANCH}/set_as_primary", branch_changes.set_default),
     Route("POST", f"{_BRANCH}/recover", branch_changes.recover),
     Route("POST", f"{_BRANCH}/finalize_restore", snapshot_restores.finalize),
+    Route("POST", f"{_PROJECT}/branch_anonymized", anonymized.create),
+    Route("GET", f"{_BRANCH}/anonymized_status", anonymized.get_status),
+    Route("GET", f"{_BRANCH}/masking_rules", anonymized.get_rules),
+    Route("PATCH", f"{_BRANCH}/masking_rules", anonymized.update_rules),
+    Route("POST", f"{_BRANCH}/anonymize", anonymized.start),
     Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
     Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
     Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),

@@ -122,6 +122,21 @@ class Branch(Row, frozen=True):
     recoverable_until: Instant | None = None
 
 
+class AnonymizedBranch(Row, frozen=True):
+    """What is anonymized in the branch of that id: ``creation`` and ``run`` are operations."""
+
+    table: ClassVar[str] = "anonymized_branches"
+
+    id: str
+    masking_rules: str
+    created_at: Instant
+    updated_at: Instant
+    creation: str
+    run: str | None = None
+    triggered_by: str | None = None
+    masked_columns: int = 0
+
+
 class Snapshot(Row, frozen=True):
     """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch."""
 

@@ -100,6 +100,17 @@ CREATE INDEX IF NOT EXISTS branches_by_project ON branches (project_id, deleted_
 CREATE UNIQUE INDEX IF NOT EXISTS branch_names
     ON branches (project_id, name) WHERE deleted_at IS NULL;
 
+CREATE TABLE IF NOT EXISTS anonymized_branches (
+    id TEXT PRIMARY KEY REFERENCES branches (id),
+    masking_rules TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    creation TEXT NOT NULL REFERENCES operations (id),
+    run TEXT REFERENCES operations (id),
+    triggered_by TEXT REFERENCES users (id),
+    masked_columns INTEGER NOT NULL
+) STRICT;
+
 CREATE TABLE IF NOT EXISTS snapshots (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES projects (id),
