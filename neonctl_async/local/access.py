@@ -73,10 +73,11 @@ def default_branch(tx: Transaction, project_id: str) -> Branch:
     return tx.select(Branch, where, project_id)[0]
 
 
-def queried_branch(tx: Transaction, project_id: str, call: Call) -> Branch:
-    """The branch that the query names, or else the default one."""
-    branch_id = call.query.get("branch_id")
-    return branch_of(tx, project_id, branch_id) if branch_id else default_branch(tx, project_id)
+def branch_or_default(tx: Transaction, project_id: str, branch_id: str | None) -> Branch:
+    """A branch of a project, its default one unless told."""
+    if branch_id:
+        return branch_of(tx, project_id, branch_id)
+    return default_branch(tx, project_id)
 
 
 def endpoint(tx: Transaction, call: Call) -> tuple[Project, Endpoint]:

@@ -12,7 +12,7 @@ def list_project(tx: Transaction, call: Call) -> Answer:
     A branch with several databases takes a ``database_name``.
     """
     project = access.project(tx, call)
-    _check_database(tx, access.queried_branch(tx, project.id, call), call)
+    _check_database(tx, access.branch_or_default(tx, project.id, call.query.get("branch_id")), call)
     call.choice("category", ("SECURITY", "PERFORMANCE"), "SECURITY")
     call.choice("min_severity", ("INFO", "WARN", "ERROR"), "INFO")
     return answer({"issues": []})

@@ -8,12 +8,12 @@ to run meanwhile and a process that was away has missed nothing.
 from collections.abc import Callable
 from typing import Final
 
-from neonctl_async.local import access, branches, computes, timelines
+from neonctl_async.local import access, branches, computes, snapshots, timelines
 from neonctl_async.local.calls import Caller
 from neonctl_async.local.clock import SECOND, span
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Branch, DueEvent, Endpoint, Project
+from neonctl_async.local.rows import Branch, DueEvent, Endpoint, Project, Snapshot
 
 MAXIMUM_CHECKS: Final = 100
 """How many missed checks of availability are made up for, shared by the branches of a project."""
@@ -90,8 +90,13 @@ def _archive(tx: Transaction, branch_id: str) -> None:
 def _expire(tx: Transaction, branch_id: str) -> None:
     branch = tx.get(Branch, branch_id)
     if branches.why_kept(tx, branch) is None:
-        branches.remove(tx, branch, Chain(tx, branch.project_id))
+        branches.remove(tx, branch, Chain(tx, branch.project_id), "ttl")
     tx.update(branch, expires_at=None)
+
+
+def _expire_snapshot(tx: Transaction, snapshot_id: str) -> None:
+    snapshot = tx.get(Snapshot, snapshot_id)
+    snapshots.remove(tx, snapshot, Chain(tx, snapshot.project_id))
 
 
 def _detach(tx: Transaction, project_id: str) -> None:
@@ -134,5 +139,6 @@ _EVENTS: Final[dict[str, Callable[[Transaction, str], None]]] = {
     "check": _check,
     "archive": _archive,
     "expire": _expire,
+    "expire_snapshot": _expire_snapshot,
     "detach": _detach,
 }

@@ -210,6 +210,32 @@ class BranchCreate(Body, frozen=True):
     annotation_value: dict[str, str] = {}
 
 
+class MaskingRule(Body, frozen=True):
+    """How the data of a column is masked."""
+
+    database_name: str
+    schema_name: str
+    table_name: str
+    column_name: str
+    masking_function: str | UnsetType = UNSET
+    masking_value: str | UnsetType = UNSET
+
+
+class MaskingRulesUpdate(Body, frozen=True):
+    """Replaces the masking rules of a branch."""
+
+    masking_rules: list[MaskingRule]
+
+
+class AnonymizedBranchCreate(Body, frozen=True):
+    """Creates an anonymized branch."""
+
+    branch_create: BranchCreate = BranchCreate()
+    annotation_value: dict[str, str] = {}
+    masking_rules: list[MaskingRule] = []
+    start_anonymization: bool = False
+
+
 class BranchChanges(Body, frozen=True):
     """What may change of a branch; ``expires_at`` null takes the expiry away."""
 

@@ -1,4 +1,4 @@
-"""What is done to a branch that exists: update, restore, make it the default."""
+"""What is done to a branch that exists: update, restore, make it the default, recover."""
 
 from typing import Final
 
@@ -8,9 +8,9 @@ from msgspec.structs import replace
 from neonctl_async.local import access, bodies, branches, computes, ids, operations, timelines
 from neonctl_async.local.calls import Answer, Call, answer, instant_of
 from neonctl_async.local.database import SqlValue, Transaction
-from neonctl_async.local.errors import invalid, unprocessable
+from neonctl_async.local.errors import conflict, invalid, not_found, unprocessable
 from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Branch
+from neonctl_async.local.rows import Branch, Endpoint
 
 _DEFAULT_EXPIRES: Final = "the default branch of a project does not expire"
 
@@ -79,6 +79,39 @@ def restore(tx: Transaction, call: Call) -> Answer:
     return _changed(tx, branch, chain)
 
 
+def recover(tx: Transaction, call: Call) -> Answer:
+    """``POST /projects/{project_id}/branches/{branch_id}/recover``: no work, so no operations.
+
+    Its computes come back with it, idle; it expires no more.
+    """
+    project = access.project(tx, call)
+    where = "WHERE id = ? AND project_id = ? AND recoverable_until >= ?"
+    branch = tx.first(Branch, where, call.path["branch_id"], project.id, tx.now)
+    if branch is None:
+        raise not_found("recoverable branch", call.path["branch_id"])
+    branches.refuse_taken_name(tx, project.id, branch.name)
+    if tx.first(Branch, "WHERE id = ? AND deleted_at IS NOT NULL", branch.parent_id):
+        raise conflict(f"the parent of the branch, {branch.parent_id!r}, is deleted as well")
+    tx.update(
+        branch,
+        deleted_at=None,
+        deletion_method=None,
+        recoverable_until=None,
+        expires_at=None,
+        updated_at=tx.now,
+    )
+    for endpoint in tx.select(Endpoint, "WHERE branch_id = ? AND deleted_with_branch", branch.id):
+        computes.bring_back(tx, endpoint)
+    timelines.watch(tx, branch.id, tx.now)
+    kept = computes.of_branch(tx, branch.id)
+    return answer(
+        {
+            "branch": branches.record(tx, tx.get(Branch, branch.id)),
+            "endpoints": [computes.record(endpoint, tx.now) for endpoint in kept],
+        }
+    )
+
+
 def _refuse_to_lose(tx: Transaction, branch: Branch, source: Branch, name: str | None) -> None:
     if name is not None:
         branches.refuse_taken_name(tx, branch.project_id, name)
@@ -109,6 +142,7 @@ def _take_over(
         parent_lsn=body.source_lsn or ids.lsn(),
         parent_timestamp=instant_of("source_timestamp", at) if at else tx.now,
         restored_from=source.id,
+        restore_status=None,
         last_reset_at=tx.now,
         updated_at=tx.now,
         state_before=timelines.READY,
@@ -124,6 +158,7 @@ def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
         name=name,
         is_default=False,
         restored_as=branch.id,
+        restore_status=None,
         created_at=tx.now,
         updated_at=tx.now,
         check_at=None,

@@ -18,32 +18,46 @@ from neonctl_async.local import (
     roles,
     timelines,
 )
-from neonctl_async.local.calls import Answer, Call, Json, answer, instant_of, present, raw, stored
-from neonctl_async.local.clock import Instant, in_seconds
+from neonctl_async.local.calls import (
+    Answer,
+    Call,
+    Caller,
+    Json,
+    answer,
+    instant_of,
+    present,
+    raw,
+    stored,
+)
+from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import conflict, invalid, unprocessable
 from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Branch, Database, Role, User
+from neonctl_async.local.rows import Branch, Database, DeletionMethod, Endpoint, Project, Role, User
 
 MAXIMUM_LIMIT: Final = 10_000
 SORTS: Final = ("name", "created_at", "updated_at")
+RECOVERABLE: Final = 7 * 86400.0
+"""How long a deleted branch can be recovered, in seconds."""
 
 
 def create(tx: Transaction, call: Call) -> Answer:
     """``POST /projects/{project_id}/branches``: create_branch, then a start_compute a compute."""
     project = access.project(tx, call)
-    body = call.body(bodies.BranchCreate)
+    return created(tx, *make(tx, project, call.caller, call.body(bodies.BranchCreate)))
+
+
+def make(
+    tx: Transaction, project: Project, caller: Caller, body: bodies.BranchCreate
+) -> tuple[Branch, list[Endpoint], Chain]:
+    """Create a branch and its computes."""
     spec = body.branch
-    parent = (
-        access.branch_of(tx, project.id, spec.parent_id)
-        if spec.parent_id
-        else access.default_branch(tx, project.id)
-    )
+    parent = access.branch_or_default(tx, project.id, spec.parent_id)
     since = spec.parent_timestamp
     parent_timestamp = instant_of("parent_timestamp", since) if since else tx.now
     chain = operations.begin(tx, project.id, parent.id)
     branch_id = ids.branch_id()
-    created = chain.add("create_branch", branch_id=branch_id)
+    creation = chain.add("create_branch", branch_id=branch_id)
     branch = Branch(
         id=branch_id,
         project_id=project.id,
@@ -55,12 +69,12 @@ def create(tx: Transaction, call: Call) -> Answer:
         protected=spec.protected,
         init_source=spec.init_source,
         annotation=stored(body.annotation_value),
-        created_by=call.caller.created_by,
+        created_by=caller.created_by,
         created_at=tx.now,
         updated_at=tx.now,
         state_before=timelines.INIT,
-        state=timelines.READY if created.succeeds else timelines.INIT,
-        state_at=created.settles_at,
+        state=timelines.READY if creation.succeeds else timelines.INIT,
+        state_at=creation.settles_at,
         expires_at=expiry(tx, spec.expires_at),
     )
     insert(tx, branch)
@@ -69,6 +83,11 @@ def create(tx: Transaction, call: Call) -> Answer:
     made = [computes.add(tx, project, branch, wanted, chain) for wanted in body.endpoints]
     if spec.archived:
         timelines.archive(tx, branch, chain)
+    return branch, made, chain
+
+
+def created(tx: Transaction, branch: Branch, made: list[Endpoint], chain: Chain) -> Answer:
+    """The answer to a branch that was created, with its computes."""
     shown: Json = {
         "branch": record(tx, branch),
         "endpoints": [computes.record(endpoint, tx.now) for endpoint in made],
@@ -89,8 +108,11 @@ def list_page(tx: Transaction, call: Call) -> Answer:
     page = paging.Sorted.of(call, SORTS, "updated_at", MAXIMUM_LIMIT, MAXIMUM_LIMIT)
     search = call.query.get("search", "")
     where, values = page.clauses(
-        "project_id = ? AND deleted_at IS NULL AND (instr(name, ?) OR id = ?)",
+        "project_id = ? AND (deleted_at IS NULL OR ? AND recoverable_until >= ?) "
+        "AND (instr(name, ?) OR id = ?)",
         project.id,
+        call.flag("include_deleted"),
+        tx.now,
         search,
         search,
     )
@@ -98,7 +120,7 @@ def list_page(tx: Transaction, call: Call) -> Answer:
     annotations = {branch.id: _annotation(branch) for branch in found if branch.annotation != "{}"}
     return answer(
         {
-            "branches": [record(tx, branch) for branch in found],
+            "branches": [record(tx, branch) | _recovery(branch) for branch in found],
             "annotations": annotations,
             "pagination": pagination,
         }
@@ -122,17 +144,25 @@ def get(tx: Transaction, call: Call) -> Answer:
 
 
 def delete(tx: Transaction, call: Call) -> Answer:
-    """``DELETE /projects/{project_id}/branches/{branch_id}``; 204 where it already was."""
+    """``DELETE /projects/{project_id}/branches/{branch_id}``; 204 where it already was.
+
+    With ``hard_delete`` it cannot be recovered, even if it could be before.
+    """
     project = access.project(tx, call)
+    hard = call.flag("hard_delete")
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
-    if tx.first(Branch, where, call.path["branch_id"], project.id):
+    if deleted := tx.first(Branch, where, call.path["branch_id"], project.id):
+        if hard:
+            tx.update(deleted, recoverable_until=None)
         return Answer(204)
     branch = access.branch_of(tx, project.id, call.path["branch_id"])
     reason = why_kept(tx, branch)
     if reason is not None:
         raise unprocessable(reason)
     chain = operations.begin(tx, project.id, branch.id)
-    branch = remove(tx, branch, chain)
+    branch = remove(tx, branch, chain, "user")
+    if hard:
+        branch = tx.update(branch, recoverable_until=None)
     return answer({"branch": record(tx, branch), "operations": chain.records()})
 
 
@@ -142,16 +172,22 @@ def insert(tx: Transaction, branch: Branch) -> None:
     tx.insert(branch)
 
 
+def is_taken(tx: Transaction, project_id: str, name: str) -> bool:
+    """Whether a branch of the project has that name."""
+    where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
+    return tx.first(Branch, where, project_id, name) is not None
+
+
 def refuse_taken_name(tx: Transaction, project_id: str, name: str) -> None:
     """Raise 409 where a branch of the project has that name."""
-    where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
-    if tx.first(Branch, where, project_id, name):
+    if is_taken(tx, project_id, name):
         raise conflict(f"a branch named {name!r} already exists in the project")
 
 
 def why_kept(tx: Transaction, branch: Branch) -> str | None:
     """Why a branch cannot be deleted, if it cannot."""
-    if branch.parent_id is None:
+    root = "WHERE project_id = ? AND id <> ? AND parent_id IS NULL AND deleted_at IS NULL"
+    if branch.parent_id is None and not tx.first(Branch, root, branch.project_id, branch.id):
         return "the root branch of a project cannot be deleted"
     if branch.is_default:
         return "the default branch of a project cannot be deleted"
@@ -162,19 +198,31 @@ def why_kept(tx: Transaction, branch: Branch) -> str | None:
     return None
 
 
-def remove(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
-    """Delete a branch, its computes suspended first."""
+def remove(tx: Transaction, branch: Branch, chain: Chain, method: DeletionMethod) -> Branch:
+    """Delete a branch, its computes suspended first. Both can be recovered."""
     for endpoint in computes.of_branch(tx, branch.id):
-        computes.remove(tx, endpoint, chain)
+        tx.update(computes.remove(tx, endpoint, chain), deleted_with_branch=True)
     chain.add("delete_timeline", branch_id=branch.id)
-    return tx.update(branch, deleted_at=tx.now, updated_at=tx.now, check_at=None, archive_at=None)
+    return tx.update(
+        branch,
+        deleted_at=tx.now,
+        deletion_method=method,
+        recoverable_until=tx.now + span(RECOVERABLE),
+        updated_at=tx.now,
+        check_at=None,
+        archive_at=None,
+    )
 
 
 def expiry(tx: Transaction, moment: datetime | None) -> Instant | None:
     """When a branch is to be deleted by itself. Raises 400 for a time that has passed."""
     if moment is None:
         return None
-    at = instant_of("expires_at", moment)
+    return upcoming(tx, instant_of("expires_at", moment))
+
+
+def upcoming(tx: Transaction, at: Instant) -> Instant:
+    """When something is to be deleted by itself. Raises 400 for a time that has passed."""
     if at <= tx.now:
         raise invalid(f"invalid request: expires_at: {in_seconds(at)} has passed")
     return at
@@ -198,7 +246,7 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "project_id": branch.project_id,
             "parent_id": branch.parent_id,
             "parent_lsn": branch.parent_lsn,
-            "parent_timestamp": _shown(branch.parent_timestamp),
+            "parent_timestamp": in_seconds_or_none(branch.parent_timestamp),
             "name": branch.name,
             "current_state": timelines.state(branch, tx.now),
             "pending_state": branch.state if waiting else None,
@@ -215,14 +263,26 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "data_transfer_bytes": 0,
             "created_at": in_seconds(branch.created_at),
             "updated_at": in_seconds(branch.updated_at),
-            "expires_at": _shown(branch.expires_at),
-            "last_reset_at": _shown(branch.last_reset_at),
+            "expires_at": in_seconds_or_none(branch.expires_at),
+            "last_reset_at": in_seconds_or_none(branch.last_reset_at),
             "created_by": {"name": creator.name if creator else "", "image": ""},
             "init_source": branch.init_source,
             "restored_from": branch.restored_from,
             "restored_as": branch.restored_as,
+            "restore_status": branch.restore_status,
         }
     )
+
+
+def _recovery(branch: Branch) -> Json:
+    if branch.deleted_at is None or branch.recoverable_until is None:
+        return {}
+    recovery = {
+        "deleted_at": in_seconds(branch.deleted_at),
+        "recoverable_until": in_seconds(branch.recoverable_until),
+        "deletion_method": branch.deletion_method,
+    }
+    return {"recovery": recovery}
 
 
 def _annotation(branch: Branch) -> Json:
@@ -232,7 +292,3 @@ def _annotation(branch: Branch) -> Json:
         "created_at": in_seconds(branch.created_at),
         "updated_at": in_seconds(branch.updated_at),
     }
-
-
-def _shown(at: Instant | None) -> str | None:
-    return None if at is None else in_seconds(at)

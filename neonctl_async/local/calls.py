@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final, TypeVar
+from typing import Annotated, Final, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from neonctl_async.local.clock import Instant, instant
 from neonctl_async.local.errors import ApiError, invalid
@@ -19,6 +20,7 @@ Json = dict[str, object]
 _MISSING: Final = re.compile(
     r"Object missing required field `(?P<name>[^`]+)`(?: - at `\$(?P<at>.*)`)?"
 )
+_Moment = Annotated[datetime, Meta(tz=True)]
 _encoder = msgspec.json.Encoder()
 
 
@@ -74,6 +76,23 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def flag(self, name: str) -> bool:
         """A query parameter that is a boolean, false if left out."""
         return self.choice(name, ("true", "false", "True", "False"), "false").lower() == "true"
+
+    def moment(self, name: str) -> Instant | None:
+        """A query parameter that is a time, if it is there. Raises 400 naming it."""
+        text = self.query.get(name)
+        if not text:
+            return None
+        try:
+            return instant_of(name, msgspec.convert(text, _Moment))
+        except msgspec.ValidationError:
+            raise invalid(f"invalid request: {name}: {text!r} is no time as of RFC 3339") from None
+
+    def point(self, prefix: str = "") -> tuple[str | None, Instant | None]:
+        """The query parameters ``lsn`` and ``timestamp``. Raises 400 where both are given."""
+        lsn, at = self.query.get(f"{prefix}lsn"), self.moment(f"{prefix}timestamp")
+        if lsn and at is not None:
+            raise invalid(f"invalid request: {prefix}lsn: not together with {prefix}timestamp")
+        return lsn or None, at
 
     def required(self, name: str) -> str:
         """A query parameter that has to be there. Raises 400 naming it."""

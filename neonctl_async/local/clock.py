@@ -54,6 +54,11 @@ def in_seconds(at: Instant) -> str:
     return (_EPOCH + timedelta(seconds=at // SECOND)).isoformat()[: -len("+00:00")] + "Z"
 
 
+def in_seconds_or_none(at: Instant | None) -> str | None:
+    """The same of an instant that may not be set."""
+    return None if at is None else in_seconds(at)
+
+
 def exactly(at: Instant) -> str:
     """An instant with its fraction, trailing zeros dropped: the form of cursors (section 2.4)."""
     fraction = f".{at % SECOND:06}".rstrip("0")

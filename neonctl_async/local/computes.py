@@ -130,6 +130,20 @@ def remove(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Endpoint:
     return endpoint
 
 
+def bring_back(tx: Transaction, endpoint: Endpoint) -> None:
+    """Have a compute back that was deleted with its branch: idle."""
+    tx.update(
+        endpoint,
+        deleted_at=None,
+        deleted_with_branch=False,
+        state_before=IDLE,
+        state=IDLE,
+        state_at=tx.now,
+        updated_at=tx.now,
+    )
+    watch_branch(tx, endpoint.branch_id)
+
+
 def timeout(tx: Transaction, endpoint: Endpoint) -> float | None:
     """The idle time after which a compute is suspended, in seconds; ``None`` for never."""
     own = endpoint.suspend_timeout_seconds

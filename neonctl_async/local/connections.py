@@ -12,7 +12,7 @@ from neonctl_async.local.rows import Branch, Database, Endpoint, Role
 def get_uri(tx: Transaction, call: Call) -> Answer:
     """``GET /projects/{project_id}/connection_uri``: on the default branch unless told."""
     project = access.project(tx, call)
-    branch = access.queried_branch(tx, project.id, call)
+    branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
     database_name, role_name = call.required("database_name"), call.required("role_name")
     named.get(tx, Database, branch.id, database_name)
     role = named.get(tx, Role, branch.id, role_name)

@@ -53,6 +53,11 @@ def endpoint_id() -> str:
     return f"ep-{_named()}"
 
 
+def snapshot_id() -> str:
+    """``snap-late-frost-12345678``."""
+    return f"snap-{_named()}"
+
+
 def organization_id() -> str:
     """``org-late-frost-12345678``."""
     return f"org-{_named()}"

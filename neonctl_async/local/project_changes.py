@@ -61,6 +61,7 @@ def delete(tx: Transaction, call: Call) -> Answer:
         "WHERE project_id = ?",
         project.id,
     )
+    tx.execute("UPDATE snapshots SET expires_at = NULL WHERE project_id = ?", project.id)
     tx.update(project, deleted_at=tx.now, detach_at=None)
     keys.end_for_project(tx, project.id)
     return answer({"project": shown, "operations": chain.records()})

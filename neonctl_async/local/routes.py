@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 from neonctl_async.local import (
     accounts,
     advisors,
+    anonymized,
     branch_changes,
     branches,
     connections,
@@ -19,7 +20,11 @@ from neonctl_async.local import (
     preload_libraries,
     project_changes,
     projects,
+    regions,
     roles,
+    schemas,
+    snapshot_restores,
+    snapshots,
     transfers,
     vpc_endpoints,
 )
@@ -43,6 +48,7 @@ class Route(NamedTuple):
 _PROJECT = "/projects/{project_id}"
 _OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
 _BRANCH = f"{_PROJECT}/branches/{{branch_id}}"
+_SNAPSHOT = f"{_PROJECT}/snapshots/{{snapshot_id}}"
 _DATABASE = f"{_BRANCH}/databases/{{database_name}}"
 _ROLE = f"{_BRANCH}/roles/{{role_name}}"
 _ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
@@ -78,6 +84,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", _VPC_ENDPOINT, vpc_endpoints.get),
     Route("POST", _VPC_ENDPOINT, vpc_endpoints.assign),
     Route("DELETE", _VPC_ENDPOINT, vpc_endpoints.delete),
+    Route("GET", "/regions", regions.list_active),
     Route("GET", "/projects", projects.list_page),
     Route("POST", "/projects", projects.create),
     Route("GET", "/projects/shared", projects.list_shared),
@@ -111,6 +118,22 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", f"{_BRANCH}/set_as_default", branch_changes.set_default),
     # As neon-api 0.3.0 has it.
     Route("POST", f"{_BRANCH}/set_as_primary", branch_changes.set_default),
+    Route("POST", f"{_BRANCH}/recover", branch_changes.recover),
+    Route("POST", f"{_BRANCH}/finalize_restore", snapshot_restores.finalize),
+    Route("GET", f"{_BRANCH}/schema", schemas.get),
+    Route("GET", f"{_BRANCH}/compare_schema", schemas.compare),
+    Route("POST", f"{_PROJECT}/branch_anonymized", anonymized.create),
+    Route("GET", f"{_BRANCH}/anonymized_status", anonymized.get_status),
+    Route("GET", f"{_BRANCH}/masking_rules", anonymized.get_rules),
+    Route("PATCH", f"{_BRANCH}/masking_rules", anonymized.update_rules),
+    Route("POST", f"{_BRANCH}/anonymize", anonymized.start),
+    Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
+    Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
+    Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),
+    Route("GET", f"{_PROJECT}/snapshots", snapshots.list_project),
+    Route("PATCH", _SNAPSHOT, snapshots.update),
+    Route("DELETE", _SNAPSHOT, snapshots.delete),
+    Route("POST", f"{_SNAPSHOT}/restore", snapshot_restores.restore),
     Route("GET", f"{_BRANCH}/endpoints", endpoints.list_branch),
     Route("GET", f"{_BRANCH}/databases", databases.list_branch),
     Route("POST", f"{_BRANCH}/databases", databases.create),

@@ -8,6 +8,7 @@ from neonctl_async.local.ids import KeyKind, password
 from neonctl_async.local.lifecycle import Plan
 
 MemberRole = Literal["admin", "member"]
+DeletionMethod = Literal["user", "ttl"]
 
 
 class User(Row, frozen=True):
@@ -176,8 +177,45 @@ class Branch(Row, frozen=True):
     last_reset_at: Instant | None = None
     restored_from: str | None = None
     restored_as: str | None = None
+    restore_status: str | None = None
+    backup_schedule: str = "[]"
     check_at: Instant | None = None
     archive_at: Instant | None = None
+    deleted_at: Instant | None = None
+    deletion_method: DeletionMethod | None = None
+    recoverable_until: Instant | None = None
+
+
+class AnonymizedBranch(Row, frozen=True):
+    """What is anonymized in the branch of that id: ``creation`` and ``run`` are operations."""
+
+    table: ClassVar[str] = "anonymized_branches"
+
+    id: str
+    masking_rules: str
+    created_at: Instant
+    updated_at: Instant
+    creation: str
+    run: str | None = None
+    triggered_by: str | None = None
+    masked_columns: int = 0
+
+
+class Snapshot(Row, frozen=True):
+    """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch."""
+
+    table: ClassVar[str] = "snapshots"
+
+    id: str
+    project_id: str
+    source_branch_id: str
+    name: str
+    lsn: str
+    timestamp: Instant | None
+    content: str
+    taken: bool
+    created_at: Instant
+    expires_at: Instant | None
     deleted_at: Instant | None = None
 
 
@@ -209,6 +247,7 @@ class Endpoint(Row, frozen=True):
     suspended_at: Instant | None = None
     idle_at: Instant | None = None
     deleted_at: Instant | None = None
+    deleted_with_branch: bool = False
 
 
 class Role(Row, frozen=True):
@@ -277,7 +316,7 @@ class PlannedFailure(Row, frozen=True):
 
 
 class DueEvent(Row, frozen=True):
-    """Something that is to happen ``at`` a time: to a compute, a branch or a project."""
+    """Something that is to happen ``at`` a time to what has the ``id``."""
 
     table: ClassVar[str] = "due_events"
 

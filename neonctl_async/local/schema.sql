@@ -139,13 +139,45 @@ CREATE TABLE IF NOT EXISTS branches (
     last_reset_at INTEGER,
     restored_from TEXT,
     restored_as TEXT,
+    restore_status TEXT,
+    backup_schedule TEXT NOT NULL,
     check_at INTEGER,
     archive_at INTEGER,
-    deleted_at INTEGER
+    deleted_at INTEGER,
+    deletion_method TEXT,
+    recoverable_until INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS branches_by_project ON branches (project_id, deleted_at);
 CREATE UNIQUE INDEX IF NOT EXISTS branch_names
     ON branches (project_id, name) WHERE deleted_at IS NULL;
+
+CREATE TABLE IF NOT EXISTS anonymized_branches (
+    id TEXT PRIMARY KEY REFERENCES branches (id),
+    masking_rules TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    creation TEXT NOT NULL REFERENCES operations (id),
+    run TEXT REFERENCES operations (id),
+    triggered_by TEXT REFERENCES users (id),
+    masked_columns INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE IF NOT EXISTS snapshots (
+    id TEXT PRIMARY KEY,
+    project_id TEXT NOT NULL REFERENCES projects (id),
+    source_branch_id TEXT NOT NULL REFERENCES branches (id),
+    name TEXT NOT NULL,
+    lsn TEXT NOT NULL,
+    timestamp INTEGER,
+    content TEXT NOT NULL,
+    taken INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    deleted_at INTEGER
+) STRICT;
+CREATE INDEX IF NOT EXISTS snapshots_by_project ON snapshots (project_id, deleted_at);
+CREATE INDEX IF NOT EXISTS snapshots_expiring
+    ON snapshots (project_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 
 CREATE TABLE IF NOT EXISTS endpoints (
     id TEXT PRIMARY KEY,
@@ -170,7 +202,8 @@ CREATE TABLE IF NOT EXISTS endpoints (
     started_at INTEGER,
     suspended_at INTEGER,
     idle_at INTEGER,
-    deleted_at INTEGER
+    deleted_at INTEGER,
+    deleted_with_branch INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS endpoints_by_project ON endpoints (project_id, deleted_at);
 CREATE INDEX IF NOT EXISTS endpoints_by_branch ON endpoints (branch_id, deleted_at);
@@ -244,6 +277,9 @@ CREATE VIEW IF NOT EXISTS due_events (event, project_id, id, at) AS
     SELECT 'archive', project_id, id, archive_at FROM branches WHERE archive_at IS NOT NULL
     UNION ALL
     SELECT 'expire', project_id, id, expires_at FROM branches
+        WHERE expires_at IS NOT NULL AND deleted_at IS NULL
+    UNION ALL
+    SELECT 'expire_snapshot', project_id, id, expires_at FROM snapshots
         WHERE expires_at IS NOT NULL AND deleted_at IS NULL
     UNION ALL
     SELECT 'detach', id, id, detach_at FROM projects WHERE detach_at IS NOT NULL;

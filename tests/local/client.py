@@ -89,7 +89,7 @@ class Http:
     ) -> Any:
         """The body of a successful request."""
         reply = await self.send(method, path, body, key=key)
-        assert reply.status in {200, 201}, reply.content
+        assert reply.status in {200, 201, 202}, reply.content
         return reply.json
 
     async def branch(self, project_id: str, *, compute: bool = False, **spec: object) -> Any:

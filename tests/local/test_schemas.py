@@ -1,0 +1,79 @@
+"""The schemas of databases, which are empty ones here."""
+
+import pytest
+
+from tests.local.client import Client
+
+
+async def child_of_main(api: Client, project_id: str) -> str:
+    """The path of a new branch."""
+    branch_id = (await api.branch(project_id))["branch"]["id"]
+    return f"/projects/{project_id}/branches/{branch_id}"
+
+
+async def test_a_schema_is_read_as_sql_or_as_json(api: Client) -> None:
+    project_id = (await api.project(pg_version=16))["project"]["id"]
+    path = f"{await child_of_main(api, project_id)}/schema?db_name=neondb"
+    for query in ("", "&format=sql", "&lsn=0/1A2B3C", "&timestamp=2026-01-01T00:00:00Z"):
+        schema = await api.get(f"{path}{query}")
+        assert (set(schema), "database version 16" in schema["sql"]) == ({"sql"}, True)
+    assert await api.get(f"{path}&format=json") == {"json": {"tables": []}}
+
+
+async def test_two_schemas_do_not_differ(api: Client, project_id: str) -> None:
+    path = f"{await child_of_main(api, project_id)}/compare_schema?db_name=neondb"
+    assert await api.get(path) == {"diff": ""}
+    base = (await api.branch(project_id))["branch"]["id"]
+    query = f"&base_branch_id={base}&lsn=0/1&base_timestamp=2026-01-01T00:00:00Z"
+    assert await api.get(f"{path}{query}") == {"diff": ""}
+
+
+@pytest.mark.parametrize("what", ["schema", "compare_schema"])
+@pytest.mark.parametrize(
+    ("query", "status", "word"),
+    [
+        ("", 400, "db_name"),
+        ("db_name=none", 404, "'none'"),
+        ("db_name=neondb&lsn=0/1&timestamp=2026-01-01T00:00:00Z", 400, "lsn"),
+        ("db_name=neondb&timestamp=now", 400, "timestamp"),
+    ],
+)
+async def test_a_query_that_does_not_fit_names_the_parameter(
+    api: Client, project_id: str, what: str, query: str, status: int, word: str
+) -> None:
+    reply = await api.send("GET", f"{await child_of_main(api, project_id)}/{what}?{query}")
+    assert (reply.status, word in reply.message) == (status, True)
+
+
+@pytest.mark.parametrize(
+    ("what", "query", "status", "word"),
+    [
+        ("schema", "format=xml", 400, "format"),
+        ("compare_schema", "base_branch_id=none", 404, "'none'"),
+        ("compare_schema", "base_lsn=0/1&base_timestamp=2026-01-01T00:00:00Z", 400, "base_lsn"),
+    ],
+)
+async def test_a_format_or_a_base_that_is_not_there_is_told(
+    api: Client, project_id: str, what: str, query: str, status: int, word: str
+) -> None:
+    path = f"{await child_of_main(api, project_id)}/{what}?db_name=neondb&{query}"
+    reply = await api.send("GET", path)
+    assert (reply.status, word in reply.message) == (status, True)
+
+
+async def test_both_branches_need_the_database(api: Client, project_id: str) -> None:
+    path = await child_of_main(api, project_id)
+    database = {"name": "own", "owner_name": "neondb_owner"}
+    await api.done("POST", f"{path}/databases", {"database": database})
+    assert (await api.send("GET", f"{path}/schema?db_name=own")).status == 200
+    reply = await api.send("GET", f"{path}/compare_schema?db_name=own")
+    assert (reply.status, "'own'" in reply.message) == (404, True)
+
+
+async def test_a_branch_without_a_parent_is_compared_with_one_that_is_named(
+    api: Client, project_id: str
+) -> None:
+    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    path = f"/projects/{project_id}/branches/{main['id']}/compare_schema?db_name=neondb"
+    reply = await api.send("GET", path)
+    assert (reply.status, "base_branch_id" in reply.message) == (400, True)
