@@ -71,7 +71,14 @@ def test_links_lead_somewhere(page: Path) -> None:
             assert (page.parent / target).exists(), target
 
 
-@pytest.mark.parametrize("example", ["quickstart.py", "fan_out.py"])
+SAYS = {
+    "quickstart.py": "preview is ready",
+    "fan_out.py": "20 branches ready",
+    "ephemeral_branch.py": "1 branch left: the default one",
+}
+
+
+@pytest.mark.parametrize("example", SAYS)
 @pytest.mark.parametrize("where", ["embedded", "elsewhere"])
 async def test_the_examples_run(example: str, where: str) -> None:
     environment = {
@@ -94,7 +101,5 @@ async def test_the_examples_run(example: str, where: str) -> None:
         async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
             assert await neon.projects.list().collect() == []
     assert (complaints.decode(), process.returncode) == ("", 0)
-    assert ("20 branches ready" if example == "fan_out.py" else "preview is ready") in (
-        output.decode()
-    )
+    assert SAYS[example] in output.decode()
     assert SECRETS.findall(output) == []

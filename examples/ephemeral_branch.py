@@ -1,0 +1,50 @@
+"""Give each of three checks a branch of its own, all at once; none is left in the end.
+
+Runs against a local control plane, offline; against the platform if NEON_API_KEY is set.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from neonctl_async import NeonClient
+from neonctl_async.local import LocalControlPlane
+
+
+@asynccontextmanager
+async def connect() -> AsyncGenerator[NeonClient]:
+    """The platform if there is a key for it, else a local control plane."""
+    if os.environ.get("NEON_API_KEY"):
+        async with NeonClient() as neon:
+            yield neon
+    else:
+        async with (
+            LocalControlPlane() as plane,
+            NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        ):
+            yield neon
+
+
+async def check(neon: NeonClient, project_id: str, name: str) -> None:
+    """Run one check on a branch that is there for as long as it takes."""
+    async with neon.branches.ephemeral(project_id, ttl_seconds=600) as created:
+        print(f"{name} on {created.branch.name}")  # connect to created.connection_uri.reveal()
+
+
+async def main() -> None:
+    """Create a project, check, and clean up."""
+    async with connect() as neon:
+        project_id = (await neon.projects.create(name="ephemeral", wait=True)).project.id
+        try:
+            async with asyncio.TaskGroup() as checks:
+                for name in ("migrations", "queries", "permissions"):
+                    checks.create_task(check(neon, project_id, name))
+            left = await neon.branches.count(project_id)
+            print(f"{left} branch left: the default one")
+        finally:
+            await neon.projects.delete(project_id)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
