@@ -23,5 +23,5 @@ class ApiKeys(Resource):
     async def revoke(self, key_id: int) -> ApiKeyRevoked:
         """Revoke a key: at once, and for ever (specification, section 3.1)."""
         return await self._caller.send(
-            request("DELETE", "/api_keys/{key_id}", ApiKeyRevoked, key_id=key_id)
+            request("DELETE", "/api_keys/{key_id}", ApiKeyRevoked, key_id)
         )

@@ -39,9 +39,9 @@ class BranchData(Resource):
                 "GET",
                 f"{_BRANCH}/schema",
                 BranchSchema,
+                project_id,
+                branch_id,
                 query={"db_name": db_name, "lsn": lsn, "timestamp": timestamp, "format": format},
-                project_id=project_id,
-                branch_id=branch_id,
             )
         )
 
@@ -63,6 +63,8 @@ class BranchData(Resource):
                 "GET",
                 f"{_BRANCH}/compare_schema",
                 BranchSchemaComparison,
+                project_id,
+                branch_id,
                 query={
                     "db_name": db_name,
                     "lsn": lsn,
@@ -71,8 +73,6 @@ class BranchData(Resource):
                     "base_lsn": base_lsn,
                     "base_timestamp": base_timestamp,
                 },
-                project_id=project_id,
-                branch_id=branch_id,
             )
         )
 
@@ -120,8 +120,8 @@ class BranchData(Resource):
                 "POST",
                 "/projects/{project_id}/branch_anonymized",
                 BranchCreated,
+                project_id,
                 body=body,
-                project_id=project_id,
             ),
             wait=wait,
         )
@@ -129,13 +129,7 @@ class BranchData(Resource):
     async def list_masking_rules(self, project_id: str, branch_id: str) -> list[MaskingRule]:
         """How the columns of an anonymized branch are masked."""
         answer = await self._caller.send(
-            request(
-                "GET",
-                f"{_BRANCH}/masking_rules",
-                MaskingRulesResponse,
-                project_id=project_id,
-                branch_id=branch_id,
-            )
+            request("GET", f"{_BRANCH}/masking_rules", MaskingRulesResponse, project_id, branch_id)
         )
         return answer.masking_rules
 
@@ -148,9 +142,9 @@ class BranchData(Resource):
                 "PATCH",
                 f"{_BRANCH}/masking_rules",
                 MaskingRulesResponse,
+                project_id,
+                branch_id,
                 body=given(masking_rules=masking_rules),
-                project_id=project_id,
-                branch_id=branch_id,
             )
         )
         return answer.masking_rules
@@ -159,22 +153,12 @@ class BranchData(Resource):
         """How far the anonymization of a branch has come. It is no operation to wait for."""
         return await self._caller.send(
             request(
-                "GET",
-                f"{_BRANCH}/anonymized_status",
-                AnonymizedBranchStatus,
-                project_id=project_id,
-                branch_id=branch_id,
+                "GET", f"{_BRANCH}/anonymized_status", AnonymizedBranchStatus, project_id, branch_id
             )
         )
 
     async def anonymize(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
         """Apply the masking rules to an anonymized branch, the first time or once more."""
         return await self._caller.send(
-            request(
-                "POST",
-                f"{_BRANCH}/anonymize",
-                AnonymizedBranchStatus,
-                project_id=project_id,
-                branch_id=branch_id,
-            )
+            request("POST", f"{_BRANCH}/anonymize", AnonymizedBranchStatus, project_id, branch_id)
         )

@@ -61,6 +61,7 @@ class Branches(BranchData):
             "GET",
             _BRANCHES,
             BranchesPage,
+            project_id,
             query={
                 "limit": limit,
                 "search": search,
@@ -68,7 +69,6 @@ class Branches(BranchData):
                 "sort_order": sort_order,
                 "include_deleted": include_deleted,
             },
-            project_id=project_id,
         )
         return self._caller.paginate(first, _annotated, lambda branch: branch.id)
 
@@ -76,11 +76,7 @@ class Branches(BranchData):
         """How many branches a project has, of those whose name holds ``search``."""
         answer = await self._caller.send(
             request(
-                "GET",
-                f"{_BRANCHES}/count",
-                BranchesCount,
-                query={"search": search},
-                project_id=project_id,
+                "GET", f"{_BRANCHES}/count", BranchesCount, project_id, query={"search": search}
             )
         )
         return answer.count
@@ -88,7 +84,7 @@ class Branches(BranchData):
     async def get(self, project_id: str, branch_id: str) -> Branch:
         """One branch."""
         answer = await self._caller.send(
-            request("GET", _BRANCH, BranchResponse, project_id=project_id, branch_id=branch_id)
+            request("GET", _BRANCH, BranchResponse, project_id, branch_id)
         )
         return replace(answer.branch, annotation=answer.annotation)
 
@@ -146,7 +142,7 @@ class Branches(BranchData):
             annotation_value=annotation_value or UNSET,
         )
         return await self._caller.start(
-            request("POST", _BRANCHES, BranchCreated, body=body, project_id=project_id), wait=wait
+            request("POST", _BRANCHES, BranchCreated, project_id, body=body), wait=wait
         )
 
     def ephemeral(
@@ -218,12 +214,7 @@ class Branches(BranchData):
         spec = given(name=name, protected=protected, expires_at=expires_at)
         return await self._caller.start(
             request(
-                "PATCH",
-                _BRANCH,
-                BranchOperations,
-                body={"branch": spec},
-                project_id=project_id,
-                branch_id=branch_id,
+                "PATCH", _BRANCH, BranchOperations, project_id, branch_id, body={"branch": spec}
             ),
             wait=wait,
         )
@@ -233,13 +224,7 @@ class Branches(BranchData):
     ) -> BranchOperations:
         """Make a branch the default one, in the place of the one that is."""
         return await self._caller.start(
-            request(
-                "POST",
-                f"{_BRANCH}/set_as_default",
-                BranchOperations,
-                project_id=project_id,
-                branch_id=branch_id,
-            ),
+            request("POST", f"{_BRANCH}/set_as_default", BranchOperations, project_id, branch_id),
             wait=wait,
         )
 
@@ -267,12 +252,7 @@ class Branches(BranchData):
         )
         return await self._caller.start(
             request(
-                "POST",
-                f"{_BRANCH}/restore",
-                BranchOperations,
-                body=body,
-                project_id=project_id,
-                branch_id=branch_id,
+                "POST", f"{_BRANCH}/restore", BranchOperations, project_id, branch_id, body=body
             ),
             wait=wait,
         )
@@ -317,9 +297,9 @@ class Branches(BranchData):
                 "POST",
                 f"{_BRANCH}/finalize_restore",
                 Started,
+                project_id,
+                branch_id,
                 body=given(name=name) or UNSET,
-                project_id=project_id,
-                branch_id=branch_id,
             ),
             wait=wait,
         )
@@ -341,9 +321,9 @@ class Branches(BranchData):
                 "DELETE",
                 _BRANCH,
                 BranchDeleted,
+                project_id,
+                branch_id,
                 query={"hard_delete": hard_delete},
-                project_id=project_id,
-                branch_id=branch_id,
             ),
             wait=wait,
         )
@@ -351,25 +331,13 @@ class Branches(BranchData):
     async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:
         """Bring a deleted branch back, with its computes, which are idle."""
         return await self._caller.send(
-            request(
-                "POST",
-                f"{_BRANCH}/recover",
-                BranchRecovered,
-                project_id=project_id,
-                branch_id=branch_id,
-            )
+            request("POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id)
         )
 
     async def list_endpoints(self, project_id: str, branch_id: str) -> builtins.list[Endpoint]:
         """The computes of a branch."""
         answer = await self._caller.send(
-            request(
-                "GET",
-                f"{_BRANCH}/endpoints",
-                EndpointsResponse,
-                project_id=project_id,
-                branch_id=branch_id,
-            )
+            request("GET", f"{_BRANCH}/endpoints", EndpointsResponse, project_id, branch_id)
         )
         return answer.endpoints
 

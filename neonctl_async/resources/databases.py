@@ -24,23 +24,14 @@ class Databases(Resource):
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Database]:
         """The databases of a branch."""
         answer = await self._caller.send(
-            request(
-                "GET", _DATABASES, DatabasesResponse, project_id=project_id, branch_id=branch_id
-            )
+            request("GET", _DATABASES, DatabasesResponse, project_id, branch_id)
         )
         return answer.databases
 
     async def get(self, project_id: str, branch_id: str, database_name: str) -> Database:
         """One database."""
         answer = await self._caller.send(
-            request(
-                "GET",
-                _DATABASE,
-                DatabaseResponse,
-                project_id=project_id,
-                branch_id=branch_id,
-                database_name=database_name,
-            )
+            request("GET", _DATABASE, DatabaseResponse, project_id, branch_id, database_name)
         )
         return answer.database
 
@@ -59,9 +50,9 @@ class Databases(Resource):
                 "POST",
                 _DATABASES,
                 DatabaseOperations,
+                project_id,
+                branch_id,
                 body={"database": given(name=name, owner_name=owner_name)},
-                project_id=project_id,
-                branch_id=branch_id,
             ),
             wait=wait,
         )
@@ -82,10 +73,10 @@ class Databases(Resource):
                 "PATCH",
                 _DATABASE,
                 DatabaseOperations,
+                project_id,
+                branch_id,
+                database_name,
                 body={"database": given(name=name, owner_name=owner_name)},
-                project_id=project_id,
-                branch_id=branch_id,
-                database_name=database_name,
             ),
             wait=wait,
         )
@@ -95,13 +86,6 @@ class Databases(Resource):
     ) -> DatabaseDeleted:
         """Delete a database."""
         return await self._caller.start(
-            request(
-                "DELETE",
-                _DATABASE,
-                DatabaseDeleted,
-                project_id=project_id,
-                branch_id=branch_id,
-                database_name=database_name,
-            ),
+            request("DELETE", _DATABASE, DatabaseDeleted, project_id, branch_id, database_name),
             wait=wait,
         )

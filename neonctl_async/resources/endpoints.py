@@ -28,17 +28,13 @@ class Endpoints(Resource):
 
     async def list(self, project_id: str) -> builtins.list[Endpoint]:
         """The computes of a project; :meth:`Branches.list_endpoints` has those of a branch."""
-        answer = await self._caller.send(
-            request("GET", _ENDPOINTS, EndpointsResponse, project_id=project_id)
-        )
+        answer = await self._caller.send(request("GET", _ENDPOINTS, EndpointsResponse, project_id))
         return answer.endpoints
 
     async def get(self, project_id: str, endpoint_id: str) -> Endpoint:
         """One compute."""
         answer = await self._caller.send(
-            request(
-                "GET", _ENDPOINT, EndpointResponse, project_id=project_id, endpoint_id=endpoint_id
-            )
+            request("GET", _ENDPOINT, EndpointResponse, project_id, endpoint_id)
         )
         return answer.endpoint
 
@@ -68,6 +64,7 @@ class Endpoints(Resource):
                 "POST",
                 _ENDPOINTS,
                 EndpointOperations,
+                project_id,
                 body={
                     "endpoint": given(
                         branch_id=branch_id,
@@ -83,7 +80,6 @@ class Endpoints(Resource):
                         suspend_timeout_seconds=suspend_timeout_seconds,
                     )
                 },
-                project_id=project_id,
             ),
             wait=wait,
         )
@@ -109,6 +105,8 @@ class Endpoints(Resource):
                 "PATCH",
                 _ENDPOINT,
                 EndpointOperations,
+                project_id,
+                endpoint_id,
                 body={
                     "endpoint": given(
                         name=name,
@@ -121,8 +119,6 @@ class Endpoints(Resource):
                         suspend_timeout_seconds=suspend_timeout_seconds,
                     )
                 },
-                project_id=project_id,
-                endpoint_id=endpoint_id,
             ),
             wait=wait,
         )
@@ -132,9 +128,7 @@ class Endpoints(Resource):
     ) -> EndpointDeleted:
         """Delete a compute. Its connections are dropped."""
         return await self._caller.start(
-            request(
-                "DELETE", _ENDPOINT, EndpointDeleted, project_id=project_id, endpoint_id=endpoint_id
-            ),
+            request("DELETE", _ENDPOINT, EndpointDeleted, project_id, endpoint_id),
             wait=wait,
         )
 
@@ -160,12 +154,6 @@ class Endpoints(Resource):
         self, action: str, project_id: str, endpoint_id: str, *, wait: bool | float
     ) -> EndpointOperations:
         return await self._caller.start(
-            request(
-                "POST",
-                f"{_ENDPOINT}/{action}",
-                EndpointOperations,
-                project_id=project_id,
-                endpoint_id=endpoint_id,
-            ),
+            request("POST", f"{_ENDPOINT}/{action}", EndpointOperations, project_id, endpoint_id),
             wait=wait,
         )

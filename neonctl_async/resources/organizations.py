@@ -42,7 +42,7 @@ class Organizations(Resource):
 
     async def get(self, org_id: str) -> Organization:
         """One organization."""
-        return await self._caller.send(request("GET", _ORGANIZATION, Organization, org_id=org_id))
+        return await self._caller.send(request("GET", _ORGANIZATION, Organization, org_id))
 
     def list_members(
         self,
@@ -61,8 +61,8 @@ class Organizations(Resource):
             "GET",
             f"{_ORGANIZATION}/members",
             MembersPage,
+            org_id,
             query={"limit": limit, "sort_by": sort_by, "sort_order": sort_order},
-            org_id=org_id,
         )
         return self._caller.paginate(
             first, lambda page: page.members, lambda listed: listed.member.id
@@ -70,28 +70,22 @@ class Organizations(Resource):
 
     async def get_member(self, org_id: str, member_id: str) -> Member:
         """One membership; ``member_id`` is its id, not the user's."""
-        return await self._caller.send(
-            request("GET", _MEMBER, Member, org_id=org_id, member_id=member_id)
-        )
+        return await self._caller.send(request("GET", _MEMBER, Member, org_id, member_id))
 
     async def update_member(self, org_id: str, member_id: str, *, role: str) -> Member:
         """Give a member another role, a :class:`MemberRole`."""
         return await self._caller.send(
-            request(
-                "PATCH", _MEMBER, Member, body=given(role=role), org_id=org_id, member_id=member_id
-            )
+            request("PATCH", _MEMBER, Member, org_id, member_id, body=given(role=role))
         )
 
     async def remove_member(self, org_id: str, member_id: str) -> None:
         """End a membership. The last administrator stays."""
-        await self._caller.send(
-            request("DELETE", _MEMBER, Empty, org_id=org_id, member_id=member_id)
-        )
+        await self._caller.send(request("DELETE", _MEMBER, Empty, org_id, member_id))
 
     async def list_invitations(self, org_id: str) -> list[Invitation]:
         """Who was invited, accepted invitations included."""
         answer = await self._caller.send(
-            request("GET", f"{_ORGANIZATION}/invitations", InvitationsResponse, org_id=org_id)
+            request("GET", f"{_ORGANIZATION}/invitations", InvitationsResponse, org_id)
         )
         return answer.invitations
 
@@ -104,8 +98,8 @@ class Organizations(Resource):
                 "POST",
                 f"{_ORGANIZATION}/invitations",
                 InvitationsResponse,
+                org_id,
                 body=given(invitations=invitations),
-                org_id=org_id,
             )
         )
         return answer.invitations
@@ -113,7 +107,7 @@ class Organizations(Resource):
     async def list_api_keys(self, org_id: str) -> list[ApiKey]:
         """The keys of an organization, without their tokens."""
         return await self._caller.send(
-            request("GET", f"{_ORGANIZATION}/api_keys", list[ApiKey], org_id=org_id)
+            request("GET", f"{_ORGANIZATION}/api_keys", list[ApiKey], org_id)
         )
 
     async def create_api_key(
@@ -130,28 +124,20 @@ class Organizations(Resource):
                 "POST",
                 f"{_ORGANIZATION}/api_keys",
                 ApiKeyCreated,
+                org_id,
                 body=given(key_name=key_name, project_id=project_id),
-                org_id=org_id,
             )
         )
 
     async def revoke_api_key(self, org_id: str, key_id: int) -> ApiKeyRevoked:
         """Revoke an organization or project-scoped key, as an administrator."""
         return await self._caller.send(
-            request(
-                "DELETE",
-                f"{_ORGANIZATION}/api_keys/{{key_id}}",
-                ApiKeyRevoked,
-                org_id=org_id,
-                key_id=key_id,
-            )
+            request("DELETE", f"{_ORGANIZATION}/api_keys/{{key_id}}", ApiKeyRevoked, org_id, key_id)
         )
 
     async def get_spending_limit(self, org_id: str) -> SpendingLimit:
         """What the organization may spend in a month."""
-        return await self._caller.send(
-            request("GET", _SPENDING_LIMIT, SpendingLimit, org_id=org_id)
-        )
+        return await self._caller.send(request("GET", _SPENDING_LIMIT, SpendingLimit, org_id))
 
     async def set_spending_limit(self, org_id: str, *, spending_limit_cents: int) -> SpendingLimit:
         """Limit what the organization may spend in a month, in cents, 1 or more.
@@ -163,23 +149,20 @@ class Organizations(Resource):
                 "PUT",
                 _SPENDING_LIMIT,
                 SpendingLimit,
+                org_id,
                 body=given(spending_limit_cents=spending_limit_cents),
-                org_id=org_id,
             )
         )
 
     async def delete_spending_limit(self, org_id: str) -> None:
         """Remove the spending limit, if there is one."""
-        await self._caller.send(request("DELETE", _SPENDING_LIMIT, Empty, org_id=org_id))
+        await self._caller.send(request("DELETE", _SPENDING_LIMIT, Empty, org_id))
 
     async def list_vpc_endpoints(self, org_id: str) -> list[VPCEndpointWithRegion]:
         """The VPC endpoints of an organization, in all regions."""
         answer = await self._caller.send(
             request(
-                "GET",
-                f"{_ORGANIZATION}/vpc/vpc_endpoints",
-                VPCEndpointsWithRegionResponse,
-                org_id=org_id,
+                "GET", f"{_ORGANIZATION}/vpc/vpc_endpoints", VPCEndpointsWithRegionResponse, org_id
             )
         )
         return answer.endpoints
@@ -187,7 +170,7 @@ class Organizations(Resource):
     async def list_region_vpc_endpoints(self, org_id: str, region_id: str) -> list[VPCEndpoint]:
         """The VPC endpoints of an organization in one region."""
         answer = await self._caller.send(
-            request("GET", _VPC_ENDPOINTS, VPCEndpointsResponse, org_id=org_id, region_id=region_id)
+            request("GET", _VPC_ENDPOINTS, VPCEndpointsResponse, org_id, region_id)
         )
         return answer.endpoints
 
@@ -196,14 +179,7 @@ class Organizations(Resource):
     ) -> VPCEndpointDetails:
         """The state of a VPC endpoint, and the projects that are restricted to it."""
         return await self._caller.send(
-            request(
-                "GET",
-                _VPC_ENDPOINT,
-                VPCEndpointDetails,
-                org_id=org_id,
-                region_id=region_id,
-                vpc_endpoint_id=vpc_endpoint_id,
-            )
+            request("GET", _VPC_ENDPOINT, VPCEndpointDetails, org_id, region_id, vpc_endpoint_id)
         )
 
     async def assign_vpc_endpoint(
@@ -215,24 +191,17 @@ class Organizations(Resource):
                 "POST",
                 _VPC_ENDPOINT,
                 Empty,
+                org_id,
+                region_id,
+                vpc_endpoint_id,
                 body=given(label=label),
-                org_id=org_id,
-                region_id=region_id,
-                vpc_endpoint_id=vpc_endpoint_id,
             )
         )
 
     async def delete_vpc_endpoint(self, org_id: str, region_id: str, vpc_endpoint_id: str) -> None:
         """Take a VPC endpoint away from an organization, for good: it cannot come back."""
         await self._caller.send(
-            request(
-                "DELETE",
-                _VPC_ENDPOINT,
-                Empty,
-                org_id=org_id,
-                region_id=region_id,
-                vpc_endpoint_id=vpc_endpoint_id,
-            )
+            request("DELETE", _VPC_ENDPOINT, Empty, org_id, region_id, vpc_endpoint_id)
         )
 
     async def transfer_projects(
@@ -244,7 +213,7 @@ class Organizations(Resource):
                 "POST",
                 "/organizations/{source_org_id}/projects/transfer",
                 Empty,
+                source_org_id,
                 body=given(destination_org_id=destination_org_id, project_ids=project_ids),
-                source_org_id=source_org_id,
             )
         )

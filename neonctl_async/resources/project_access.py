@@ -27,12 +27,7 @@ class ProjectAccess(Resource):
     async def list_permissions(self, project_id: str) -> list[ProjectPermission]:
         """Who was granted access."""
         answer = await self._caller.send(
-            request(
-                "GET",
-                f"{_PROJECT}/permissions",
-                ProjectPermissionsResponse,
-                project_id=project_id,
-            )
+            request("GET", f"{_PROJECT}/permissions", ProjectPermissionsResponse, project_id)
         )
         return answer.project_permissions
 
@@ -43,8 +38,8 @@ class ProjectAccess(Resource):
                 "POST",
                 f"{_PROJECT}/permissions",
                 ProjectPermission,
+                project_id,
                 body=given(email=email),
-                project_id=project_id,
             )
         )
 
@@ -55,8 +50,8 @@ class ProjectAccess(Resource):
                 "DELETE",
                 f"{_PROJECT}/permissions/{{permission_id}}",
                 ProjectPermission,
-                project_id=project_id,
-                permission_id=permission_id,
+                project_id,
+                permission_id,
             )
         )
 
@@ -69,8 +64,8 @@ class ProjectAccess(Resource):
                 "POST",
                 f"{_PROJECT}/transfer_requests",
                 TransferRequest,
+                project_id,
                 body=given(ttl_seconds=ttl_seconds) or UNSET,
-                project_id=project_id,
             )
         )
 
@@ -83,16 +78,16 @@ class ProjectAccess(Resource):
                 "PUT",
                 f"{_PROJECT}/transfer_requests/{{request_id}}",
                 Empty,
+                project_id,
+                request_id,
                 body=given(org_id=org_id) or UNSET,
-                project_id=project_id,
-                request_id=request_id,
             )
         )
 
     async def list_jwks(self, project_id: str) -> list[JWKS]:
         """The key sets by which JSON web tokens are verified."""
         answer = await self._caller.send(
-            request("GET", f"{_PROJECT}/jwks", JWKSResponse, project_id=project_id)
+            request("GET", f"{_PROJECT}/jwks", JWKSResponse, project_id)
         )
         return answer.jwks
 
@@ -118,6 +113,7 @@ class ProjectAccess(Resource):
                 "POST",
                 f"{_PROJECT}/jwks",
                 JWKSOperations,
+                project_id,
                 body=given(
                     jwks_url=jwks_url,
                     provider_name=provider_name,
@@ -126,7 +122,6 @@ class ProjectAccess(Resource):
                     role_names=role_names,
                     skip_role_creation=skip_role_creation,
                 ),
-                project_id=project_id,
             ),
             wait=wait,
         )
@@ -134,19 +129,13 @@ class ProjectAccess(Resource):
     async def delete_jwks(self, project_id: str, jwks_id: str) -> JWKS:
         """Remove a key set. Tokens signed by its keys are refused from then on."""
         return await self._caller.send(
-            request(
-                "DELETE",
-                f"{_PROJECT}/jwks/{{jwks_id}}",
-                JWKS,
-                project_id=project_id,
-                jwks_id=jwks_id,
-            )
+            request("DELETE", f"{_PROJECT}/jwks/{{jwks_id}}", JWKS, project_id, jwks_id)
         )
 
     async def list_vpc_endpoints(self, project_id: str) -> list[VPCEndpoint]:
         """The VPC endpoints that connections are restricted to."""
         answer = await self._caller.send(
-            request("GET", f"{_PROJECT}/vpc_endpoints", VPCEndpointsResponse, project_id=project_id)
+            request("GET", f"{_PROJECT}/vpc_endpoints", VPCEndpointsResponse, project_id)
         )
         return answer.endpoints
 
@@ -156,23 +145,12 @@ class ProjectAccess(Resource):
         """Restrict connections to a VPC endpoint of the organization, or change its label."""
         await self._caller.send(
             request(
-                "POST",
-                _VPC_ENDPOINT,
-                Empty,
-                body=given(label=label),
-                project_id=project_id,
-                vpc_endpoint_id=vpc_endpoint_id,
+                "POST", _VPC_ENDPOINT, Empty, project_id, vpc_endpoint_id, body=given(label=label)
             )
         )
 
     async def delete_vpc_endpoint(self, project_id: str, vpc_endpoint_id: str) -> None:
         """Lift the restriction to a VPC endpoint."""
         await self._caller.send(
-            request(
-                "DELETE",
-                _VPC_ENDPOINT,
-                Empty,
-                project_id=project_id,
-                vpc_endpoint_id=vpc_endpoint_id,
-            )
+            request("DELETE", _VPC_ENDPOINT, Empty, project_id, vpc_endpoint_id)
         )

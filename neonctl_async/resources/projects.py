@@ -85,9 +85,7 @@ class Projects(ProjectAccess):
 
     async def get(self, project_id: str) -> Project:
         """One project."""
-        answer = await self._caller.send(
-            request("GET", _PROJECT, ProjectResponse, project_id=project_id)
-        )
+        answer = await self._caller.send(request("GET", _PROJECT, ProjectResponse, project_id))
         return answer.project
 
     async def create(
@@ -147,22 +145,20 @@ class Projects(ProjectAccess):
             history_retention_seconds=history_retention_seconds,
         )
         return await self._caller.start(
-            request(
-                "PATCH", _PROJECT, ProjectOperations, body={"project": spec}, project_id=project_id
-            ),
+            request("PATCH", _PROJECT, ProjectOperations, project_id, body={"project": spec}),
             wait=wait,
         )
 
     async def delete(self, project_id: str, *, wait: bool | float = False) -> ProjectDeleted:
         """Delete a project with all that it holds. It can be recovered for seven days."""
         return await self._caller.start(
-            request("DELETE", _PROJECT, ProjectDeleted, project_id=project_id), wait=wait
+            request("DELETE", _PROJECT, ProjectDeleted, project_id), wait=wait
         )
 
     async def recover(self, project_id: str, *, wait: bool | float = False) -> ProjectRecovered:
         """Bring a deleted project back, with its branches and computes."""
         return await self._caller.start(
-            request("POST", f"{_PROJECT}/recover", ProjectRecovered, project_id=project_id),
+            request("POST", f"{_PROJECT}/recover", ProjectRecovered, project_id),
             wait=wait,
         )
 
@@ -186,6 +182,7 @@ class Projects(ProjectAccess):
                 "GET",
                 f"{_PROJECT}/connection_uri",
                 ConnectionURIResponse,
+                project_id,
                 query={
                     "database_name": database_name,
                     "role_name": role_name,
@@ -193,7 +190,6 @@ class Projects(ProjectAccess):
                     "endpoint_id": endpoint_id,
                     "pooled": pooled,
                 },
-                project_id=project_id,
             )
         )
         return answer.uri
@@ -207,7 +203,7 @@ class Projects(ProjectAccess):
                 "GET",
                 f"{_PROJECT}/available_preload_libraries",
                 AvailablePreloadLibrariesResponse,
-                project_id=project_id,
+                project_id,
             )
         )
         return answer.libraries
@@ -230,13 +226,13 @@ class Projects(ProjectAccess):
                 "GET",
                 f"{_PROJECT}/advisors",
                 AdvisorIssuesResponse,
+                project_id,
                 query={
                     "branch_id": branch_id,
                     "database_name": database_name,
                     "category": category,
                     "min_severity": min_severity,
                 },
-                project_id=project_id,
             )
         )
         return answer.issues

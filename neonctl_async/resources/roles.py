@@ -26,21 +26,14 @@ class Roles(Resource):
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Role]:
         """The roles of a branch, without their passwords."""
         answer = await self._caller.send(
-            request("GET", _ROLES, RolesResponse, project_id=project_id, branch_id=branch_id)
+            request("GET", _ROLES, RolesResponse, project_id, branch_id)
         )
         return answer.roles
 
     async def get(self, project_id: str, branch_id: str, role_name: str) -> Role:
         """One role, without its password."""
         answer = await self._caller.send(
-            request(
-                "GET",
-                _ROLE,
-                RoleResponse,
-                project_id=project_id,
-                branch_id=branch_id,
-                role_name=role_name,
-            )
+            request("GET", _ROLE, RoleResponse, project_id, branch_id, role_name)
         )
         return answer.role
 
@@ -62,9 +55,9 @@ class Roles(Resource):
                 "POST",
                 _ROLES,
                 RoleOperations,
+                project_id,
+                branch_id,
                 body={"role": given(name=name, no_login=no_login)},
-                project_id=project_id,
-                branch_id=branch_id,
             ),
             wait=wait,
         )
@@ -74,14 +67,7 @@ class Roles(Resource):
     ) -> RoleDeleted:
         """Delete a role."""
         return await self._caller.start(
-            request(
-                "DELETE",
-                _ROLE,
-                RoleDeleted,
-                project_id=project_id,
-                branch_id=branch_id,
-                role_name=role_name,
-            ),
+            request("DELETE", _ROLE, RoleDeleted, project_id, branch_id, role_name),
             wait=wait,
         )
 
@@ -92,9 +78,9 @@ class Roles(Resource):
                 "GET",
                 f"{_ROLE}/reveal_password",
                 RolePasswordResponse,
-                project_id=project_id,
-                branch_id=branch_id,
-                role_name=role_name,
+                project_id,
+                branch_id,
+                role_name,
             )
         )
         return answer.password
@@ -108,12 +94,7 @@ class Roles(Resource):
         """
         return await self._caller.start(
             request(
-                "POST",
-                f"{_ROLE}/reset_password",
-                RoleOperations,
-                project_id=project_id,
-                branch_id=branch_id,
-                role_name=role_name,
+                "POST", f"{_ROLE}/reset_password", RoleOperations, project_id, branch_id, role_name
             ),
             wait=wait,
         )

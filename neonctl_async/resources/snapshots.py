@@ -30,9 +30,7 @@ class Snapshots(Resource):
 
     async def list(self, project_id: str) -> builtins.list[Snapshot]:
         """The snapshots of a project."""
-        answer = await self._caller.send(
-            request("GET", _SNAPSHOTS, SnapshotsResponse, project_id=project_id)
-        )
+        answer = await self._caller.send(request("GET", _SNAPSHOTS, SnapshotsResponse, project_id))
         return answer.snapshots
 
     async def create(
@@ -55,9 +53,9 @@ class Snapshots(Resource):
                 "POST",
                 f"{_BRANCH}/snapshot",
                 SnapshotCreated,
+                project_id,
+                branch_id,
                 query={"name": name, "lsn": lsn, "timestamp": timestamp, "expires_at": expires_at},
-                project_id=project_id,
-                branch_id=branch_id,
             ),
             wait=wait,
         )
@@ -71,9 +69,9 @@ class Snapshots(Resource):
                 "PATCH",
                 _SNAPSHOT,
                 SnapshotResponse,
+                project_id,
+                snapshot_id,
                 body={"snapshot": given(name=name)},
-                project_id=project_id,
-                snapshot_id=snapshot_id,
             )
         )
         return answer.snapshot
@@ -83,7 +81,7 @@ class Snapshots(Resource):
     ) -> Started:
         """Delete a snapshot."""
         return await self._caller.start(
-            request("DELETE", _SNAPSHOT, Started, project_id=project_id, snapshot_id=snapshot_id),
+            request("DELETE", _SNAPSHOT, Started, project_id, snapshot_id),
             wait=wait,
         )
 
@@ -111,9 +109,9 @@ class Snapshots(Resource):
                 "POST",
                 f"{_SNAPSHOT}/restore",
                 SnapshotRestored,
+                project_id,
+                snapshot_id,
                 body=body or UNSET,
-                project_id=project_id,
-                snapshot_id=snapshot_id,
             ),
             wait=wait,
         )
@@ -121,13 +119,7 @@ class Snapshots(Resource):
     async def get_schedule(self, project_id: str, branch_id: str) -> BackupSchedule:
         """When snapshots of a branch are taken."""
         return await self._caller.send(
-            request(
-                "GET",
-                f"{_BRANCH}/backup_schedule",
-                BackupSchedule,
-                project_id=project_id,
-                branch_id=branch_id,
-            )
+            request("GET", f"{_BRANCH}/backup_schedule", BackupSchedule, project_id, branch_id)
         )
 
     async def set_schedule(
@@ -139,8 +131,8 @@ class Snapshots(Resource):
                 "PUT",
                 f"{_BRANCH}/backup_schedule",
                 Empty,
+                project_id,
+                branch_id,
                 body=given(schedule=schedule),
-                project_id=project_id,
-                branch_id=branch_id,
             )
         )

@@ -73,19 +73,22 @@ def request(
     method: str,
     template: str,
     answer: type[T],
-    *,
+    *ids: str | int,
     query: Mapping[str, QueryValue] | None = None,
     body: object = UNSET,
-    **ids: str | int,
 ) -> Request[T]:
-    """The call of ``method`` on ``template`` with each ``{name}`` filled in from ``ids``.
+    """The call of ``method`` on ``template`` with its ``{name}``s filled in from ``ids``, in order.
 
     Raises ValueError or TypeError, naming the parameter, for an id that is empty or would change
     the path.
     """
-    path = template.format_map({name: path_segment(name, value) for name, value in ids.items()})
-    shape = template.format_map(dict.fromkeys(ids, "{id}"))
+    named = dict(zip(_PARAMETER.findall(template), ids, strict=True))
+    path = template.format_map({name: path_segment(name, id) for name, id in named.items()})
+    shape = _PARAMETER.sub("{id}", template)
     return _request(method, path, shape, answer, query=query, body=body)
+
+
+_PARAMETER = re.compile(r"{(\w+)}")
 
 
 def raw_request(

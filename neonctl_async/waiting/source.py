@@ -23,8 +23,8 @@ def operation_request(project_id: str, operation_id: str) -> Request[OperationRe
         "GET",
         "/projects/{project_id}/operations/{operation_id}",
         OperationResponse,
-        project_id=project_id,
-        operation_id=operation_id,
+        project_id,
+        operation_id,
     )
 
 
@@ -36,8 +36,8 @@ def page_request(
         "GET",
         "/projects/{project_id}/operations",
         OperationsPage,
+        project_id,
         query={"limit": limit, "cursor": cursor},
-        project_id=project_id,
     )
 
 

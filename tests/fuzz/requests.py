@@ -38,7 +38,7 @@ def a_request(draw: Draw) -> None:
     refused = [name for name, value in ids.items() if not _is_id(value)]
     refused += [name for name, value in query.items() if not _is_query(name, value)]
     try:
-        call: Request[object] = request("GET", template, object, query=query, **ids)
+        call: Request[object] = request("GET", template, object, *ids.values(), query=query)
     except (TypeError, ValueError) as error:
         _check_refusal(str(error), refused)
         return

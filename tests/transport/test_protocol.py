@@ -31,7 +31,7 @@ HOSTILE = st.text(st.sampled_from("./\\%2eEfF?#;:@&=+ \x00\r\n\u202e\ud800é\uff
 
 
 def url_of(id: str | int) -> str:
-    return WIRE.url(request("GET", TEMPLATE, Started, project_id=id))
+    return WIRE.url(request("GET", TEMPLATE, Started, id))
 
 
 def query_of(query: Mapping[str, QueryValue]) -> list[tuple[str, str]]:
@@ -97,7 +97,7 @@ def test_an_id_is_percent_encoded(id: str | int, segment: str) -> None:
 
 
 def test_the_route_is_the_template_whatever_the_id() -> None:
-    call = request("GET", TEMPLATE, Started, project_id="p-1")
+    call = request("GET", TEMPLATE, Started, "p-1")
     assert call.route == "GET " + TEMPLATE.replace("{project_id}", "{id}")
     assert call.__rich_repr__() == [("route", call.route)]
 
