@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+import zlib
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ from neonctl_async.local.settings import Rules
 _SCHEMA: Final = (
     resources.files("neonctl_async.local").joinpath("schema.sql").read_text(encoding="utf-8")
 )
+_SCHEMA_VERSION: Final = zlib.crc32(_SCHEMA.encode()) >> 1
+"""What a file says of the schema it was made with, in the 31 bits that SQLite has for it."""
 
 SqlValue = str | int | float | bytes | None
 
@@ -162,7 +165,9 @@ class Database:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
             connection.execute("PRAGMA foreign_keys = ON")
+            _refuse_other_schemas(connection)
             connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             served = connection.execute("SELECT until FROM served").fetchone()
         except (sqlite3.Error, OSError) as error:
             raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
@@ -184,6 +189,13 @@ class Database:
                     "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (self._now,)
                 )
             return function(Transaction(self._connection, self._now, self._rules))
+
+
+def _refuse_other_schemas(connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    is_new = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
+    if not is_new and version != _SCHEMA_VERSION:
+        raise OSError("it was made by another version, or by something else: begin a new file")
 
 
 @contextmanager

@@ -1,7 +1,9 @@
 """Starting and stopping; what a file keeps, even where the process is killed."""
 
 import asyncio
+import sqlite3
 import threading
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,16 @@ async def test_a_clock_set_back_moves_no_status_back(clock: ManualClock) -> None
         assert (await api.operations(project_id))[0]["status"] == "finished"
         moments.append(early)
         assert (await api.operations(project_id))[0]["status"] == "finished"
+
+
+def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    data = tmp_path / "plane.db"
+    with closing(sqlite3.connect(data)) as connection:
+        connection.execute("CREATE TABLE projects (id TEXT)")
+    with pytest.raises(RuntimeError, match=r"plane\.db: it was made by another version"):
+        asyncio.run(LocalControlPlane(data=data).start())
+    with closing(sqlite3.connect(data)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("projects",)]
 
 
 async def test_a_file_is_of_one_process_at_a_time(tmp_path: Path) -> None:
