@@ -11,7 +11,7 @@ BIN = .venv-$(NEWEST)/bin
 # How long to fuzz.
 SECONDS = 60
 
-.PHONY: demo test coverage check format soak faults fuzz bench mutants clean
+.PHONY: demo test coverage check format docs soak faults fuzz bench mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -36,6 +36,10 @@ check: .venv-$(NEWEST)/ready-check
 format: .venv-$(NEWEST)/ready-check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Writes docs/reference from the docstrings.
+docs: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tools.reference
 
 # 50 clients for a minute, with kill -9 and restart in the middle; a client killed 40 times more.
 soak: .venv-$(NEWEST)/ready-test
