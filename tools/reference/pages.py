@@ -90,6 +90,7 @@ class Pages:
     def _resource(self, page: str) -> Iterator[str]:
         yield f"# `neon.{page}`"
         yield self._prose(self._source.resources[page], page)
+        yield " · ".join(self._link(method.name, page) for method in self._source.methods[page])
         for method in self._source.methods[page]:
             name = f"neon.{page}.{method.name}"
             yield f"## `{name}`"

@@ -3,7 +3,6 @@
 Read from the source, without running it, and kept in its order.
 """
 
-from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
@@ -29,7 +28,7 @@ class Source:
         self.exported = set(package.exports or ())
         self.fields = {field.name: field for field in members(client) if is_data(field)}
         self.resources = {name: _class_of(field) for name, field in self.fields.items()}
-        self.methods = {name: list(_methods(owner)) for name, owner in self.resources.items()}
+        self.methods = {name: _methods(owner) for name, owner in self.resources.items()}
         self.entries = {name: _entries(methods) for name, methods in self.methods.items()}
 
     def undocumented(self) -> list[str]:
@@ -135,8 +134,10 @@ def _class_of(field: Member) -> griffe.Class:
     return entry
 
 
-def _methods(resource: griffe.Class) -> Iterator[griffe.Function]:
-    return (one for one in members(resource) if isinstance(one, griffe.Function))
+def _methods(resource: griffe.Class) -> list[griffe.Function]:
+    """Its own methods, then those that it inherits."""
+    found = [one for one in members(resource) if isinstance(one, griffe.Function)]
+    return sorted(found, key=lambda method: method.parent is not resource)
 
 
 def _entries(methods: list[griffe.Function]) -> list[Entry]:
