@@ -57,6 +57,7 @@ fuzz: .venv-$(NEWEST)/ready-fuzz
 bench: .venv-$(NEWEST)/ready-test
 	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/operations_page.py
+	$(BIN)/python benchmarks/imports.py
 
 # Looks for changes to the code that no test notices; goes on where the last run ended.
 # MUTANTS='neonctl_async.waiting.cadence*' picks some.
