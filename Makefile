@@ -11,7 +11,7 @@ BIN = .venv-$(NEWEST)/bin
 # How long to fuzz.
 SECONDS = 60
 
-.PHONY: demo test coverage check format soak faults fuzz bench mutants clean
+.PHONY: demo test coverage check format docs soak faults fuzz bench mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -37,6 +37,10 @@ format: .venv-$(NEWEST)/ready-check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Writes docs/reference from the docstrings.
+docs: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tools.reference
+
 # 50 clients for a minute, with kill -9 and restart in the middle; a client killed 40 times more.
 soak: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tests.local.soak
@@ -53,6 +57,7 @@ fuzz: .venv-$(NEWEST)/ready-fuzz
 bench: .venv-$(NEWEST)/ready-test
 	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/operations_page.py
+	$(BIN)/python benchmarks/imports.py
 
 # Looks for changes to the code that no test notices; goes on where the last run ended.
 # MUTANTS='neonctl_async.waiting.cadence*' picks some.

@@ -17,7 +17,7 @@ from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.records import SECRETS
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 DOCS = [page for page in PAGES if page.parent.name == "docs"]
 
 
@@ -64,11 +64,20 @@ def test_errors_are_drawn_alike_in_code_and_docs() -> None:
     assert inspect.cleandoc(drawn) in inspect.cleandoc(errors.__doc__ or "").replace("\n    ", "\n")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def anchors(page: Path) -> set[str]:
+    """What a heading of a page is called in a link."""
+    headings = re.findall(r"^#+ (.+)$", TEXTS[page], re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#\s]+)", TEXTS[page]):
-        if "://" not in target:
-            assert (page.parent / target).exists(), target
+    for link in re.findall(r"\]\(([^)\s]+)\)", TEXTS[page]):
+        if "://" not in link:
+            target, _, anchor = link.partition("#")
+            path = (page.parent / target).resolve() if target else page
+            assert path.exists(), link
+            assert not anchor or anchor in anchors(path), link
 
 
 SAYS = {
