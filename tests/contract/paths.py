@@ -1,0 +1,47 @@
+"""Names within JSON bodies and their schemas: ``branch.name``, ``endpoints.type``."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import UNSET
+
+from tests.contract.description import Description, Endpoint, Schema
+from tests.contract.witness import Exchange
+
+
+def names_in(content: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """The path and value of each property in a body; the items of a list share a path."""
+    match content:
+        case Mapping():
+            for name, value in content.items():
+                yield f"{prefix}{name}", value
+                yield from names_in(value, f"{prefix}{name}.")
+        case Sequence() if not isinstance(content, str):
+            for item in content:
+                yield from names_in(item, prefix)
+        case _:
+            pass
+
+
+def values_sent(exchange: Exchange) -> dict[str, Any]:
+    """The paths of a request's query and body that lead to something other than an object."""
+    body = {} if exchange.body is UNSET else exchange.body
+    found = [*exchange.query, *names_in(body)]
+    return {path: value for path, value in found if not isinstance(value, dict)}
+
+
+def properties(description: Description, schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """The path and schema of each property that a body may have."""
+    whole = description.whole(schema)
+    if whole.items:
+        yield from properties(description, whole.items)
+    for name, one in whole.properties.items():
+        inner = description.whole(one)
+        yield name, inner
+        for path, found in properties(description, inner):
+            yield f"{name}.{path}", found
+
+
+def body_properties(description: Description, endpoint: Endpoint) -> dict[str, Schema]:
+    """The path and schema of each property that the body of an endpoint may have."""
+    return dict(properties(description, endpoint.body)) if endpoint.body else {}

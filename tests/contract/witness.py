@@ -1,0 +1,104 @@
+"""A server between the client and Prism that writes down what passes."""
+
+import json
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from aiohttp import ClientSession, web
+from msgspec import UNSET
+from yarl import URL
+
+_TRIES = 100
+"""How often Prism is asked for an answer that fits the schema it was generated from."""
+
+
+class Exchange(NamedTuple):
+    """A request as it came over the wire, and what Prism has to say against it."""
+
+    method: str
+    path: str
+    query: list[tuple[str, str]]
+    body: Any
+    violations: list[str]
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+class Witness:
+    """Passes requests on to Prism, with ``prefer`` as the header that says which answer to give."""
+
+    def __init__(self, prism: str, prefer: str = "") -> None:
+        self.seen: list[Exchange] = []
+        self._prism = prism
+        self._prefer = prefer
+
+    async def __aenter__(self) -> Self:
+        self._http = ClientSession()
+        application = web.Application()
+        application.router.add_route("*", "/{path:.*}", self._pass_on)
+        self._runner = web.AppRunner(application, access_log=None)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        await site.start()
+        host, port = self._runner.addresses[0][:2]
+        self.base_url = f"http://{host}:{port}"
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self._runner.cleanup()
+        await self._http.close()
+
+    async def _pass_on(self, request: web.Request) -> web.Response:
+        body = await request.read()
+        status, answer = await self._ask(request, body)
+        self.seen.append(
+            Exchange(
+                method=request.method,
+                path=request.rel_url.raw_path,
+                query=list(request.query.items()),
+                body=json.loads(body) if body else UNSET,
+                violations=_violations(status, answer),
+            )
+        )
+        return web.Response(status=status, body=answer, content_type="application/json")
+
+    async def _ask(self, request: web.Request, body: bytes) -> tuple[int, bytes]:
+        """Prism's answer. It generates some that do not fit, and says so: then another one."""
+        headers = {
+            name: value
+            for name in ("Authorization", "Content-Type")
+            if (value := request.headers.get(name)) is not None
+        }
+        if self._prefer:
+            headers["Prefer"] = self._prefer
+        url = URL(self._prism + request.raw_path, encoded=True)
+        for _ in range(_TRIES):
+            async with self._http.request(
+                request.method, url, data=body or None, headers=headers
+            ) as answer:
+                status, content = answer.status, await answer.read()
+            if not _is_unfit(status, content):
+                break
+        return status, content
+
+
+def _is_unfit(status: int, content: bytes) -> bool:
+    """Whether Prism says of its own answer, and of nothing else, that it violates the schema."""
+    if status != 500:
+        return False
+    found = json.loads(content).get("validation", [])
+    return bool(found) and all(one["location"][0] == "response" for one in found)
+
+
+def _violations(status: int, content: bytes) -> list[str]:
+    if status < 400:
+        return []
+    error = json.loads(content)
+    told = [f"{'.'.join(one['location'])}: {one['message']}" for one in error.get("validation", [])]
+    return told or [f"{error['title']}: {error['detail']}"]
