@@ -49,7 +49,7 @@ def _value(place: str, hint: Any) -> Any:
             return FORMS[known]
     match get_origin(hint):
         case origin if origin in {Union, UnionType}:
-            return _value(place, next(_set_types(get_args(hint))))
+            return _value(place, _first_value(get_args(hint)))
         case origin if origin is Literal:
             return get_args(hint)[0]
         case origin if isinstance(origin, type) and issubclass(origin, Mapping):
@@ -69,9 +69,9 @@ def _plain(place: str, name: str, hint: Any) -> Any:
     return {str: name.replace("_", "-"), bool: True, int: 7, float: 0.5, datetime: MOMENT}[hint]
 
 
-def _set_types(hints: Iterable[Any]) -> Iterable[Any]:
-    """Those of a union that are values, rather than left out or null."""
-    return (hint for hint in hints if hint not in {UnsetType, NoneType})
+def _first_value(hints: Iterable[Any]) -> Any:
+    """The first of a union that is a value, rather than left out or null."""
+    return next(hint for hint in hints if hint not in {UnsetType, NoneType})
 
 
 def may_be_null(method: Method) -> list[str]:

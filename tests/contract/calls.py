@@ -1,6 +1,6 @@
 """Calls of methods, as the witness saw them."""
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, NamedTuple, TypeVar
 from unittest.mock import patch
@@ -73,7 +73,7 @@ async def call_every_method(prism: str) -> dict[Method, Call | Exception]:
 
 
 @contextmanager
-def _answers_read() -> Iterator[list[Any]]:
+def _answers_read() -> Generator[list[Any]]:
     """The types that answers are decoded to: that of a request is not to be had from outside."""
     answers: list[Any] = []
     send = Session.send

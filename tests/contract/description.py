@@ -101,10 +101,19 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
-    def values_in(self, path: str) -> Mapping[str, str] | None:
-        """What stands in ``path`` for each parameter; None if it is no path of this endpoint."""
-        match = re.fullmatch(re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", self.path), path)
-        return match and match.groupdict()
+    def is_called_by(self, method: str, path: str) -> bool:
+        """Whether a request is for this endpoint, or one that is written alike."""
+        return method == self.method and re.fullmatch(self._pattern, path) is not None
+
+    def ids_in(self, path: str) -> Mapping[str, str]:
+        """What stands in ``path``, which is of this endpoint, for each parameter."""
+        match = re.fullmatch(self._pattern, path)
+        assert match
+        return match.groupdict()
+
+    @property
+    def _pattern(self) -> str:
+        return re.sub(r"\{(\w+)\}", r"(?P<\1>[^/]+)", self.path)
 
 
 class Description:
@@ -126,11 +135,7 @@ class Description:
 
     def endpoint_of(self, method: str, path: str) -> Endpoint | None:
         """The endpoint that a request is for: of several the one with the fewest parameters."""
-        found = [
-            one
-            for one in self.endpoints
-            if one.method == method and one.values_in(path) is not None
-        ]
+        found = [one for one in self.endpoints if one.is_called_by(method, path)]
         return min(found, key=lambda one: one.path.count("{"), default=None)
 
     def whole(self, schema: Schema) -> Schema:

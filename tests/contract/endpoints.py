@@ -14,8 +14,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "endpoints.md"
 _BEGIN = """\
 # Every endpoint of the API
 
-What the platform publishes, in the npm package `{package}` {version}, and the method of a client `neon`
-that calls it. What has no method is called by [`neon.request`](request.md).
+What the platform publishes, in the npm package `{package}` {version}, and the method of a
+client `neon` that calls it. What has no method is called by [`neon.request`](request.md).
 
 """
 
@@ -35,7 +35,7 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
     """The text of the page: a table for each tag."""
     lines = [_BEGIN.format(package=PACKAGE, version=description.version)]
     for tag in dict.fromkeys(endpoint.tags[0] for endpoint in description.endpoints):
-        lines.append(f"## {tag}\n\n| endpoint | | method |\n|---|---|---|\n")
+        lines.append(f"## {tag}\n\n| endpoint | stability | method |\n|---|---|---|\n")
         lines += [
             _row(endpoint, methods.get(str(endpoint)))
             for endpoint in description.endpoints
@@ -46,8 +46,9 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
 
 
 def _row(endpoint: Endpoint, method: str | None) -> str:
+    standing = ", ".join(_standing(endpoint)) or "stable"
     called = f"`neon.{method}`" if method else "by `request()`"
-    return f"| `{endpoint}` | {', '.join(_standing(endpoint))} | {called} |\n"
+    return f"| `{endpoint}` | {standing} | {called} |\n"
 
 
 def _standing(endpoint: Endpoint) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple, get_origin, get_type_hints
 
 from neonctl_async import NeonClient
 from neonctl_async.pagination import Paginator
@@ -50,10 +50,15 @@ class Method(NamedTuple):
         """Whether it can wait for what it starts."""
         return "wait" in inspect.signature(self.function).parameters
 
+    @property
+    def is_paginated(self) -> bool:
+        """Whether it lists records page by page."""
+        return get_origin(self.hints["return"]) is Paginator
+
     async def call(self, neon: NeonClient, arguments: Mapping[str, object]) -> object:
         """Send its one request; of a listing the first page."""
         made = getattr(getattr(neon, self.resource), self.name)(**arguments)
-        return await (made.collect(limit=1) if isinstance(made, Paginator) else made)
+        return await (made.collect(limit=1) if self.is_paginated else made)
 
 
 def public_methods() -> Iterator[Method]:

@@ -1,32 +1,29 @@
 """Names within JSON bodies and their schemas: ``branch.name``, ``endpoints.type``."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
 
-from msgspec import UNSET
-
+from neonctl_async.transport.protocol import Json
 from tests.contract.description import Description, Endpoint, Schema
 from tests.contract.witness import Exchange
 
 
-def names_in(content: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+def names_in(content: Json, prefix: str = "") -> Iterator[tuple[str, Json]]:
     """The path and value of each property in a body; the items of a list share a path."""
     match content:
-        case Mapping():
+        case dict():
             for name, value in content.items():
                 yield f"{prefix}{name}", value
                 yield from names_in(value, f"{prefix}{name}.")
-        case Sequence() if not isinstance(content, str):
+        case list():
             for item in content:
                 yield from names_in(item, prefix)
         case _:
             pass
 
 
-def values_sent(exchange: Exchange) -> dict[str, Any]:
+def values_sent(exchange: Exchange) -> dict[str, Json]:
     """The paths of a request's query and body that lead to something other than an object."""
-    body = {} if exchange.body is UNSET else exchange.body
-    found = [*exchange.query, *names_in(body)]
+    found = [*exchange.query, *names_in(exchange.body)]
     return {path: value for path, value in found if not isinstance(value, dict)}
 
 

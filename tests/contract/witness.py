@@ -2,11 +2,12 @@
 
 import json
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from aiohttp import ClientSession, web
-from msgspec import UNSET
 from yarl import URL
+
+from neonctl_async.transport.protocol import Json
 
 _TRIES = 100
 """How often Prism is asked for an answer that fits the schema it was generated from."""
@@ -18,7 +19,7 @@ class Exchange(NamedTuple):
     method: str
     path: str
     query: list[tuple[str, str]]
-    body: Any
+    body: Json
     violations: list[str]
 
     def __str__(self) -> str:
@@ -62,7 +63,7 @@ class Witness:
                 method=request.method,
                 path=request.rel_url.raw_path,
                 query=list(request.query.items()),
-                body=json.loads(body) if body else UNSET,
+                body=json.loads(body) if body else None,
                 violations=_violations(status, answer),
             )
         )
@@ -78,6 +79,7 @@ class Witness:
         if self._prefer:
             headers["Prefer"] = self._prefer
         url = URL(self._prism + request.raw_path, encoded=True)
+        status, content = 500, b""
         for _ in range(_TRIES):
             async with self._http.request(
                 request.method, url, data=body or None, headers=headers
