@@ -9,9 +9,12 @@ from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource
 
 CONVENIENCES: Mapping[str, str] = {
-    "operations.wait": "polls other endpoints",
-    "operations.as_completed": "polls other endpoints",
-    "operations.watch": "polls other endpoints",
+    "branches.default": "searches the pages of a listing",
+    "branches.ephemeral": "creates, waits and deletes",
+    "branches.reset_from_parent": "reads the branch, then restores it",
+    "operations.as_completed": "polls",
+    "operations.wait": "polls",
+    "operations.watch": "polls",
 }
 """The methods that are no request of their own, and why."""
 

@@ -21,10 +21,23 @@ def names_in(content: Json, prefix: str = "") -> Iterator[tuple[str, Json]]:
             pass
 
 
+def all_sent(exchange: Exchange) -> list[tuple[str, Json]]:
+    """The path and value of each parameter of a request's query and each property of its body."""
+    return [*exchange.query, *names_in(exchange.body)]
+
+
 def values_sent(exchange: Exchange) -> dict[str, Json]:
     """The paths of a request's query and body that lead to something other than an object."""
-    found = [*exchange.query, *names_in(exchange.body)]
-    return {path: value for path, value in found if not isinstance(value, dict)}
+    return {path: value for path, value in all_sent(exchange) if not isinstance(value, dict)}
+
+
+def scalars(content: Json) -> list[str]:
+    """All that a value holds, sorted, as it would be written into a query."""
+    if isinstance(content, list):
+        return sorted(text for one in content for text in scalars(one))
+    if isinstance(content, dict):
+        return scalars(list(content.values()))
+    return [str(content).lower().replace("+00:00", "z")]
 
 
 def properties(description: Description, schema: Schema) -> Iterator[tuple[str, Schema]]:

@@ -9,7 +9,7 @@ from neonctl_async import Started
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.endpoints import method_of_each
-from tests.contract.known import NO_METHOD
+from tests.contract.known import NO_METHOD, STARTS
 from tests.contract.methods import CONVENIENCES, Method, public_methods
 from tests.contract.verdict import agrees
 
@@ -68,11 +68,13 @@ def test_the_list_of_conveniences_names_methods() -> None:
 def test_what_starts_operations_can_be_waited_for(
     call: Call, endpoint: Endpoint, description: Description
 ) -> None:
-    starts = endpoint.method != "GET" and any(
+    published = endpoint.method != "GET" and any(
         "operations" in description.whole(schema).properties
         for answer in endpoint.answers.values()
         if (schema := schema_of(answer)) is not None
     )
+    agrees("STARTS names what is published", {str(endpoint)} & STARTS.keys() if published else [])
+    starts = published or str(endpoint) in STARTS
     is_started = issubclass(call.answer, Started) if isinstance(call.answer, type) else False
     agrees(
         f"{call.method} calls {endpoint}, which {'starts' if starts else 'starts no'} operations",
