@@ -23,13 +23,7 @@ FORMS: Mapping[str, object] = {
     "request_id": "9c2e7d6a-6c43-4c5b-8b3f-1f5d3e9a4b33",
     "retention_seconds": 86400,
     "role": "admin",
-    "sort_by": "name",
-    "organizations.list_members.sort_by": "email",
-    "sort_order": "asc",
     "type": "read_write",
-    "granularity": "daily",
-    "min_severity": "WARN",
-    "category": "SECURITY",
     "audit_log_level": "full",
     "pooler_mode": "transaction",
 }
@@ -39,34 +33,30 @@ FORMS: Mapping[str, object] = {
 def every_argument(method: Method) -> dict[str, object]:
     """A value for each parameter of a method."""
     hints = method.hints
-    return {name: _value(f"{method}.{name}", hints[name]) for name in method.parameters}
+    return {name: _value(name, hints[name]) for name in method.parameters}
 
 
-def _value(place: str, hint: Any) -> Any:
+def _value(name: str, hint: Any) -> Any:
     """A value of a type. Strings are the names of their parameters, datetimes made from them."""
-    name = place.rpartition(".")[2]
-    for known in (place, name):
-        if known in FORMS:
-            return FORMS[known]
     match get_origin(hint):
         case origin if origin in {Union, UnionType}:
-            return _value(place, _first_value(get_args(hint)))
+            return _value(name, _first_value(get_args(hint)))
         case origin if origin is Literal:
             return get_args(hint)[0]
         case origin if isinstance(origin, type) and issubclass(origin, Mapping):
-            return {"key": _value(place, get_args(hint)[1])}
+            return {"key": _value(name, get_args(hint)[1])}
         case origin if isinstance(origin, type) and issubclass(origin, Sequence):
-            return [_value(place, get_args(hint)[0])]
+            return [_value(name, get_args(hint)[0])]
+        case _ if issubclass(hint, Struct):
+            hints = get_type_hints(hint)
+            return hint(**{field: _value(field, hints[field]) for field in hint.__struct_fields__})
+        case _ if issubclass(hint, Enum):
+            return next(iter(hint))
         case _:
-            return _plain(place, name, hint)
+            return FORMS.get(name) or _plain(name, hint)
 
 
-def _plain(place: str, name: str, hint: Any) -> Any:
-    if issubclass(hint, Enum):
-        return next(iter(hint))
-    if issubclass(hint, Struct):
-        hints = get_type_hints(hint)
-        return hint(**{one: _value(f"{place}.{one}", hints[one]) for one in hint.__struct_fields__})
+def _plain(name: str, hint: type) -> object:
     if hint is datetime:
         return MOMENT + timedelta(seconds=crc32(name.encode()) % 1_000_000)
     return {str: name.replace("_", "-"), bool: True, int: 7, float: 0.5}[hint]
@@ -75,6 +65,18 @@ def _plain(place: str, name: str, hint: Any) -> Any:
 def _first_value(hints: Iterable[Any]) -> Any:
     """The first of a union that is a value, rather than left out or null."""
     return next(hint for hint in hints if hint not in {UnsetType, NoneType})
+
+
+def choices(method: Method) -> dict[str, set[object]]:
+    """The values of each parameter that takes some and no others."""
+    hints = method.hints
+    literals = {
+        name: one
+        for name in method.parameters
+        for one in (hints[name], *get_args(hints[name]))
+        if get_origin(one) is Literal
+    }
+    return {name: set(get_args(literal)) for name, literal in literals.items()}
 
 
 def may_be_null(method: Method) -> list[str]:

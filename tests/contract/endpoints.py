@@ -61,7 +61,7 @@ def _standing(endpoint: Endpoint) -> Iterator[str]:
 def main() -> None:
     """Write the page."""
     description = Description()
-    with serving(description.file, "--errors") as prism:
+    with serving(description.file) as prism:
         calls = asyncio.run(call_every_method(prism))
     PAGE.write_text(page(description, method_of_each(description, calls)))
 

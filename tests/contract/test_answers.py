@@ -17,15 +17,15 @@ GENERATED = 50
 
 
 async def test_the_documented_answer_of_every_status_is_read(
-    method: Method, endpoint: Endpoint, lenient_prism: str
+    method: Method, endpoint: Endpoint, prism: str
 ) -> None:
     for status in endpoint.answers:
-        async with watched(lenient_prism, f"code={status}") as client:
+        async with watched(prism, f"code={status}") as client:
             agrees(f"{method} reads a {status}", await problems(method, client.neon))
 
 
-async def test_generated_answers_are_read(method: Method, lenient_prism: str) -> None:
-    async with watched(lenient_prism, "dynamic=true") as client:
+async def test_generated_answers_are_read(method: Method, prism: str) -> None:
+    async with watched(prism, "dynamic=true") as client:
         found = await asyncio.gather(*(problems(method, client.neon) for _ in range(GENERATED)))
         assert len(client.witness.seen) == GENERATED
     agrees(f"{method} reads generated answers", {one for several in found for one in several})

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping
 import msgspec
 import pytest
 
-from tests.contract.arguments import every_argument, may_be_null
+from tests.contract.arguments import choices, every_argument, may_be_null
 from tests.contract.calls import Call, Watched, watched
 from tests.contract.description import Description, Endpoint
 from tests.contract.known import NOT_SENT, RENAMED
@@ -113,6 +113,18 @@ async def test_each_keyword_is_sent_when_given_alone(method: Method, client: Wat
         agrees(about, [] if added else ["no more is sent than without"])
         published = published_name(method, name)
         agrees(about, (f"{path} is sent" for path in added if published not in path.split(".")))
+
+
+def test_choices_are_those_that_are_published(
+    call: Call, endpoint: Endpoint, description: Description
+) -> None:
+    parameters = {name: one.schema for name, one in endpoint.query.items()}
+    published = parameters | body_properties(description, endpoint)
+    for name, values in choices(call.method).items():
+        wanted = set(description.whole(published[published_name(call.method, name)]).enum)
+        if wanted:  # else what it takes is told in words
+            told = (f"{name} takes {value}, or lacks it" for value in values ^ wanted)
+            agrees(f"{call.method} calls {endpoint}", told)
 
 
 async def test_none_is_taken_where_the_api_takes_null(

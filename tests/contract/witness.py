@@ -4,7 +4,7 @@ import json
 from types import TracebackType
 from typing import NamedTuple, Self
 
-from aiohttp import ClientSession, web
+from aiohttp import ClientResponse, ClientSession, web
 from yarl import URL
 
 from neonctl_async.transport.protocol import Json
@@ -32,7 +32,7 @@ class Witness:
         self._prefer = prefer
 
     async def __aenter__(self) -> Self:
-        self._http = ClientSession()
+        self._http = ClientSession(max_field_size=1 << 20)
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", self._pass_on)
         self._runner = web.AppRunner(application, access_log=None)
@@ -54,19 +54,19 @@ class Witness:
 
     async def _pass_on(self, request: web.Request) -> web.Response:
         body = await request.read()
-        status, answer = await self._ask(request, body)
+        status, answer, violations = await self._ask(request, body)
         self.seen.append(
             Exchange(
                 method=request.method,
                 path=request.rel_url.raw_path,
                 query=list(request.query.items()),
                 body=json.loads(body) if body else None,
-                violations=_violations(status, answer),
+                violations=violations,
             )
         )
         return web.Response(status=status, body=answer, content_type="application/json")
 
-    async def _ask(self, request: web.Request, body: bytes) -> tuple[int, bytes]:
+    async def _ask(self, request: web.Request, body: bytes) -> tuple[int, bytes, list[str]]:
         headers = {
             name: value
             for name in ("Authorization", "Content-Type")
@@ -78,19 +78,13 @@ class Witness:
         async with self._http.request(
             request.method, url, data=body or None, headers=headers
         ) as answer:
-            return answer.status, await answer.read()
+            return answer.status, await answer.read(), _violations(answer)
 
 
-def _violations(status: int, content: bytes) -> list[str]:
-    """What is wrong with the request; that some documented answers do not fit is another matter."""
-    if status < 400:
+def _violations(answer: ClientResponse) -> list[str]:
+    """What is wrong with the request; that a documented answer does not fit is another matter."""
+    if answer.status < 400:
         return []
-    error = json.loads(content)
-    found = error.get("validation")
-    if not found:
-        return [f"{error['title']}: {error['detail']}"]
-    return [
-        f"{'.'.join(one['location'])}: {one['message']}"
-        for one in found
-        if one["location"][0] == "request"
-    ]
+    found = json.loads(answer.headers.get("sl-violations", "[]"))
+    told = [f"{'.'.join(one['location'])}: {one['message']}" for one in found]
+    return told or [f"{answer.status} {answer.reason}"]
