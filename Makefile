@@ -11,7 +11,13 @@ BIN = .venv-$(NEWEST)/bin
 # How long to fuzz.
 SECONDS = 60
 
-.PHONY: demo test coverage check format docs soak faults fuzz bench mutants clean
+# The published description of the API, and what serves it: versions of packages of Node.js.
+DESCRIPTION = 2.7.3
+PRISM = 5.16.0
+PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
+
+.PHONY: demo test coverage contract endpoints check format docs soak faults fuzz bench mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -25,6 +31,14 @@ test-%: .venv-%/ready-test
 # The tests on the newest CPython once more, twice as slow, and how much of the code they run.
 coverage: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -X dev -m pytest --numprocesses 3 --cov
+
+# Every method against the description that the platform publishes, served on loopback.
+contract: .venv-$(NEWEST)/ready-contract $(NODE_READY)
+	$(BIN)/python -X dev -m pytest -m contract --timeout 120 tests/contract
+
+# Writes docs/endpoints.md anew.
+endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY)
+	$(BIN)/python -m tests.contract.endpoints
 
 check: .venv-$(NEWEST)/ready-check
 	$(BIN)/ruff check .
@@ -66,7 +80,7 @@ mutants: .venv-$(NEWEST)/ready-mutation
 	$(BIN)/mutmut results | sed "/not checked/d"
 
 clean:
-	rm -rf .venv-* .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv-* .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # An environment is made anew whenever what it installs changes.
 .venv-%/ready-test: pyproject.toml
@@ -76,6 +90,17 @@ clean:
 
 .venv-%/ready-check: .venv-%/ready-test
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	touch $@
+
+.venv-%/ready-contract: .venv-%/ready-test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[contract]'
+	touch $@
+
+$(NODE_READY): | .venv-$(NEWEST)/ready-contract
+	rm -rf .contract
+	mkdir .contract
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-save --no-package-lock --no-audit \
+		--no-fund --prefix .contract $(PACKAGES)
 	touch $@
 
 .venv-%/ready-fuzz: .venv-%/ready-test

@@ -1,34 +1,26 @@
 """What README, docs and examples show works as shown."""
 
-import ast
 import asyncio
 import inspect
 import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from markdown_it import MarkdownIt
 
 from neonctl_async import NeonClient, errors
 from neonctl_async.local import Durations, LocalControlPlane
+from tests.support.pages import code_blocks, compiled
 from tests.support.records import SECRETS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-DOCS = [page for page in PAGES if page.parent.name == "docs"]
+# What request.md calls is run against the published description, by tests/contract.
+DOCS = [page for page in PAGES if page.parent.name == "docs" and page.name != "request.md"]
 
 
 TEXTS = {page: page.read_text() for page in PAGES}
-
-
-def code_blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
-    """The line and text of each fenced block of a language."""
-    for token in MarkdownIt().parse(TEXTS[page]):
-        if token.type == "fence" and token.info.strip() == language and token.map:
-            yield token.map[0] + 2, token.content
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.name)
@@ -42,25 +34,22 @@ async def test_the_code_of_a_page_runs_from_top_to_bottom(page: Path) -> None:
                 "project_id": project.project.id,
             }
             shown: dict[str, object] = {}
-            for line, text in code_blocks(page, "python"):
+            for line, code in code_blocks(TEXTS[page], "python"):
                 shown |= given
-                code = compile(
-                    "\n" * (line - 1) + text, page, "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-                )
-                result = eval(code, shown)
+                result = eval(compiled(page, line, code), shown)
                 if inspect.iscoroutine(result):
                     await result
 
 
 def test_the_readme_shows_the_quick_start() -> None:
-    [(_, shown)] = code_blocks(ROOT / "README.md", "python")
+    [(_, shown)] = code_blocks(TEXTS[ROOT / "README.md"], "python")
     source = (ROOT / "examples" / "quickstart.py").read_text()
     _docstring, _, code = source.partition('"""\n\n')
     assert shown == code
 
 
 def test_errors_are_drawn_alike_in_code_and_docs() -> None:
-    [(_, drawn)] = code_blocks(ROOT / "docs" / "errors.md", "")
+    [(_, drawn)] = code_blocks(TEXTS[ROOT / "docs" / "errors.md"], "")
     assert inspect.cleandoc(drawn) in inspect.cleandoc(errors.__doc__ or "").replace("\n    ", "\n")
 
 

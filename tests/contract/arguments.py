@@ -1,0 +1,85 @@
+"""Arguments for the methods, from the types of their parameters."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+from zlib import crc32
+
+from msgspec import Struct, UnsetType
+
+from tests.contract.methods import Method
+
+MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+FORMS: Mapping[str, object] = {
+    "email": "someone@example.com",
+    "jwks_url": "https://example.com/jwks.json",
+    "timeout": 1000,
+    "pg_version": 17,
+    "member_id": "0d1a7ac7-0c1c-4a6f-8e33-0d5f0d7a2d11",
+    "operation_id": "5b1f7f0e-52a4-4c3e-9d0c-7f3a0e7e6c22",
+    "request_id": "9c2e7d6a-6c43-4c5b-8b3f-1f5d3e9a4b33",
+    "retention_seconds": 86400,
+    "role": "admin",
+    "type": "read_write",
+    "audit_log_level": "full",
+    "pooler_mode": "transaction",
+}
+"""Values that the API wants of a form which their type does not tell, by name of the parameter."""
+
+
+def every_argument(method: Method) -> dict[str, object]:
+    """A value for each parameter of a method."""
+    hints = method.hints
+    return {name: _value(name, hints[name]) for name in method.parameters}
+
+
+def _value(name: str, hint: Any) -> Any:
+    """A value of a type. Strings are the names of their parameters, datetimes made from them."""
+    match get_origin(hint):
+        case origin if origin in {Union, UnionType}:
+            return _value(name, _first_value(get_args(hint)))
+        case origin if origin is Literal:
+            return get_args(hint)[0]
+        case origin if isinstance(origin, type) and issubclass(origin, Mapping):
+            return {"key": _value(name, get_args(hint)[1])}
+        case origin if isinstance(origin, type) and issubclass(origin, Sequence):
+            return [_value(name, get_args(hint)[0])]
+        case _ if issubclass(hint, Struct):
+            hints = get_type_hints(hint)
+            return hint(**{field: _value(field, hints[field]) for field in hint.__struct_fields__})
+        case _ if issubclass(hint, Enum):
+            return next(iter(hint))
+        case _:
+            return FORMS.get(name) or _plain(name, hint)
+
+
+def _plain(name: str, hint: type) -> object:
+    if hint is datetime:
+        return MOMENT + timedelta(seconds=crc32(name.encode()) % 1_000_000)
+    return {str: name.replace("_", "-"), bool: True, int: 7, float: 0.5}[hint]
+
+
+def _first_value(hints: Iterable[Any]) -> Any:
+    """The first of a union that is a value, rather than left out or null."""
+    return next(hint for hint in hints if hint not in {UnsetType, NoneType})
+
+
+def choices(method: Method) -> dict[str, set[object]]:
+    """The values of each parameter that takes some and no others."""
+    hints = method.hints
+    literals = {
+        name: one
+        for name in method.parameters
+        for one in (hints[name], *get_args(hints[name]))
+        if get_origin(one) is Literal
+    }
+    return {name: set(get_args(literal)) for name, literal in literals.items()}
+
+
+def may_be_null(method: Method) -> list[str]:
+    """The parameters that take None."""
+    hints = method.hints
+    return [name for name in method.parameters if NoneType in get_args(hints[name])]

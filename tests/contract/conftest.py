@@ -1,0 +1,52 @@
+"""What the tests of the contract share: the description, Prism, and a call of every method."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from tests.contract.calls import Call, call_every_method
+from tests.contract.description import Description, Endpoint
+from tests.contract.methods import METHODS, Method
+from tests.contract.prism import serving
+
+
+@pytest.fixture(scope="session")
+def description() -> Description:
+    return Description()
+
+
+@pytest.fixture(scope="session")
+def prism(description: Description) -> Iterator[str]:
+    with serving(description.file) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def calls(prism: str) -> dict[Method, Call | Exception]:
+    return asyncio.run(call_every_method(prism))
+
+
+@pytest.fixture(params=METHODS, ids=str)
+def method(request: pytest.FixtureRequest) -> Method:
+    found = request.param
+    assert isinstance(found, Method)
+    return found
+
+
+@pytest.fixture
+def call(method: Method, calls: dict[Method, Call | Exception]) -> Call:
+    """A call of the method with every parameter."""
+    found = calls[method]
+    if isinstance(found, Exception):
+        pytest.fail(f"{method} cannot be called: {found!r}", pytrace=False)
+    return found
+
+
+@pytest.fixture
+def endpoint(call: Call, description: Description) -> Endpoint:
+    """The endpoint that the method calls."""
+    found = description.endpoint_of(call.exchange.method, call.exchange.path)
+    if found is None:
+        pytest.fail(f"{call.method} calls {call.exchange}: not published", pytrace=False)
+    return found

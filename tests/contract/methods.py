@@ -1,0 +1,76 @@
+"""The methods of the API, found by reflection."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, get_origin, get_type_hints
+
+from neonctl_async import NeonClient
+from neonctl_async.pagination import Paginator
+from neonctl_async.resources.base import Resource
+
+CONVENIENCES: Mapping[str, str] = {
+    "branches.default": "searches the pages of a listing",
+    "branches.ephemeral": "creates, waits and deletes",
+    "branches.reset_from_parent": "reads the branch, then restores it",
+    "operations.as_completed": "polls",
+    "operations.wait": "polls",
+    "operations.watch": "polls",
+}
+"""The methods that are no request of their own, and why."""
+
+NO_PART_OF_THE_REQUEST = frozenset({"wait"})
+
+
+class Method(NamedTuple):
+    """A method of a resource. ``str()`` is ``branches.create``."""
+
+    resource: str
+    name: str
+    function: Callable[..., Any]
+
+    def __str__(self) -> str:
+        return f"{self.resource}.{self.name}"
+
+    @property
+    def hints(self) -> dict[str, Any]:
+        """The types of its parameters and of what it returns."""
+        return get_type_hints(self.function)
+
+    @property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """What it takes that goes into the request."""
+        signature = inspect.signature(self.function)
+        left_out = NO_PART_OF_THE_REQUEST | {"self"}
+        return {name: one for name, one in signature.parameters.items() if name not in left_out}
+
+    @property
+    def required(self) -> list[str]:
+        """The parameters without a default."""
+        return [name for name, one in self.parameters.items() if one.default is one.empty]
+
+    @property
+    def takes_wait(self) -> bool:
+        """Whether it can wait for what it starts."""
+        return "wait" in inspect.signature(self.function).parameters
+
+    @property
+    def is_paginated(self) -> bool:
+        """Whether it lists records page by page."""
+        return get_origin(self.hints["return"]) is Paginator
+
+    async def call(self, neon: NeonClient, arguments: Mapping[str, object]) -> object:
+        """Send its one request; of a listing the first page."""
+        made = getattr(getattr(neon, self.resource), self.name)(**arguments)
+        return await (made.collect(limit=1) if self.is_paginated else made)
+
+
+def public_methods() -> Iterator[Method]:
+    """Every public method of every resource."""
+    for resource, kind in get_type_hints(NeonClient).items():
+        if isinstance(kind, type) and issubclass(kind, Resource):
+            for name, function in inspect.getmembers(kind, inspect.isfunction):
+                if not name.startswith("_"):
+                    yield Method(resource, name, function)
+
+
+METHODS = [method for method in public_methods() if str(method) not in CONVENIENCES]
