@@ -58,6 +58,7 @@ from neonctl_async.models.billing import (
 )
 from neonctl_async.models.branches import (
     Annotation,
+    AnnotationObject,
     Branch,
     BranchCreated,
     BranchCreator,
@@ -177,6 +178,7 @@ __all__ = [
     "AdvisorIssue",
     "AllowedIps",
     "Annotation",
+    "AnnotationObject",
     "AnonymizationRun",
     "AnonymizedBranchStatus",
     "ApiKey",

@@ -39,10 +39,17 @@ class BranchRecovery(Model, kw_only=True):
     deletion_method: DeletionMethod | None = None
 
 
+class AnnotationObject(Model, kw_only=True):
+    """What an annotation is of."""
+
+    type: str
+    id: str
+
+
 class Annotation(Model, kw_only=True):
     """Key-value notes on an object of the platform."""
 
-    object: dict[str, str]
+    object: AnnotationObject
     value: dict[str, str]
     created_at: Timestamp | None = None
     updated_at: Timestamp | None = None

@@ -142,6 +142,7 @@ LEAST: dict[type[Model], JsonObject] = {
     billing.PaymentSource: {"type": "card"},
     billing.PlanDetails: {"name": "launch"},
     billing.PlanVersion: {"major": 3, "minor": 1},
+    branches.AnnotationObject: {"type": "branch", "id": "br-1"},
     branches.Annotation: {"object": {"type": "branch", "id": "br-1"}, "value": {"a": "b"}},
     branches.Branch: BRANCH,
     branches.BranchCreated: {"branch": BRANCH, "operations": [OPERATION]},
