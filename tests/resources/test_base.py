@@ -25,8 +25,21 @@ from tests.support.platform import Platform
 from tests.support.records import client_of, operation_json
 from tests.support.server import answer
 
-STARTING = [method for method in METHODS if "wait" in method.signature.parameters]
+STARTING = [method for method in METHODS if "wait" in method.parameters]
 DATED = [(method, name) for method in METHODS for name in method.moments]
+LISTING = [method for method in METHODS if "limit" in method.parameters]
+LARGEST_PAGES = {
+    "branches.list": 10_000,
+    "consumption.branches_v2": 1000,
+    "consumption.projects": 100,
+    "consumption.projects_v2": 100,
+    "operations.list": 1000,
+    "organizations.list_members": 500,
+    "projects.list": 400,
+    "projects.list_shared": 400,
+}
+SEVERAL = [["a", "b"], ("a", "b"), UserList(["a", "b"])]
+NOTES = {"team": "shop"}
 NAIVE = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
 MADE: JsonObject = {
     "branch": {**BRANCH, "parent_id": "br-0"},
@@ -75,7 +88,7 @@ async def test_a_failed_wait_carries_what_was_made(method: Method) -> None:
     assert [one.status for one in caught.value.result.operations] == ["failed"]
 
 
-@pytest.mark.parametrize("resource", sorted({method.resource for method in METHODS}))
+@pytest.mark.parametrize("resource", sorted({one.resource for one in METHODS if one.ids}))
 async def test_an_id_that_would_change_the_path_is_refused(resource: str) -> None:
     async with answering() as exchange:
         for method in METHODS:
@@ -98,7 +111,19 @@ async def test_a_naive_datetime_is_refused_before_anything_is_sent(
     assert exchange.server.received == []
 
 
-@pytest.mark.parametrize("several", [["a", "b"], ("a", "b"), UserList(["a", "b"])])
+@pytest.mark.parametrize("method", LISTING, ids=str)
+async def test_a_page_size_out_of_range_is_refused_before_anything_is_sent(method: Method) -> None:
+    largest = LARGEST_PAGES[str(method)]
+    async with answering() as exchange:
+        for limit in (0, largest + 1):
+            with pytest.raises(ValueError, match=f"^limit is {limit}: expected 1 to {largest}$"):
+                await method.call(exchange.neon, limit=limit)
+        with pytest.raises(TypeError, match="limit is True"):
+            await method.call(exchange.neon, limit=True)
+    assert exchange.server.received == []
+
+
+@pytest.mark.parametrize("several", SEVERAL)
 async def test_any_sequence_is_a_list_on_the_wire(several: Sequence[str]) -> None:
     async with answering({}) as exchange:
         await exchange.neon.organizations.transfer_projects(
@@ -107,7 +132,7 @@ async def test_any_sequence_is_a_list_on_the_wire(several: Sequence[str]) -> Non
     assert exchange.asked.body == {"destination_org_id": "org-2", "project_ids": ["a", "b"]}
 
 
-@pytest.mark.parametrize("several", [["a", "b"], ("a", "b"), UserList(["a", "b"])])
+@pytest.mark.parametrize("several", SEVERAL)
 async def test_any_sequence_is_a_repeated_query_parameter(several: Sequence[str]) -> None:
     noon = datetime(2026, 1, 1, 12, tzinfo=UTC)
     async with answering({"projects": []}) as exchange:
@@ -115,9 +140,6 @@ async def test_any_sequence_is_a_repeated_query_parameter(several: Sequence[str]
             from_=noon, to=noon, granularity="daily", project_ids=several
         ).collect()
     assert exchange.asked.query["project_ids"] == ["a", "b"]
-
-
-NOTES = {"team": "shop"}
 
 
 @pytest.mark.parametrize("notes", [NOTES, MappingProxyType(NOTES), UserDict(NOTES)])
