@@ -73,8 +73,8 @@ class Call:
 
 async def check(call: Call) -> None:
     """Make a call and hold it against what it is to ask and to give."""
-    nothing = b"" if call.shown is None else None
-    async with answering(call.shown, body=nothing) as exchange:
+    status, body = (204, b"") if call.shown is None else (200, None)
+    async with answering(call.shown, status, body=body) as exchange:
         given = await call.made(exchange.neon)
     assert exchange.asked == call.asks
     assert given == call.gives
