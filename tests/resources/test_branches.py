@@ -4,14 +4,21 @@ from typing import Any
 import pytest
 
 from neonctl_async import (
+    Annotation,
     BranchDeleted,
+    BranchOperations,
+    BranchRecovered,
     ConflictError,
+    Endpoint,
     EndpointSettings,
     EndpointSpec,
     EndpointType,
+    NeonClient,
     NotFoundError,
+    Started,
 )
-from tests.resources.wire import Asked, answering
+from tests.models.answers import ENDPOINT, decode
+from tests.resources.wire import Asked, Call, answering, answering_in_turn, check
 from tests.support.records import PROJECT, JsonObject, branch_json, operation_json
 
 PATH = f"/projects/{PROJECT}/branches"
@@ -23,6 +30,9 @@ CREATED: JsonObject = {
     "roles": [],
     "databases": [],
 }
+CHANGED: JsonObject = {"branch": branch_json(), "operations": [operation_json()]}
+STARTED: JsonObject = {"operations": [operation_json()]}
+NOTE: JsonObject = {"object": {"type": "branch", "id": BRANCH_ID}, "value": {"team": "shop"}}
 
 
 async def test_list_with_every_keyword() -> None:
@@ -61,7 +71,21 @@ async def test_get() -> None:
     async with answering({"branch": branch_json()}) as exchange:
         branch = await exchange.neon.branches.get(PROJECT, BRANCH_ID)
     assert (branch.id, branch.name, branch.current_state) == (BRANCH_ID, "preview", "init")
+    assert branch.annotation is None
     assert exchange.asked == Asked("GET", f"{PATH}/{BRANCH_ID}", {}, None)
+
+
+async def test_an_annotation_comes_with_its_branch() -> None:
+    async with answering({"branch": branch_json(), "annotation": NOTE}) as exchange:
+        branch = await exchange.neon.branches.get(PROJECT, BRANCH_ID)
+    assert branch.annotation == decode(Annotation, NOTE)
+
+
+async def test_annotations_come_with_the_branches_of_a_list() -> None:
+    shown = {"branches": [branch_json("br-1"), branch_json("br-2")], "annotations": {"br-2": NOTE}}
+    async with answering(shown) as exchange:
+        listed = await exchange.neon.branches.list(PROJECT).collect()
+    assert [branch.annotation for branch in listed] == [None, decode(Annotation, NOTE)]
 
 
 async def test_create_with_every_keyword() -> None:
@@ -149,15 +173,6 @@ async def test_a_null_among_the_answer_loses_no_branch(name: str) -> None:
     assert created.branch.id == BRANCH_ID
 
 
-@pytest.mark.parametrize("name", ["parent_timestamp", "expires_at"])
-async def test_a_naive_datetime_is_refused_before_anything_is_sent(name: str) -> None:
-    naive: dict[str, Any] = {name: datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)}
-    async with answering(CREATED, 201) as exchange:
-        with pytest.raises(ValueError, match=rf"{name} is 2026-01-01T00:00:00: .*time zone"):
-            await exchange.neon.branches.create(PROJECT, **naive)
-    assert exchange.server.received == []
-
-
 @pytest.mark.parametrize(("wait", "kind"), [(-1, ValueError), ("yes", TypeError)])
 async def test_an_impossible_wait_is_refused_before_anything_is_sent(
     wait: float, kind: type[Exception]
@@ -209,11 +224,175 @@ async def test_ids_are_percent_encoded_on_the_wire() -> None:
     assert exchange.asked.path == "/projects/a%20b/branches/%252e%252e%3Fx%23y"
 
 
-@pytest.mark.parametrize("id", ["", ".", "..", "a/b"])
-async def test_an_id_that_would_change_the_path_is_refused(id: str) -> None:
-    async with answering() as exchange:
-        with pytest.raises(ValueError, match="branch_id"):
-            await exchange.neon.branches.delete(PROJECT, id)
-        with pytest.raises(ValueError, match="project_id"):
-            await exchange.neon.branches.delete(id, BRANCH_ID)
-    assert exchange.server.received == []
+CALLS = [
+    Call(
+        lambda neon: neon.branches.count(PROJECT),
+        asks=Asked("GET", f"{PATH}/count", {}, None),
+        shown={"count": 2},
+        gives=2,
+    ),
+    Call(
+        lambda neon: neon.branches.count(PROJECT, search="pre view"),
+        asks=Asked("GET", f"{PATH}/count", {"search": "pre view"}, None),
+        shown={"count": 0},
+        gives=0,
+    ),
+    Call(
+        lambda neon: neon.branches.update(PROJECT, "br-1"),
+        asks=Asked("PATCH", f"{PATH}/br-1", {}, {"branch": {}}),
+        shown=CHANGED,
+        gives=decode(BranchOperations, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.branches.update(
+            PROJECT,
+            "br-1",
+            name="shop",
+            protected=False,
+            expires_at=datetime(2026, 2, 1, tzinfo=UTC),
+        ),
+        asks=Asked(
+            "PATCH",
+            f"{PATH}/br-1",
+            {},
+            {
+                "branch": {
+                    "name": "shop",
+                    "protected": False,
+                    "expires_at": "2026-02-01T00:00:00Z",
+                }
+            },
+        ),
+        shown=CHANGED,
+        gives=decode(BranchOperations, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.branches.update(PROJECT, "br-1", expires_at=None),
+        asks=Asked("PATCH", f"{PATH}/br-1", {}, {"branch": {"expires_at": None}}),
+        shown=CHANGED,
+        gives=decode(BranchOperations, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.branches.set_as_default(PROJECT, "br-1"),
+        asks=Asked("POST", f"{PATH}/br-1/set_as_default", {}, None),
+        shown=CHANGED,
+        gives=decode(BranchOperations, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.branches.restore(PROJECT, "br-1", source_branch_id="br-2"),
+        asks=Asked("POST", f"{PATH}/br-1/restore", {}, {"source_branch_id": "br-2"}),
+        shown=CHANGED,
+        gives=decode(BranchOperations, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.branches.restore(
+            PROJECT,
+            "br-1",
+            source_branch_id="br-1",
+            source_lsn="0/1",
+            source_timestamp=datetime(2026, 2, 1, tzinfo=UTC),
+            preserve_under_name="before",
+        ),
+        asks=Asked(
+            "POST",
+            f"{PATH}/br-1/restore",
+            {},
+            {
+                "source_branch_id": "br-1",
+                "source_lsn": "0/1",
+                "source_timestamp": "2026-02-01T00:00:00Z",
+                "preserve_under_name": "before",
+            },
+        ),
+        shown=CHANGED,
+        gives=decode(BranchOperations, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.branches.finalize_restore(PROJECT, "br-1"),
+        asks=Asked("POST", f"{PATH}/br-1/finalize_restore", {}, None),
+        shown=STARTED,
+        gives=decode(Started, STARTED),
+    ),
+    Call(
+        lambda neon: neon.branches.finalize_restore(PROJECT, "br-1", name="before"),
+        asks=Asked("POST", f"{PATH}/br-1/finalize_restore", {}, {"name": "before"}),
+        shown=STARTED,
+        gives=decode(Started, STARTED),
+    ),
+    Call(
+        lambda neon: neon.branches.recover(PROJECT, "br-1"),
+        asks=Asked("POST", f"{PATH}/br-1/recover", {}, None),
+        shown={"branch": branch_json()},
+        gives=decode(BranchRecovered, {"branch": branch_json()}),
+    ),
+    Call(
+        lambda neon: neon.branches.list_endpoints(PROJECT, "br-1"),
+        asks=Asked("GET", f"{PATH}/br-1/endpoints", {}, None),
+        shown={"endpoints": [ENDPOINT]},
+        gives=[decode(Endpoint, ENDPOINT)],
+    ),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_what_it_asks_and_gives(call: Call) -> None:
+    await check(call)
+
+
+def page(*ids: str, default: str = "", cursor: str | None = None) -> JsonObject:
+    """A page of branches, one of which may be the default one."""
+    branches = [{**branch_json(id), "default": id == default} for id in ids]
+    return {"branches": branches, "pagination": {"next": cursor}}
+
+
+async def test_the_default_branch_is_looked_for_among_the_oldest_and_no_further_than_it_is() -> (
+    None
+):
+    async with answering_in_turn(
+        page("br-1", cursor="2"), page("br-2", "br-3", default="br-3", cursor="3"), page("br-4")
+    ) as exchange:
+        found = await exchange.neon.branches.default(PROJECT)
+    assert (found.id, found.default) == ("br-3", True)
+    order = {"limit": "100", "sort_by": "created_at", "sort_order": "asc"}
+    assert [asked.query for asked in exchange.all_asked] == [order, {**order, "cursor": "2"}]
+
+
+async def test_a_project_without_a_default_branch_is_a_lookup_error() -> None:
+    async with answering_in_turn(page("br-1", cursor="2"), page("br-2")) as exchange:
+        with pytest.raises(LookupError, match=f"{PROJECT} has no default branch"):
+            await exchange.neon.branches.default(PROJECT)
+
+
+@pytest.mark.parametrize("more", [{}, {"preserve_under_name": "before"}])
+async def test_a_reset_asks_for_the_parent_and_restores_from_it(more: Any) -> None:
+    shown = {"branch": {**branch_json(), "parent_id": "br-main"}}
+    async with answering_in_turn(shown, CHANGED) as exchange:
+        reset = await exchange.neon.branches.reset_from_parent(PROJECT, BRANCH_ID, **more)
+    assert reset == decode(BranchOperations, CHANGED)
+    assert exchange.all_asked == [
+        Asked("GET", f"{PATH}/{BRANCH_ID}", {}, None),
+        Asked("POST", f"{PATH}/{BRANCH_ID}/restore", {}, {"source_branch_id": "br-main", **more}),
+    ]
+
+
+async def test_a_root_branch_is_not_reset() -> None:
+    async with answering({"branch": branch_json()}) as exchange:
+        with pytest.raises(ValueError, match=f"{BRANCH_ID} has no parent"):
+            await exchange.neon.branches.reset_from_parent(PROJECT, BRANCH_ID)
+    assert exchange.asked.method == "GET"
+
+
+@pytest.mark.virtual_time
+async def test_a_branch_is_reset_made_the_default_one_and_no_longer_expires(
+    neon: NeonClient, project_id: str
+) -> None:
+    created = await neon.branches.create(
+        project_id, name="preview", expires_at=datetime(2026, 2, 1, tzinfo=UTC), wait=True
+    )
+    kept = await neon.branches.update(project_id, created.branch.id, expires_at=None)
+    assert (created.branch.expires_at is None, kept.branch.expires_at) == (False, None)
+    reset = await neon.branches.reset_from_parent(project_id, created.branch.id, wait=True)
+    assert {operation.status for operation in reset.operations} == {"finished"}
+    await neon.branches.set_as_default(project_id, created.branch.id, wait=True)
+    assert (await neon.branches.default(project_id)).id == created.branch.id
+    assert await neon.branches.count(project_id) == 2

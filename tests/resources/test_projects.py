@@ -1,16 +1,27 @@
 import pytest
 
 from neonctl_async import (
+    AdvisorIssue,
     AllowedIps,
+    AvailablePreloadLibrary,
     DefaultEndpointSettings,
     MaintenanceWindow,
+    NeonClient,
+    NotFoundError,
+    Project,
     ProjectBranchSpec,
+    ProjectDeleted,
+    ProjectOperations,
     ProjectQuota,
+    ProjectRecovered,
     ProjectSettings,
+    Secret,
 )
-from tests.resources.wire import Asked, answering
+from tests.models.answers import ADVISOR_ISSUE, LIBRARY, decode
+from tests.resources.wire import Asked, Call, answering, check
 from tests.support.records import EPOCH, PROJECT, JsonObject, branch_json, operation_json
 
+PATH = f"/projects/{PROJECT}"
 SHOWN: JsonObject = {
     "id": PROJECT,
     "name": "shop",
@@ -30,6 +41,7 @@ CREATED: JsonObject = {
     "branch": branch_json(),
     "operations": [operation_json()],
 }
+CHANGED: JsonObject = {"project": SHOWN, "operations": [operation_json()]}
 
 
 async def test_list_with_every_keyword() -> None:
@@ -142,18 +154,158 @@ async def test_create_leaves_out_what_is_unset() -> None:
     assert exchange.asked == Asked("POST", "/projects", {}, {"project": {}})
 
 
-async def test_delete() -> None:
-    async with answering({"project": SHOWN}) as exchange:
-        deleted = await exchange.neon.projects.delete(PROJECT)
-    assert (deleted.project.id, deleted.operations) == (PROJECT, [])
-    assert exchange.asked == Asked("DELETE", f"/projects/{PROJECT}", {}, None)
+CALLS = [
+    Call(
+        lambda neon: neon.projects.list_shared().collect(),
+        asks=Asked("GET", "/projects/shared", {}, None),
+        shown={"projects": [SHOWN], "pagination": None},
+        gives=[decode(Project, SHOWN)],
+    ),
+    Call(
+        lambda neon: neon.projects.list_shared(limit=1, search="sh&p", timeout=100).collect(),
+        asks=Asked(
+            "GET", "/projects/shared", {"limit": "1", "search": "sh&p", "timeout": "100"}, None
+        ),
+        shown={"projects": []},
+        gives=[],
+    ),
+    Call(
+        lambda neon: neon.projects.update(PROJECT),
+        asks=Asked("PATCH", PATH, {}, {"project": {}}),
+        shown=CHANGED,
+        gives=decode(ProjectOperations, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.projects.update(
+            PROJECT,
+            name="shop",
+            settings=ProjectSettings(enable_logical_replication=True),
+            default_endpoint_settings=DefaultEndpointSettings(autoscaling_limit_max_cu=2),
+            history_retention_seconds=0,
+        ),
+        asks=Asked(
+            "PATCH",
+            PATH,
+            {},
+            {
+                "project": {
+                    "name": "shop",
+                    "settings": {"enable_logical_replication": True},
+                    "default_endpoint_settings": {"autoscaling_limit_max_cu": 2},
+                    "history_retention_seconds": 0,
+                }
+            },
+        ),
+        shown=CHANGED,
+        gives=decode(ProjectOperations, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.projects.delete(PROJECT),
+        asks=Asked("DELETE", PATH, {}, None),
+        shown={"project": SHOWN},
+        gives=decode(ProjectDeleted, {"project": SHOWN}),
+    ),
+    Call(
+        lambda neon: neon.projects.recover(PROJECT),
+        asks=Asked("POST", f"{PATH}/recover", {}, None),
+        shown={"project": SHOWN, "branches": [branch_json()]},
+        gives=decode(ProjectRecovered, {"project": SHOWN, "branches": [branch_json()]}),
+    ),
+    Call(
+        lambda neon: neon.projects.connection_uri(PROJECT, database_name="neondb", role_name="ada"),
+        asks=Asked(
+            "GET", f"{PATH}/connection_uri", {"database_name": "neondb", "role_name": "ada"}, None
+        ),
+        shown={"uri": "postgresql://ada:hunter2@ep-1.example.com/neondb"},
+        gives=Secret("postgresql://ada:hunter2@ep-1.example.com/neondb"),
+    ),
+    Call(
+        lambda neon: neon.projects.connection_uri(
+            PROJECT,
+            database_name="neondb",
+            role_name="ada",
+            branch_id="br-1",
+            endpoint_id="ep-1",
+            pooled=True,
+        ),
+        asks=Asked(
+            "GET",
+            f"{PATH}/connection_uri",
+            {
+                "database_name": "neondb",
+                "role_name": "ada",
+                "branch_id": "br-1",
+                "endpoint_id": "ep-1",
+                "pooled": "true",
+            },
+            None,
+        ),
+        shown={"uri": "postgresql://"},
+        gives=Secret("postgresql://"),
+    ),
+    Call(
+        lambda neon: neon.projects.list_preload_libraries(PROJECT),
+        asks=Asked("GET", f"{PATH}/available_preload_libraries", {}, None),
+        shown={"libraries": [LIBRARY]},
+        gives=[decode(AvailablePreloadLibrary, LIBRARY)],
+    ),
+    Call(
+        lambda neon: neon.projects.list_advisor_issues(PROJECT),
+        asks=Asked("GET", f"{PATH}/advisors", {}, None),
+        shown={"issues": [ADVISOR_ISSUE]},
+        gives=[decode(AdvisorIssue, ADVISOR_ISSUE)],
+    ),
+    Call(
+        lambda neon: neon.projects.list_advisor_issues(
+            PROJECT,
+            branch_id="br-1",
+            database_name="neondb",
+            category="SECURITY",
+            min_severity="WARN",
+        ),
+        asks=Asked(
+            "GET",
+            f"{PATH}/advisors",
+            {
+                "branch_id": "br-1",
+                "database_name": "neondb",
+                "category": "SECURITY",
+                "min_severity": "WARN",
+            },
+            None,
+        ),
+        shown={"issues": []},
+        gives=[],
+    ),
+]
 
 
-@pytest.mark.parametrize("id", ["", ".", "..", "a/b"])
-async def test_an_id_that_would_change_the_path_is_refused(id: str) -> None:
-    async with answering() as exchange:
-        with pytest.raises(ValueError, match="project_id"):
-            await exchange.neon.projects.delete(id)
-        with pytest.raises(ValueError, match="project_id"):
-            await exchange.neon.projects.get(id)
-    assert exchange.server.received == []
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_what_it_asks_and_gives(call: Call) -> None:
+    await check(call)
+
+
+@pytest.mark.virtual_time
+async def test_a_deleted_project_is_recovered(neon: NeonClient, project_id: str) -> None:
+    await neon.projects.delete(project_id, wait=True)
+    with pytest.raises(NotFoundError):
+        await neon.projects.get(project_id)
+    listed = await neon.projects.list(recoverable=True).collect()
+    assert [project.id for project in listed] == [project_id]
+    recovered = await neon.projects.recover(project_id, wait=True)
+    assert {operation.status for operation in recovered.operations} == {"finished"}
+    assert recovered.branches == await neon.branches.list(project_id).collect()
+
+
+@pytest.mark.virtual_time
+async def test_a_project_is_renamed_and_keeps_its_settings(
+    neon: NeonClient, project_id: str
+) -> None:
+    settings = ProjectSettings(enable_logical_replication=True)
+    changed = await neon.projects.update(project_id, settings=settings, wait=True)
+    assert {operation.status for operation in changed.operations} == {"finished"}
+    renamed = await neon.projects.update(project_id, name="store")
+    assert (renamed.project.name, renamed.operations) == ("store", [])
+    kept = (await neon.projects.get(project_id)).settings
+    assert kept is not None
+    assert kept.enable_logical_replication is True

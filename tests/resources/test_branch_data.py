@@ -1,0 +1,167 @@
+"""What ``neon.branches`` does about schemas and masked data."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from neonctl_async import (
+    AnonymizedBranchStatus,
+    BranchCreated,
+    BranchSchema,
+    BranchSchemaComparison,
+    EndpointSpec,
+    MaskingRule,
+)
+from tests.models.answers import BRANCH, MASKING_RULE, OPERATION, STATUS, JsonObject, decode
+from tests.resources.wire import Asked, Call, check
+
+PATH = "/projects/p-1/branches/br-1"
+ANONYMIZED = "/projects/p-1/branch_anonymized"
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SQL: JsonObject = {"sql": "CREATE TABLE users ();"}
+DIFF: JsonObject = {"diff": "--- a\n+++ b\n"}
+CREATED: JsonObject = {"branch": BRANCH, "operations": [OPERATION]}
+RULE = decode(MaskingRule, MASKING_RULE)
+
+CALLS = [
+    Call(
+        lambda neon: neon.branches.schema("p-1", "br-1", db_name="neondb"),
+        asks=Asked("GET", f"{PATH}/schema", {"db_name": "neondb"}, None),
+        shown=SQL,
+        gives=decode(BranchSchema, SQL),
+    ),
+    Call(
+        lambda neon: neon.branches.schema(
+            "p-1", "br-1", db_name="neondb", lsn="0/1", timestamp=NOON, format="json"
+        ),
+        asks=Asked(
+            "GET",
+            f"{PATH}/schema",
+            {
+                "db_name": "neondb",
+                "lsn": "0/1",
+                "timestamp": "2026-01-01T12:00:00+00:00",
+                "format": "json",
+            },
+            None,
+        ),
+        shown={"json": {"tables": []}},
+        gives=decode(BranchSchema, {"json": {"tables": []}}),
+    ),
+    Call(
+        lambda neon: neon.branches.compare_schema("p-1", "br-1", db_name="neondb"),
+        asks=Asked("GET", f"{PATH}/compare_schema", {"db_name": "neondb"}, None),
+        shown=DIFF,
+        gives=decode(BranchSchemaComparison, DIFF),
+    ),
+    Call(
+        lambda neon: neon.branches.compare_schema(
+            "p-1",
+            "br-1",
+            db_name="neondb",
+            lsn="0/1",
+            timestamp=NOON,
+            base_branch_id="br-0",
+            base_lsn="0/2",
+            base_timestamp=NOON.replace(hour=0),
+        ),
+        asks=Asked(
+            "GET",
+            f"{PATH}/compare_schema",
+            {
+                "db_name": "neondb",
+                "lsn": "0/1",
+                "timestamp": "2026-01-01T12:00:00+00:00",
+                "base_branch_id": "br-0",
+                "base_lsn": "0/2",
+                "base_timestamp": "2026-01-01T00:00:00+00:00",
+            },
+            None,
+        ),
+        shown=DIFF,
+        gives=decode(BranchSchemaComparison, DIFF),
+    ),
+    Call(
+        lambda neon: neon.branches.create_anonymized("p-1"),
+        asks=Asked("POST", ANONYMIZED, {}, {}),
+        shown=CREATED,
+        gives=decode(BranchCreated, CREATED),
+    ),
+    Call(
+        lambda neon: neon.branches.create_anonymized("p-1", name="masked"),
+        asks=Asked("POST", ANONYMIZED, {}, {"branch_create": {"branch": {"name": "masked"}}}),
+        shown=CREATED,
+        gives=decode(BranchCreated, CREATED),
+    ),
+    Call(
+        lambda neon: neon.branches.create_anonymized(
+            "p-1",
+            name="masked",
+            parent_id="br-0",
+            parent_lsn="0/1",
+            parent_timestamp=NOON,
+            protected=True,
+            archived=False,
+            init_source="parent-data",
+            expires_at=NOON,
+            endpoints=[EndpointSpec(type="read_write")],
+            annotation_value={"team": "shop"},
+            masking_rules=(RULE,),
+            start_anonymization=False,
+        ),
+        asks=Asked(
+            "POST",
+            ANONYMIZED,
+            {},
+            {
+                "branch_create": {
+                    "branch": {
+                        "name": "masked",
+                        "parent_id": "br-0",
+                        "parent_lsn": "0/1",
+                        "parent_timestamp": "2026-01-01T12:00:00Z",
+                        "protected": True,
+                        "archived": False,
+                        "init_source": "parent-data",
+                        "expires_at": "2026-01-01T12:00:00Z",
+                    },
+                    "endpoints": [{"type": "read_write"}],
+                },
+                "annotation_value": {"team": "shop"},
+                "masking_rules": [MASKING_RULE],
+                "start_anonymization": False,
+            },
+        ),
+        shown=CREATED,
+        gives=decode(BranchCreated, CREATED),
+    ),
+    Call(
+        lambda neon: neon.branches.list_masking_rules("p-1", "br-1"),
+        asks=Asked("GET", f"{PATH}/masking_rules", {}, None),
+        shown={"masking_rules": [MASKING_RULE]},
+        gives=[RULE],
+    ),
+    Call(
+        lambda neon: neon.branches.update_masking_rules("p-1", "br-1", masking_rules=(RULE,)),
+        asks=Asked("PATCH", f"{PATH}/masking_rules", {}, {"masking_rules": [MASKING_RULE]}),
+        shown={"masking_rules": [MASKING_RULE]},
+        gives=[RULE],
+    ),
+    Call(
+        lambda neon: neon.branches.anonymized_status("p-1", "br-1"),
+        asks=Asked("GET", f"{PATH}/anonymized_status", {}, None),
+        shown=STATUS,
+        gives=decode(AnonymizedBranchStatus, STATUS),
+    ),
+    Call(
+        lambda neon: neon.branches.anonymize("p-1", "br-1"),
+        asks=Asked("POST", f"{PATH}/anonymize", {}, None),
+        shown=STATUS,
+        gives=decode(AnonymizedBranchStatus, STATUS),
+    ),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_what_it_asks_and_gives(call: Call) -> None:
+    await check(call)

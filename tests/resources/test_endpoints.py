@@ -1,0 +1,170 @@
+import pytest
+
+from neonctl_async import (
+    Endpoint,
+    EndpointDeleted,
+    EndpointOperations,
+    EndpointSettings,
+    NeonClient,
+    PreloadLibraries,
+)
+from tests.models.answers import ENDPOINT, OPERATION, JsonObject, decode
+from tests.resources.wire import Asked, Call, check
+
+PATH = "/projects/p-1/endpoints"
+CHANGED: JsonObject = {"endpoint": ENDPOINT, "operations": [OPERATION]}
+OPERATIONS = decode(EndpointOperations, CHANGED)
+SETTINGS = EndpointSettings(
+    pg_settings={"work_mem": "8MB"}, preload_libraries=PreloadLibraries(use_defaults=True)
+)
+SPEC: JsonObject = {
+    "name": "writer",
+    "settings": {
+        "pg_settings": {"work_mem": "8MB"},
+        "preload_libraries": {"use_defaults": True},
+    },
+    "autoscaling_limit_min_cu": 0.25,
+    "autoscaling_limit_max_cu": 2,
+    "provisioner": "k8s-neonvm",
+    "disabled": False,
+    "passwordless_access": True,
+    "suspend_timeout_seconds": -1,
+}
+
+CALLS = [
+    Call(
+        lambda neon: neon.endpoints.list("p-1"),
+        asks=Asked("GET", PATH, {}, None),
+        shown={"endpoints": [ENDPOINT]},
+        gives=[decode(Endpoint, ENDPOINT)],
+    ),
+    Call(
+        lambda neon: neon.endpoints.get("p-1", "ep-1"),
+        asks=Asked("GET", f"{PATH}/ep-1", {}, None),
+        shown={"endpoint": ENDPOINT},
+        gives=decode(Endpoint, ENDPOINT),
+    ),
+    Call(
+        lambda neon: neon.endpoints.create("p-1", branch_id="br-1", type="read_write"),
+        asks=Asked("POST", PATH, {}, {"endpoint": {"branch_id": "br-1", "type": "read_write"}}),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+    Call(
+        lambda neon: neon.endpoints.create(
+            "p-1",
+            branch_id="br-1",
+            type="read_only",
+            name="writer",
+            region_id="aws-us-east-2",
+            settings=SETTINGS,
+            autoscaling_limit_min_cu=0.25,
+            autoscaling_limit_max_cu=2,
+            provisioner="k8s-neonvm",
+            disabled=False,
+            passwordless_access=True,
+            suspend_timeout_seconds=-1,
+        ),
+        asks=Asked(
+            "POST",
+            PATH,
+            {},
+            {
+                "endpoint": {
+                    "branch_id": "br-1",
+                    "type": "read_only",
+                    "region_id": "aws-us-east-2",
+                    **SPEC,
+                }
+            },
+        ),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+    Call(
+        lambda neon: neon.endpoints.update("p-1", "ep-1"),
+        asks=Asked("PATCH", f"{PATH}/ep-1", {}, {"endpoint": {}}),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+    Call(
+        lambda neon: neon.endpoints.update(
+            "p-1",
+            "ep-1",
+            name="writer",
+            settings=SETTINGS,
+            autoscaling_limit_min_cu=0.25,
+            autoscaling_limit_max_cu=2,
+            provisioner="k8s-neonvm",
+            disabled=False,
+            passwordless_access=True,
+            suspend_timeout_seconds=-1,
+        ),
+        asks=Asked("PATCH", f"{PATH}/ep-1", {}, {"endpoint": SPEC}),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+    Call(
+        lambda neon: neon.endpoints.delete("p-1", "ep-1"),
+        asks=Asked("DELETE", f"{PATH}/ep-1", {}, None),
+        shown=CHANGED,
+        gives=decode(EndpointDeleted, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.endpoints.delete("p-1", "ep-1", wait=True),
+        asks=Asked("DELETE", f"{PATH}/ep-1", {}, None),
+        shown=None,
+        gives=EndpointDeleted(),
+    ),
+    Call(
+        lambda neon: neon.endpoints.start("p-1", "ep-1"),
+        asks=Asked("POST", f"{PATH}/ep-1/start", {}, None),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+    Call(
+        lambda neon: neon.endpoints.suspend("p-1", "ep-1"),
+        asks=Asked("POST", f"{PATH}/ep-1/suspend", {}, None),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+    Call(
+        lambda neon: neon.endpoints.restart("p-1", "ep-1"),
+        asks=Asked("POST", f"{PATH}/ep-1/restart", {}, None),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_what_it_asks_and_gives(call: Call) -> None:
+    await check(call)
+
+
+@pytest.mark.virtual_time
+async def test_a_compute_is_suspended_and_started_again(neon: NeonClient, project_id: str) -> None:
+    [compute] = await neon.endpoints.list(project_id)
+    await neon.endpoints.suspend(project_id, compute.id, wait=True)
+    assert (await neon.endpoints.get(project_id, compute.id)).current_state == "idle"
+    started = await neon.endpoints.start(project_id, compute.id, wait=True)
+    assert [(one.action, one.status) for one in started.operations] == [
+        ("start_compute", "finished")
+    ]
+    assert (await neon.endpoints.get(project_id, compute.id)).current_state == "active"
+
+
+@pytest.mark.virtual_time
+async def test_a_second_compute_reads_and_goes(
+    neon: NeonClient, project_id: str, branch_id: str
+) -> None:
+    [writer] = await neon.endpoints.list(project_id)
+    created = await neon.endpoints.create(
+        project_id, branch_id=branch_id, type="read_only", wait=True
+    )
+    changed = await neon.endpoints.update(project_id, created.endpoint.id, name="reader")
+    assert changed.endpoint.name == "reader"
+    await neon.endpoints.delete(project_id, created.endpoint.id, wait=True)
+    assert await neon.endpoints.delete(project_id, created.endpoint.id) == EndpointDeleted()
+    left = await neon.branches.list_endpoints(project_id, branch_id)
+    assert [compute.id for compute in left] == [writer.id]

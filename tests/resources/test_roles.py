@@ -1,0 +1,94 @@
+from urllib.parse import urlsplit
+
+import pytest
+
+from neonctl_async import NeonClient, Role, RoleDeleted, RoleOperations, Secret
+from tests.models.answers import OPERATION, ROLE, JsonObject, decode
+from tests.resources.wire import Asked, Call, check
+
+PATH = "/projects/p-1/branches/br-1/roles"
+CHANGED: JsonObject = {"role": {**ROLE, "password": "hunter2"}, "operations": [OPERATION]}
+OPERATIONS = decode(RoleOperations, CHANGED)
+
+CALLS = [
+    Call(
+        lambda neon: neon.roles.list("p-1", "br-1"),
+        asks=Asked("GET", PATH, {}, None),
+        shown={"roles": [ROLE]},
+        gives=[decode(Role, ROLE)],
+    ),
+    Call(
+        lambda neon: neon.roles.get("p-1", "br-1", "ada@home"),
+        asks=Asked("GET", f"{PATH}/ada%40home", {}, None),
+        shown={"role": ROLE},
+        gives=decode(Role, ROLE),
+    ),
+    Call(
+        lambda neon: neon.roles.create("p-1", "br-1", name="ada"),
+        asks=Asked("POST", PATH, {}, {"role": {"name": "ada"}}),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+    Call(
+        lambda neon: neon.roles.create("p-1", "br-1", name="ada", no_login=False),
+        asks=Asked("POST", PATH, {}, {"role": {"name": "ada", "no_login": False}}),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+    Call(
+        lambda neon: neon.roles.delete("p-1", "br-1", "ada"),
+        asks=Asked("DELETE", f"{PATH}/ada", {}, None),
+        shown=CHANGED,
+        gives=decode(RoleDeleted, CHANGED),
+    ),
+    Call(
+        lambda neon: neon.roles.delete("p-1", "br-1", "ada", wait=True),
+        asks=Asked("DELETE", f"{PATH}/ada", {}, None),
+        shown=None,
+        gives=RoleDeleted(),
+    ),
+    Call(
+        lambda neon: neon.roles.reveal_password("p-1", "br-1", "ada"),
+        asks=Asked("GET", f"{PATH}/ada/reveal_password", {}, None),
+        shown={"password": "hunter2"},
+        gives=Secret("hunter2"),
+    ),
+    Call(
+        lambda neon: neon.roles.reset_password("p-1", "br-1", "ada"),
+        asks=Asked("POST", f"{PATH}/ada/reset_password", {}, None),
+        shown=CHANGED,
+        gives=OPERATIONS,
+    ),
+]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+async def test_what_it_asks_and_gives(call: Call) -> None:
+    await check(call)
+
+
+@pytest.mark.virtual_time
+async def test_a_password_that_is_reset_takes_the_place_of_the_old_one(
+    neon: NeonClient, project_id: str, branch_id: str
+) -> None:
+    [role] = await neon.roles.list(project_id, branch_id)
+    [database] = await neon.databases.list(project_id, branch_id)
+    old = await neon.roles.reveal_password(project_id, branch_id, role.name)
+    reset = await neon.roles.reset_password(project_id, branch_id, role.name, wait=True)
+    new = await neon.roles.reveal_password(project_id, branch_id, role.name)
+    assert (role.password, reset.role.password) == (None, new)
+    assert new != old
+    uri = await neon.projects.connection_uri(
+        project_id, database_name=database.name, role_name=role.name
+    )
+    assert urlsplit(uri.reveal()).password == new.reveal()
+
+
+@pytest.mark.virtual_time
+async def test_a_role_comes_and_goes(neon: NeonClient, project_id: str, branch_id: str) -> None:
+    created = await neon.roles.create(project_id, branch_id, name="ada", wait=True)
+    assert created.role.password == await neon.roles.reveal_password(project_id, branch_id, "ada")
+    assert (await neon.roles.get(project_id, branch_id, "ada")).password is None
+    await neon.roles.delete(project_id, branch_id, "ada", wait=True)
+    assert await neon.roles.delete(project_id, branch_id, "ada") == RoleDeleted()
+    assert "ada" not in [role.name for role in await neon.roles.list(project_id, branch_id)]
