@@ -14,6 +14,7 @@ from tests.contract.methods import Method
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 FORMS: Mapping[str, object] = {
+    "frequency": "daily",
     "email": "someone@example.com",
     "jwks_url": "https://example.com/jwks.json",
     "timeout": 1000,

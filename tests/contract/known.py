@@ -30,3 +30,25 @@ STARTS: Mapping[str, str] = {
     "POST /projects/{project_id}/recover": "what it brings back is not there at once",
 }
 """Endpoints that start operations, though no operations are published in their answers."""
+
+NOT_SERVED_LOCALLY: Mapping[str, str] = dict.fromkeys(
+    (
+        "consumption.branches_v2",
+        "consumption.projects",
+        "consumption.projects_v2",
+        "organizations.create_invitations",
+        "organizations.delete_spending_limit",
+        "organizations.get_spending_limit",
+        "organizations.list_invitations",
+        "organizations.set_spending_limit",
+    ),
+    "bills and e-mails are no matter of the local control plane",
+)
+"""Methods whose endpoints the local control plane does not serve."""
+
+TOLD_LOCALLY: Mapping[str, str] = {
+    "answer.operations is not published": _TOLD,
+    ".active_time is not published": "published of listed projects, and every record is made alike",
+    ".locked is not published": "recorded answers hold it (tests/data/projects.json)",
+}
+"""What the local control plane answers beyond what is published."""

@@ -1,4 +1,4 @@
-"""A server between the client and Prism that writes down what passes."""
+"""A server between the client and another one that writes down what passes."""
 
 import json
 from types import TracebackType
@@ -11,24 +11,26 @@ from neonctl_async.transport.protocol import Json
 
 
 class Exchange(NamedTuple):
-    """A request as it came over the wire, and what Prism has to say against it."""
+    """A request as it came over the wire, what there is to say against it, and its answer."""
 
     method: str
     path: str
     query: list[tuple[str, str]]
     body: Json
     violations: list[str]
+    status: int
+    answer: Json
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
 
 class Witness:
-    """Passes requests on to Prism, with ``prefer`` as the header that says which answer to give."""
+    """Passes requests on to a server, with ``prefer`` as the header that asks for an answer."""
 
-    def __init__(self, prism: str, prefer: str = "") -> None:
+    def __init__(self, server: str, prefer: str = "") -> None:
         self.seen: list[Exchange] = []
-        self._prism = prism
+        self._server = server
         self._prefer = prefer
 
     async def __aenter__(self) -> Self:
@@ -62,6 +64,8 @@ class Witness:
                 query=list(request.query.items()),
                 body=json.loads(body) if body else None,
                 violations=violations,
+                status=status,
+                answer=json.loads(answer) if answer else None,
             )
         )
         return web.Response(status=status, body=answer, content_type="application/json")
@@ -74,17 +78,17 @@ class Witness:
         }
         if self._prefer:
             headers["Prefer"] = self._prefer
-        url = URL(self._prism + request.raw_path, encoded=True)
+        url = URL(self._server + request.raw_path, encoded=True)
         async with self._http.request(
             request.method, url, data=body or None, headers=headers
         ) as answer:
-            return answer.status, await answer.read(), _violations(answer)
+            return answer.status, await answer.read(), await _violations(answer)
 
 
-def _violations(answer: ClientResponse) -> list[str]:
+async def _violations(answer: ClientResponse) -> list[str]:
     """What is wrong with the request; that a documented answer does not fit is another matter."""
     if answer.status < 400:
         return []
     found = json.loads(answer.headers.get("sl-violations", "[]"))
     told = [f"{'.'.join(one['location'])}: {one['message']}" for one in found]
-    return told or [f"{answer.status} {answer.reason}"]
+    return told or [f"{answer.status} {await answer.text()}"]
