@@ -6,7 +6,7 @@ from functools import partial
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.operations import Started
 from neonctl_async.models.pagination import Pagination
@@ -24,6 +24,7 @@ class _PageAnswer(Protocol):
 
 AnswerT = TypeVar("AnswerT")
 RecordT = TypeVar("RecordT")
+T = TypeVar("T")
 PageT = TypeVar("PageT", bound=_PageAnswer)
 StartedT = TypeVar("StartedT", bound=Started)
 
@@ -42,14 +43,22 @@ def _plain(name: str, value: object) -> object:
     match value:
         case datetime():
             return check_aware(name, value)
-        case str():
-            return value
         case Mapping():
             return dict(cast("Mapping[str, object]", value))
-        case Sequence():
-            return list(cast("Sequence[object]", value))
         case _:
             return value
+
+
+def several(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
+    """The values of a parameter that takes several.
+
+    Raises TypeError for a string, which is a sequence of its characters.
+    """
+    if isinstance(values, UnsetType):
+        return UNSET
+    if isinstance(values, str | bytes):
+        raise TypeError(f"{name} is {values!r}: expected a list")
+    return list(values)
 
 
 class Caller:
@@ -95,7 +104,7 @@ class Caller:
 
 
 class Resource:
-    """One resource of the API; its methods are one request each."""
+    """One resource of the API; a method is one request, unless it says otherwise."""
 
     def __init__(self, caller: Caller) -> None:
         self._caller = caller

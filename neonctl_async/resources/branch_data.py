@@ -14,7 +14,7 @@ from neonctl_async.models.anonymization import (
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.schemas import BranchSchema, BranchSchemaComparison
-from neonctl_async.resources.base import Resource, given
+from neonctl_async.resources.base import Resource, given, several
 from neonctl_async.transport.protocol import request
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
@@ -110,9 +110,12 @@ class BranchData(Resource):
             expires_at=expires_at,
         )
         body = given(
-            branch_create=given(branch=branch or UNSET, endpoints=endpoints or UNSET) or UNSET,
+            branch_create=given(
+                branch=branch or UNSET, endpoints=several("endpoints", endpoints) or UNSET
+            )
+            or UNSET,
             annotation_value=annotation_value,
-            masking_rules=masking_rules,
+            masking_rules=several("masking_rules", masking_rules),
             start_anonymization=start_anonymization,
         )
         return await self._caller.start(
@@ -144,7 +147,7 @@ class BranchData(Resource):
                 MaskingRulesResponse,
                 project_id,
                 branch_id,
-                body=given(masking_rules=masking_rules),
+                body=given(masking_rules=several("masking_rules", masking_rules)),
             )
         )
         return answer.masking_rules

@@ -24,7 +24,7 @@ from neonctl_async.models.branches import (
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
 from neonctl_async.models.operations import Started
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import SortOrder, given
+from neonctl_async.resources.base import SortOrder, given, several
 from neonctl_async.resources.branch_data import BranchData
 from neonctl_async.resources.ephemeral import ephemeral_branch
 from neonctl_async.transport.protocol import check_page_size, request
@@ -138,8 +138,8 @@ class Branches(BranchData):
         )
         body = given(
             branch=branch or UNSET,
-            endpoints=endpoints or UNSET,
-            annotation_value=annotation_value or UNSET,
+            endpoints=several("endpoints", endpoints) or UNSET,
+            annotation_value=annotation_value,
         )
         return await self._caller.start(
             request("POST", _BRANCHES, BranchCreated, project_id, body=body), wait=wait

@@ -15,7 +15,7 @@ from neonctl_async.models.consumption import (
     ProjectMetricsPage,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource
+from neonctl_async.resources.base import Resource, several
 from neonctl_async.transport.protocol import check_page_size, request
 
 Granularity: TypeAlias = Literal["hourly", "daily", "monthly"]
@@ -58,9 +58,9 @@ class Consumption(Resource):
                 "to": to,
                 "granularity": granularity,
                 "limit": limit,
-                "project_ids": _listed(project_ids),
+                "project_ids": _filter("project_ids", project_ids),
                 "org_id": org_id,
-                "metrics": _listed(metrics),
+                "metrics": _filter("metrics", metrics),
             },
         )
         return self._caller.paginate(
@@ -96,9 +96,9 @@ class Consumption(Resource):
                 "from": from_,
                 "to": to,
                 "granularity": granularity,
-                "metrics": _listed(metrics),
+                "metrics": _filter("metrics", metrics),
                 "limit": limit,
-                "project_ids": _listed(project_ids),
+                "project_ids": _filter("project_ids", project_ids),
             },
         )
         return self._caller.paginate(
@@ -129,13 +129,13 @@ class Consumption(Resource):
             BranchMetricsPage,
             query={
                 "org_id": org_id,
-                "project_ids": _listed(project_ids),
+                "project_ids": _filter("project_ids", project_ids),
                 "from": from_,
                 "to": to,
                 "granularity": granularity,
-                "metrics": _listed(metrics),
+                "metrics": _filter("metrics", metrics),
                 "limit": limit,
-                "branch_ids": _listed(branch_ids),
+                "branch_ids": _filter("branch_ids", branch_ids),
             },
         )
         return self._caller.paginate(
@@ -143,5 +143,8 @@ class Consumption(Resource):
         )
 
 
-def _listed(values: Sequence[str] | UnsetType) -> list[str] | UnsetType:
-    return values if isinstance(values, UnsetType) else list(values)
+def _filter(name: str, values: Sequence[str] | UnsetType) -> list[str] | UnsetType:
+    wanted = several(name, values)
+    if not wanted and wanted is not UNSET:
+        raise ValueError(f"{name} is empty: name one at least, for a query of none asks for all")
+    return wanted

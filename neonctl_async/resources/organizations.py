@@ -25,7 +25,7 @@ from neonctl_async.models.vpc_endpoints import (
     VPCEndpointWithRegion,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource, SortOrder, given
+from neonctl_async.resources.base import Resource, SortOrder, given, several
 from neonctl_async.transport.protocol import check_page_size, request
 
 MAX_PAGE = 500
@@ -99,7 +99,7 @@ class Organizations(Resource):
                 f"{_ORGANIZATION}/invitations",
                 InvitationsResponse,
                 org_id,
-                body=given(invitations=invitations),
+                body=given(invitations=several("invitations", invitations)),
             )
         )
         return answer.invitations
@@ -214,6 +214,9 @@ class Organizations(Resource):
                 "/organizations/{source_org_id}/projects/transfer",
                 Empty,
                 source_org_id,
-                body=given(destination_org_id=destination_org_id, project_ids=project_ids),
+                body=given(
+                    destination_org_id=destination_org_id,
+                    project_ids=several("project_ids", project_ids),
+                ),
             )
         )

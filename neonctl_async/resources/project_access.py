@@ -14,7 +14,7 @@ from neonctl_async.models.project_access import (
     TransferRequest,
 )
 from neonctl_async.models.vpc_endpoints import VPCEndpoint, VPCEndpointsResponse
-from neonctl_async.resources.base import Resource, given
+from neonctl_async.resources.base import Resource, given, several
 from neonctl_async.transport.protocol import request
 
 _PROJECT = "/projects/{project_id}"
@@ -119,7 +119,7 @@ class ProjectAccess(Resource):
                     provider_name=provider_name,
                     branch_id=branch_id,
                     jwt_audience=jwt_audience,
-                    role_names=role_names,
+                    role_names=several("role_names", role_names),
                     skip_role_creation=skip_role_creation,
                 ),
             ),

@@ -17,7 +17,7 @@ from neonctl_async.models.snapshots import (
     SnapshotRestored,
     SnapshotsResponse,
 )
-from neonctl_async.resources.base import Resource, given
+from neonctl_async.resources.base import Resource, given, several
 from neonctl_async.transport.protocol import request
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
@@ -133,6 +133,6 @@ class Snapshots(Resource):
                 Empty,
                 project_id,
                 branch_id,
-                body=given(schedule=schedule),
+                body=given(schedule=several("schedule", schedule)),
             )
         )

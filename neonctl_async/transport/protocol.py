@@ -198,7 +198,8 @@ class Wire:
 
     def _record(self, request: Request[T], answer: Answer) -> T:
         content = self._content(answer, self._max_bytes)
-        return _decode(request.answer, content or _nothing(request.answer))
+        is_empty = content in {b"", b"null"}
+        return _decode(request.answer, _nothing(request.answer) if is_empty else content)
 
     def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
         told = _ErrorBody()
@@ -339,7 +340,7 @@ def _utc(name: str, value: datetime) -> datetime:
 
 def check_aware(name: str, value: datetime) -> datetime:
     """``value``, or ValueError if it has no time zone and so names no moment."""
-    if value.tzinfo is None:
+    if value.utcoffset() is None:
         raise ValueError(f"{name} is {value.isoformat()}: expected a datetime with a time zone")
     return value
 

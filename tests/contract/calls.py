@@ -9,9 +9,9 @@ from neonctl_async import NeonClient, NeonError, RateBudget, RetryPolicy
 from neonctl_async.transport.protocol import Request
 from neonctl_async.transport.retry import ProjectLock
 from neonctl_async.transport.session import Session
-from tests.contract.arguments import every_argument
-from tests.contract.methods import METHODS, Method
 from tests.contract.witness import Exchange, Witness
+from tests.support.arguments import every_argument
+from tests.support.methods import METHODS, Method
 from tests.support.records import API_KEY
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ import pytest
 
 from tests.contract.calls import Call, call_every_method
 from tests.contract.description import Description, Endpoint
-from tests.contract.methods import METHODS, Method
 from tests.contract.prism import serving
+from tests.support.methods import METHODS, Method
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.contract.calls import Call, call_every_method
 from tests.contract.description import PACKAGE, Description, Endpoint
-from tests.contract.methods import Method
 from tests.contract.prism import serving
+from tests.support.methods import Method
 
 PAGE = Path(__file__).parents[2] / "docs" / "endpoints.md"
 

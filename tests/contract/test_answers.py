@@ -5,11 +5,11 @@ import asyncio
 import pytest
 
 from neonctl_async import APIError, InvalidResponseError, NeonClient
-from tests.contract.arguments import every_argument
 from tests.contract.calls import watched
 from tests.contract.description import Endpoint
-from tests.contract.methods import Method
 from tests.contract.verdict import agrees
+from tests.support.arguments import every_argument
+from tests.support.methods import Method
 
 pytestmark = pytest.mark.contract
 

@@ -10,8 +10,8 @@ from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.endpoints import method_of_each
 from tests.contract.known import NO_METHOD, STARTS
-from tests.contract.methods import CONVENIENCES, Method, public_methods
 from tests.contract.verdict import agrees
+from tests.support.methods import CONVENIENCES, Method, public_methods
 
 pytestmark = pytest.mark.contract
 

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.calls import Call
 from tests.contract.description import Description
 from tests.contract.endpoints import PAGE, method_of_each, page
-from tests.contract.methods import Method
+from tests.support.methods import Method
 
 pytestmark = pytest.mark.contract
 

@@ -7,10 +7,10 @@ import pytest
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.known import NOT_SERVED_LOCALLY, TOLD_LOCALLY
-from tests.contract.methods import METHODS, Method
 from tests.contract.validity import misfits
 from tests.contract.verdict import agrees
 from tests.contract.world import populated
+from tests.support.methods import METHODS, Method
 
 pytestmark = pytest.mark.contract
 

@@ -5,13 +5,13 @@ from collections.abc import AsyncIterator, Mapping
 import msgspec
 import pytest
 
-from tests.contract.arguments import choices, every_argument, may_be_null
 from tests.contract.calls import Call, Watched, watched
 from tests.contract.description import Description, Endpoint
 from tests.contract.known import NOT_SENT, RENAMED
-from tests.contract.methods import Method
 from tests.contract.paths import all_sent, body_properties, scalars, values_sent
 from tests.contract.verdict import agrees
+from tests.support.arguments import choices, every_argument, may_be_null
+from tests.support.methods import Method
 
 pytestmark = pytest.mark.contract
 

@@ -7,9 +7,9 @@ import pytest
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.known import DIFFERENCES
-from tests.contract.methods import Method
 from tests.contract.shapes import Comparison
 from tests.contract.verdict import agrees
+from tests.support.methods import Method
 
 pytestmark = pytest.mark.contract
 

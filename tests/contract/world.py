@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 
 from neonctl_async import NeonClient, RateBudget, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
-from tests.contract.arguments import every_argument
 from tests.contract.calls import Watched
-from tests.contract.methods import Method
 from tests.contract.witness import Witness
+from tests.support.arguments import every_argument
+from tests.support.methods import Method
 
 Names = Mapping[str, object]
 

@@ -19,14 +19,16 @@ from tests.models.answers import (
     SNAPSHOT,
     JsonObject,
 )
-from tests.resources.methods import METHODS, Method
 from tests.resources.wire import answering
+from tests.support.arguments import every_argument
+from tests.support.methods import METHODS, Method
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation_json
 from tests.support.server import answer
 
-STARTING = [method for method in METHODS if "wait" in method.parameters]
+STARTING = [method for method in METHODS if method.takes_wait]
 DATED = [(method, name) for method in METHODS for name in method.moments]
+LISTS = [(method, name) for method in METHODS for name in method.lists]
 LISTING = [method for method in METHODS if "limit" in method.parameters]
 LARGEST_PAGES = {
     "branches.list": 10_000,
@@ -54,6 +56,12 @@ MADE: JsonObject = {
 """What serves for the answer of any request that starts an operation."""
 
 
+async def call(method: Method, neon: NeonClient, **arguments: object) -> object:
+    """Call a method with ``arguments``, and with whatever else it requires."""
+    usual = every_argument(method)
+    return await method.call(neon, {name: usual[name] for name in method.required} | arguments)
+
+
 @asynccontextmanager
 async def starting(status: str) -> AsyncGenerator[NeonClient]:
     """A client whose requests start an operation that ends a second later."""
@@ -73,7 +81,7 @@ def test_what_starts_operations_is_here() -> None:
 @pytest.mark.parametrize("method", STARTING, ids=str)
 async def test_wait_brings_the_final_records(method: Method) -> None:
     async with starting("finished") as neon:
-        started = await method.call(neon, wait=True)
+        started = await call(method, neon, wait=True)
     assert isinstance(started, Started)
     assert [(one.id, one.status) for one in started.operations] == [("op-1", "finished")]
 
@@ -83,7 +91,7 @@ async def test_wait_brings_the_final_records(method: Method) -> None:
 async def test_a_failed_wait_carries_what_was_made(method: Method) -> None:
     async with starting("failed") as neon:
         with pytest.raises(OperationFailedError) as caught:
-            await method.call(neon, wait=5.0)
+            await call(method, neon, wait=5.0)
     assert isinstance(caught.value.result, Started)
     assert [one.status for one in caught.value.result.operations] == ["failed"]
 
@@ -95,7 +103,7 @@ async def test_an_id_that_would_change_the_path_is_refused(resource: str) -> Non
             for name in method.ids if method.resource == resource else ():
                 for id in ("", ".", "..", "a/b"):
                     with pytest.raises(ValueError, match=f"^{name} is "):
-                        await method.call(exchange.neon, **{name: id})
+                        await call(method, exchange.neon, **{name: id})
     assert exchange.server.received == []
 
 
@@ -107,7 +115,7 @@ async def test_a_naive_datetime_is_refused_before_anything_is_sent(
 ) -> None:
     async with answering() as exchange:
         with pytest.raises(ValueError, match=rf"^{name.rstrip('_')} is 2026-01.*time zone"):
-            await method.call(exchange.neon, **{name: NAIVE})
+            await call(method, exchange.neon, **{name: NAIVE})
     assert exchange.server.received == []
 
 
@@ -117,9 +125,31 @@ async def test_a_page_size_out_of_range_is_refused_before_anything_is_sent(metho
     async with answering() as exchange:
         for limit in (0, largest + 1):
             with pytest.raises(ValueError, match=f"^limit is {limit}: expected 1 to {largest}$"):
-                await method.call(exchange.neon, limit=limit)
+                await call(method, exchange.neon, limit=limit)
         with pytest.raises(TypeError, match="limit is True"):
-            await method.call(exchange.neon, limit=True)
+            await call(method, exchange.neon, limit=True)
+    assert exchange.server.received == []
+
+
+@pytest.mark.parametrize(
+    ("method", "name"), LISTS, ids=[f"{method}({name})" for method, name in LISTS]
+)
+async def test_a_string_is_no_list(method: Method, name: str) -> None:
+    async with answering() as exchange:
+        with pytest.raises(TypeError, match=f"^{name} is 'p-1': expected a list"):
+            await call(method, exchange.neon, **{name: "p-1"})
+    assert exchange.server.received == []
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [(method, name) for method, name in LISTS if method.resource == "consumption"],
+    ids=str,
+)
+async def test_a_filter_that_names_none_is_not_taken_for_all(method: Method, name: str) -> None:
+    async with answering() as exchange:
+        with pytest.raises(ValueError, match=f"^{name} is empty"):
+            await call(method, exchange.neon, **{name: ()})
     assert exchange.server.received == []
 
 

@@ -1,7 +1,7 @@
 """The wire format, without a wire: what is sent."""
 
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -146,9 +146,19 @@ def test_a_cursor_is_percent_encoded() -> None:
     assert url.endswith("?cursor=a%2Bb%2Fc%3D%20%26d")
 
 
-def test_a_naive_datetime_names_no_moment() -> None:
+class Nowhere(tzinfo):
+    """A time zone that does not tell its offset."""
+
+    def utcoffset(self, _moment: datetime | None) -> None:
+        return None
+
+    dst = tzname = utcoffset
+
+
+@pytest.mark.parametrize("zone", [None, Nowhere()])
+def test_a_naive_datetime_names_no_moment(zone: tzinfo | None) -> None:
     with pytest.raises(ValueError, match=r"since is 2026-01-01T00:00:00: .*time zone"):
-        query_of({"since": datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)})
+        query_of({"since": datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=zone)})
 
 
 @pytest.mark.parametrize("value", [None, b"ab", date(2026, 1, 1), object(), [None]])

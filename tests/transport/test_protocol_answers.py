@@ -218,9 +218,10 @@ def test_a_request_id_that_is_no_utf_8_can_be_printed(status: int) -> None:
     assert str(caught.value).encode().endswith(b"(request id-?)")
 
 
-def test_an_empty_body_is_a_record_of_nothing_or_null() -> None:
-    assert read(BranchDeleted, b"", 204) == BranchDeleted()
-    assert read(type(None), b"", 204) is None
+@pytest.mark.parametrize("body", [b"", b"null"])
+def test_an_empty_body_is_a_record_of_nothing_or_null(body: bytes) -> None:
+    assert read(BranchDeleted, body, 204) == BranchDeleted()
+    assert read(type(None), body, 204) is None
 
 
 def test_a_body_may_be_as_large_as_the_bound_and_no_larger() -> None:

@@ -1,8 +1,9 @@
 """The methods of the API, found by reflection."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, get_origin, get_type_hints
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from neonctl_async import NeonClient
 from neonctl_async.pagination import Paginator
@@ -58,7 +59,34 @@ class Method(NamedTuple):
         """Whether it lists records page by page."""
         return get_origin(self.hints["return"]) is Paginator
 
-    async def call(self, neon: NeonClient, arguments: Mapping[str, object]) -> object:
+    @property
+    def ids(self) -> list[str]:
+        """The parameters that go into the path."""
+        return [
+            name
+            for name, one in self.parameters.items()
+            if one.kind is not one.KEYWORD_ONLY and name.endswith(("_id", "_name"))
+        ]
+
+    @property
+    def moments(self) -> list[str]:
+        """The parameters that are timestamps."""
+        return self._of_kind(datetime)
+
+    @property
+    def lists(self) -> list[str]:
+        """The parameters that are lists."""
+        return self._of_kind(Sequence)
+
+    def _of_kind(self, kind: type) -> list[str]:
+        hints = self.hints
+        return [
+            name
+            for name in self.parameters
+            if kind in {get_origin(one) or one for one in (hints[name], *get_args(hints[name]))}
+        ]
+
+    async def call(self, neon: NeonClient, arguments: Mapping[str, object]) -> Any:
         """Send its one request; of a listing the first page."""
         made = getattr(getattr(neon, self.resource), self.name)(**arguments)
         return await (made.collect(limit=1) if self.is_paginated else made)

@@ -9,7 +9,7 @@ from zlib import crc32
 
 from msgspec import Struct, UnsetType
 
-from tests.contract.methods import Method
+from tests.support.methods import Method
 
 MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
