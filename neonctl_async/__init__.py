@@ -45,6 +45,7 @@ from neonctl_async.hooks import (
 from neonctl_async.models.advisors import AdvisorCategory, AdvisorFacing, AdvisorIssue
 from neonctl_async.models.anonymization import AnonymizationRun, AnonymizedBranchStatus, MaskingRule
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyCreator, ApiKeyRevoked
+from neonctl_async.models.base import OpenEnum
 from neonctl_async.models.billing import (
     BankCard,
     BillingAccount,
@@ -118,7 +119,6 @@ from neonctl_async.models.project_access import (
 )
 from neonctl_async.models.projects import (
     AllowedIps,
-    Application,
     AuditLogLevel,
     AvailablePreloadLibrary,
     DefaultEndpointSettings,
@@ -166,6 +166,8 @@ from neonctl_async.models.vpc_endpoints import (
     VPCEndpointWithRegion,
 )
 from neonctl_async.pagination import Paginator
+from neonctl_async.resources.base import SortOrder
+from neonctl_async.resources.consumption import Granularity
 from neonctl_async.transport.protocol import Json
 from neonctl_async.waiting.targets import Waitable
 
@@ -185,7 +187,6 @@ __all__ = [
     "ApiKeyCreated",
     "ApiKeyCreator",
     "ApiKeyRevoked",
-    "Application",
     "AuditLogLevel",
     "AuthAccount",
     "AuthDetails",
@@ -234,6 +235,7 @@ __all__ = [
     "EndpointSpec",
     "EndpointState",
     "EndpointType",
+    "Granularity",
     "Hooks",
     "IdentityProvider",
     "InvalidResponseError",
@@ -251,6 +253,7 @@ __all__ = [
     "NeonClient",
     "NeonError",
     "NotFoundError",
+    "OpenEnum",
     "Operation",
     "OperationAction",
     "OperationFailedError",
@@ -299,6 +302,7 @@ __all__ = [
     "Snapshot",
     "SnapshotCreated",
     "SnapshotRestored",
+    "SortOrder",
     "SpendingLimit",
     "Started",
     "StatusChanged",

@@ -136,6 +136,7 @@ class NeonClient:
         self.consumption = Consumption(self._caller)
 
     async def __aenter__(self) -> Self:
+        self._session.open()
         return self
 
     async def __aexit__(

@@ -4,13 +4,10 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.billing import SubscriptionType
-from neonctl_async.models.branches import Branch
-from neonctl_async.models.connections import ConnectionDetails
-from neonctl_async.models.databases import Database
-from neonctl_async.models.endpoints import Endpoint, PreloadLibraries
+from neonctl_async.models.branches import Branch, BranchCreated
+from neonctl_async.models.endpoints import PreloadLibraries
 from neonctl_async.models.operations import Operation, Started
 from neonctl_async.models.pagination import Pagination
-from neonctl_async.models.roles import Role
 
 
 class ProjectQuota(Model, kw_only=True):
@@ -144,15 +141,10 @@ class ProjectBranchSpec(Model, kw_only=True):
     annotations: dict[str, str] | UnsetType = UNSET
 
 
-class ProjectCreated(Started, kw_only=True):
-    """A project just created, with everything created along with it."""
+class ProjectCreated(BranchCreated, kw_only=True):
+    """A project just created, with its default branch and everything created along with it."""
 
     project: Project
-    branch: Branch
-    endpoints: list[Endpoint] = []
-    roles: list[Role] = []
-    databases: list[Database] = []
-    connection_uris: list[ConnectionDetails] = []
 
 
 class ProjectOperations(Started, kw_only=True):

@@ -61,6 +61,16 @@ def several(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     return list(values)
 
 
+def check_within(name: str, value: int | UnsetType, least: int, most: int) -> None:
+    """Raise ValueError or TypeError unless ``value`` is left out or from ``least`` to ``most``."""
+    if isinstance(value, UnsetType):
+        return
+    if isinstance(value, bool) or not isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise TypeError(f"{name} is {value!r}: expected an int from {least} to {most}")
+    if not least <= value <= most:
+        raise ValueError(f"{name} is {value}: expected {least} to {most}")
+
+
 class Caller:
     """How every method of the API is called: sent, waited for, paged."""
 

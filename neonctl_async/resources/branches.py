@@ -24,10 +24,10 @@ from neonctl_async.models.branches import (
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
 from neonctl_async.models.operations import Started
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import SortOrder, given, several
+from neonctl_async.resources.base import SortOrder, check_within, given, several
 from neonctl_async.resources.branch_data import BranchData
 from neonctl_async.resources.ephemeral import ephemeral_branch
-from neonctl_async.transport.protocol import check_page_size, request
+from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 MAX_PAGE = 10_000
@@ -56,7 +56,7 @@ class Branches(BranchData):
         ``limit`` is the size of a page, 1 to 10000. ``search`` is part of a name or id.
         ``include_deleted`` lists those that can be recovered, too.
         """
-        check_page_size(limit, MAX_PAGE)
+        check_within("limit", limit, 1, MAX_PAGE)
         first = request(
             "GET",
             _BRANCHES,
@@ -291,6 +291,7 @@ class Branches(BranchData):
         """Have a branch that was restored from a snapshot take the place of the original.
 
         It gets the computes and the name of the original, which is called ``name`` from then on.
+        Of its own it may have computes of type ``read_only`` alone.
         """
         return await self._caller.start(
             request(

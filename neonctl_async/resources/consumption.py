@@ -15,8 +15,8 @@ from neonctl_async.models.consumption import (
     ProjectMetricsPage,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource, several
-from neonctl_async.transport.protocol import check_page_size, request
+from neonctl_async.resources.base import Resource, check_within, several
+from neonctl_async.transport.protocol import request
 
 Granularity: TypeAlias = Literal["hourly", "daily", "monthly"]
 
@@ -48,7 +48,7 @@ class Consumption(Resource):
         Without ``org_id`` they are the user's own projects. ``metrics`` names fields of
         :class:`ProjectConsumptionTimeframe`; left out, the platform tells four of them.
         """
-        check_page_size(limit, MAX_PROJECTS)
+        check_within("limit", limit, 1, MAX_PROJECTS)
         first = request(
             "GET",
             "/consumption_history/projects",
@@ -86,7 +86,7 @@ class Consumption(Resource):
         ``public_network_transfer_bytes``, ``private_network_transfer_bytes``,
         ``extra_branches_month`` and ``snapshot_storage_bytes_month``.
         """
-        check_page_size(limit, MAX_PROJECTS)
+        check_within("limit", limit, 1, MAX_PROJECTS)
         first = request(
             "GET",
             "/consumption_history/v2/projects",
@@ -122,7 +122,7 @@ class Consumption(Resource):
         ``limit`` is the size of a page, 1 to 1000; the platform takes 100 if it is left out.
         ``metrics`` are the first six of those of :meth:`projects_v2`.
         """
-        check_page_size(limit, MAX_BRANCHES)
+        check_within("limit", limit, 1, MAX_BRANCHES)
         first = request(
             "GET",
             "/consumption_history/v2/branches",

@@ -7,8 +7,7 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.operations import Operation
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource
-from neonctl_async.transport.protocol import check_page_size
+from neonctl_async.resources.base import Resource, check_within
 from neonctl_async.waiting.source import MAX_PAGE, operation_request, page_request
 from neonctl_async.waiting.targets import Waitable
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
@@ -26,7 +25,7 @@ class Operations(Resource):
 
         ``limit`` is the size of a page, 1 to 1000. Operations older than 6 months may be gone.
         """
-        check_page_size(limit, MAX_PAGE)
+        check_within("limit", limit, 1, MAX_PAGE)
         first = page_request(project_id, limit)
         return self._caller.paginate(
             first, lambda page: page.operations, lambda operation: operation.id

@@ -25,8 +25,8 @@ from neonctl_async.models.vpc_endpoints import (
     VPCEndpointWithRegion,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource, SortOrder, given, several
-from neonctl_async.transport.protocol import check_page_size, request
+from neonctl_async.resources.base import Resource, SortOrder, check_within, given, several
+from neonctl_async.transport.protocol import request
 
 MAX_PAGE = 500
 
@@ -56,7 +56,7 @@ class Organizations(Resource):
 
         ``limit`` is the size of a page, 1 to 500.
         """
-        check_page_size(limit, MAX_PAGE)
+        check_within("limit", limit, 1, MAX_PAGE)
         first = request(
             "GET",
             f"{_ORGANIZATION}/members",
@@ -207,7 +207,11 @@ class Organizations(Resource):
     async def transfer_projects(
         self, source_org_id: str, *, destination_org_id: str, project_ids: Sequence[str]
     ) -> None:
-        """Hand projects over to another organization. Keys scoped to them stop working."""
+        """Hand projects over to another organization, as an administrator who is a member of both.
+
+        Keys scoped to them stop working. To an account that one is no member of, offer a project
+        by :meth:`Projects.create_transfer_request`.
+        """
         await self._caller.send(
             request(
                 "POST",

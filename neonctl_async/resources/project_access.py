@@ -25,7 +25,7 @@ class ProjectAccess(Resource):
     """What :class:`Projects` says of who and what may reach a project."""
 
     async def list_permissions(self, project_id: str) -> list[ProjectPermission]:
-        """Who was granted access."""
+        """Who was granted access, besides the owner and the members of its organization."""
         answer = await self._caller.send(
             request("GET", f"{_PROJECT}/permissions", ProjectPermissionsResponse, project_id)
         )

@@ -23,11 +23,12 @@ from neonctl_async.models.projects import (
 )
 from neonctl_async.models.secret import Secret
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import given
+from neonctl_async.resources.base import check_within, given
 from neonctl_async.resources.project_access import ProjectAccess
-from neonctl_async.transport.protocol import check_page_size, request
+from neonctl_async.transport.protocol import request
 
 MAX_PAGE = 400
+TIMEOUT_MILLISECONDS = 100, 30_000
 
 _PROJECT = "/projects/{project_id}"
 
@@ -51,7 +52,8 @@ class Projects(ProjectAccess):
         the platform may take to collect a page, in which projects it could not reach are missing.
         ``recoverable`` lists deleted projects that can be recovered.
         """
-        check_page_size(limit, MAX_PAGE)
+        check_within("limit", limit, 1, MAX_PAGE)
+        check_within("timeout (milliseconds)", timeout, *TIMEOUT_MILLISECONDS)
         first = request(
             "GET",
             "/projects",
@@ -74,7 +76,8 @@ class Projects(ProjectAccess):
         timeout: int | UnsetType = UNSET,
     ) -> Paginator[Project]:
         """The projects that others share with the account; parameters as in :meth:`list`."""
-        check_page_size(limit, MAX_PAGE)
+        check_within("limit", limit, 1, MAX_PAGE)
+        check_within("timeout (milliseconds)", timeout, *TIMEOUT_MILLISECONDS)
         first = request(
             "GET",
             "/projects/shared",

@@ -31,7 +31,7 @@ _NOT_SENT = (
 
 
 class Connections:
-    """The connections of a client, opened at the first request.
+    """The connections of a client, opened when it is entered, or at the first request.
 
     They hold no task and no scope open between requests.
     """
@@ -47,7 +47,7 @@ class Connections:
     def open(self) -> aiohttp.ClientSession:
         """Be ready to send.
 
-        Raises ConfigurationError on another event loop than that of the first request.
+        Raises ConfigurationError on another event loop than that of the first call.
         """
         loop = asyncio.get_running_loop()
         if self._http is None:
@@ -64,7 +64,8 @@ class Connections:
             )
         if self._loop is not loop:
             raise ConfigurationError(
-                "this NeonClient belongs to another event loop: make one for each asyncio.run()"
+                "this NeonClient belongs to another event loop: make one for each asyncio.run(), "
+                "or have the fixture and the tests that share it run on one loop"
             )
         return self._http
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
@@ -133,8 +133,13 @@ def _request(
         route=f"{method} {shape}",
         answer=answer,
         query=tuple(_query_items(query or {})),
-        body=None if body is UNSET else msgspec.json.encode(body),
+        body=None if body is UNSET else msgspec.json.encode(body, enc_hook=_refuse),
     )
+
+
+def _refuse(value: object) -> NoReturn:
+    hint = ": pass secret.reveal() if that is what you want" if isinstance(value, Secret) else ""
+    raise TypeError(f"a {type(value).__name__} in a body cannot be written as JSON{hint}")
 
 
 # RFC 3986, section 3.3, less what decodes to '/', '.' or '\\' and could so change the path.
@@ -274,20 +279,10 @@ def _http_date(value: str) -> datetime | None:
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-def check_page_size(limit: int | UnsetType, maximum: int) -> None:
-    """Raise ValueError or TypeError unless ``limit`` is left out or from 1 to ``maximum``."""
-    if isinstance(limit, UnsetType):
-        return
-    if isinstance(limit, bool) or not isinstance(limit, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"limit is {limit!r}: expected an int from 1 to {maximum}")
-    if not 1 <= limit <= maximum:
-        raise ValueError(f"limit is {limit}: expected 1 to {maximum}")
-
-
 def path_segment(name: str, value: str | int) -> str:
     """An id, percent-encoded into a segment of a path. Raises as :func:`request` does."""
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is {value!r}: expected a string")
+        raise TypeError(f"{name} is a {type(value).__name__}: expected a string")
     text = str(value)
     if not text or text == "." or "/" in text or ".." in text:
         raise ValueError(

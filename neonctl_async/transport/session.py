@@ -58,6 +58,10 @@ class Session:
         """The HTTP requests sent so far, further tries included."""
         return self._requests_sent
 
+    def open(self) -> None:
+        """Belong to the running event loop. Raises ConfigurationError if it has another one."""
+        self._connections.open()
+
     async def send(
         self, request: Request[T], lock_of_project: Callable[[], ProjectLock] | None = None
     ) -> T:

@@ -309,3 +309,12 @@ async def test_a_project_is_renamed_and_keeps_its_settings(
     kept = (await neon.projects.get(project_id)).settings
     assert kept is not None
     assert kept.enable_logical_replication is True
+
+
+@pytest.mark.parametrize("timeout", [30, 99, 30_001])
+async def test_a_timeout_in_seconds_is_refused_before_anything_is_sent(timeout: int) -> None:
+    async with answering() as exchange:
+        for listing in (exchange.neon.projects.list, exchange.neon.projects.list_shared):
+            with pytest.raises(ValueError, match=r"^timeout \(milliseconds\) .* 100 to 30000$"):
+                listing(timeout=timeout)
+    assert exchange.server.received == []

@@ -12,12 +12,12 @@ from msgspec import UNSET
 
 from neonctl_async import (
     OperationStatus,
+    Secret,
     Started,
     __version__,
 )
 from neonctl_async.transport.protocol import (
     QueryValue,
-    check_page_size,
     raw_request,
     request,
 )
@@ -307,18 +307,12 @@ def test_without_a_body_none_is_sent() -> None:
     assert raw_request("POST", "/projects", Started).body is None
 
 
-@pytest.mark.parametrize("limit", [1, 500, 1000, UNSET])
-def test_a_page_size_within_bounds_is_taken(limit: int) -> None:
-    check_page_size(limit, 1000)
+def test_a_secret_in_a_body_says_how_to_send_it() -> None:
+    with pytest.raises(TypeError, match=r"a Secret .*: pass secret\.reveal\(\)") as caught:
+        raw_request("POST", "/projects", Started, body={"password": Secret("hunter2")})
+    assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1001])
-def test_a_page_size_out_of_bounds_is_refused(limit: int) -> None:
-    with pytest.raises(ValueError, match=rf"limit is {limit}: expected 1 to 1000"):
-        check_page_size(limit, 1000)
-
-
-@pytest.mark.parametrize("limit", [True, "10", 10.0, None])
-def test_a_page_size_that_is_no_int_is_refused(limit: Any) -> None:
-    with pytest.raises(TypeError, match="limit is "):
-        check_page_size(limit, 1000)
+def test_what_json_has_no_form_for_is_refused_by_its_type() -> None:
+    with pytest.raises(TypeError, match=r"a complex in a body cannot be written as JSON$"):
+        raw_request("POST", "/projects", Started, body=[1j])

@@ -31,7 +31,7 @@ READING = """\
 - A method is shown as it is called: after `await`, `async for … in` or `async with`. What comes of
   it stands after `->`.
 - `= ...` marks what may be left out. It is then not sent, and the platform decides. In code, its
-  value is `UNSET`.
+  value is `UNSET`: `name=UNSET if name is None else name` passes on what may be missing.
 - Records are frozen, and equal where all their fields are. What an answer holds beyond the fields
   is ignored.
 - A field that is `None` was null in the answer, or not in it. A `Timestamp` is a `datetime` with a
