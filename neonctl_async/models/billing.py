@@ -96,8 +96,8 @@ class BillingAccount(Model, kw_only=True):
     ``orb_portal_url`` opens the invoices to whoever has it, and is hidden like a password.
     """
 
-    state: BillingAccountState
-    subscription_type: SubscriptionType
+    state: BillingAccountState | None = None
+    subscription_type: SubscriptionType | None = None
     payment_method: PaymentMethod | None = None
     payment_source: PaymentSource | None = None
     quota_reset_at_last: Timestamp | None = None

@@ -20,7 +20,7 @@ class ProjectPermissionsResponse(Model, kw_only=True):
 
 
 class TransferRequest(Model, kw_only=True):
-    """An offer of a project: whoever accepts it before ``expires_at`` owns the project."""
+    """An offer of a project: whoever knows its ``id`` can accept it until ``expires_at``."""
 
     id: str
     project_id: str

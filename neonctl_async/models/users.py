@@ -37,8 +37,8 @@ class AuthDetails(Model, kw_only=True):
 class AuthAccount(Model, kw_only=True):
     """An account elsewhere that a user signs in with."""
 
-    email: str
-    provider: IdentityProvider
+    email: str | None = None
+    provider: IdentityProvider | None = None
     name: str | None = None
     login: str | None = None
     image: str | None = None

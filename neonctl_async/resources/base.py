@@ -25,6 +25,7 @@ class _PageAnswer(Protocol):
 AnswerT = TypeVar("AnswerT")
 RecordT = TypeVar("RecordT")
 T = TypeVar("T")
+MomentT = TypeVar("MomentT", bound=datetime | UnsetType | None)
 PageT = TypeVar("PageT", bound=_PageAnswer)
 StartedT = TypeVar("StartedT", bound=Started)
 
@@ -37,6 +38,11 @@ def given(**fields: object) -> dict[str, object]:
     Raises ValueError, naming the field, for a datetime without a time zone.
     """
     return {name: _plain(name, value) for name, value in fields.items() if value is not UNSET}
+
+
+def whole_seconds(moment: MomentT) -> MomentT:
+    """``moment`` without what is below a second, which the platform does not take everywhere."""
+    return moment.replace(microsecond=0) if isinstance(moment, datetime) else moment
 
 
 def _plain(name: str, value: object) -> object:

@@ -14,7 +14,7 @@ from neonctl_async.models.anonymization import (
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.schemas import BranchSchema, BranchSchemaComparison
-from neonctl_async.resources.base import Resource, given, several
+from neonctl_async.resources.base import Resource, given, several, whole_seconds
 from neonctl_async.transport.protocol import request
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
@@ -33,7 +33,7 @@ class BranchData(Resource):
         timestamp: datetime | UnsetType = UNSET,
         format: Literal["sql", "json"] | UnsetType = UNSET,
     ) -> BranchSchema:
-        """The schema of a database, as it is or as it was at ``lsn`` or at ``timestamp``."""
+        """The schema of a database, as it is or as it was, at ``lsn`` or else at ``timestamp``."""
         return await self._caller.send(
             request(
                 "GET",
@@ -107,7 +107,7 @@ class BranchData(Resource):
             protected=protected,
             archived=archived,
             init_source=init_source,
-            expires_at=expires_at,
+            expires_at=whole_seconds(expires_at),
         )
         body = given(
             branch_create=given(
@@ -139,7 +139,10 @@ class BranchData(Resource):
     async def update_masking_rules(
         self, project_id: str, branch_id: str, *, masking_rules: Sequence[MaskingRule]
     ) -> list[MaskingRule]:
-        """Say how the columns of an anonymized branch are masked."""
+        """Say how the columns of an anonymized branch are masked, in the place of all rules so far.
+
+        They are applied by :meth:`anonymize`. A rule has a function or a value.
+        """
         answer = await self._caller.send(
             request(
                 "PATCH",

@@ -24,13 +24,14 @@ from neonctl_async.models.branches import (
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
 from neonctl_async.models.operations import Started
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import SortOrder, check_within, given, several
+from neonctl_async.resources.base import SortOrder, check_within, given, several, whole_seconds
 from neonctl_async.resources.branch_data import BranchData
 from neonctl_async.resources.ephemeral import ephemeral_branch
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 MAX_PAGE = 10_000
+_MAX_TTL = 10 * 366 * 86400
 _LOOKED_AT = 100
 """How many branches a page holds where one of them is looked for."""
 
@@ -122,9 +123,10 @@ class Branches(BranchData):
         What is left out, the platform decides: the parent is the default branch, as of now.
         ``parent_lsn`` and ``parent_timestamp`` branch off from an earlier state of the parent;
         ``init_source`` is ``parent-data`` or ``schema-only``; the platform deletes the branch at
-        ``expires_at``. ``wait`` comes back when all operations have succeeded, True within 300
-        seconds, a number within that many; an error of that wait carries what was created as
-        ``result``. Raises ValueError for a datetime without a time zone.
+        ``expires_at``, told to the second. ``wait`` comes back when all operations have
+        succeeded, True within 300 seconds, a number within that many; an error of that wait
+        carries what was created as ``result``. Raises ValueError for a datetime without a time
+        zone.
         """
         branch = given(
             name=name,
@@ -134,7 +136,7 @@ class Branches(BranchData):
             protected=protected,
             archived=archived,
             init_source=init_source,
-            expires_at=expires_at,
+            expires_at=whole_seconds(expires_at),
         )
         body = given(
             branch=branch or UNSET,
@@ -156,15 +158,16 @@ class Branches(BranchData):
         init_source: str | UnsetType = UNSET,
         endpoints: Sequence[EndpointSpec] = (EndpointSpec(type="read_write"),),
         ttl_seconds: int | None = 3600,
-        timeout: float = DEFAULT_TIMEOUT,
+        timeout: float | None = DEFAULT_TIMEOUT,
     ) -> AbstractAsyncContextManager[BranchCreated]:
         """``async with`` a branch that is there for the block alone.
 
         Creates it as :meth:`create` does, waits ``timeout`` seconds at most until it is ready, and
-        deletes it on the way out, also after an error or a cancellation: shielded, within 30
-        seconds. Should the process die before, the platform deletes it ``ttl_seconds`` after its
-        creation, unless that is None. The compute that it gets unless told otherwise can be
-        reached by the branch's ``connection_uri``.
+        deletes it on the way out, also after an error or a cancellation, which does not cut the
+        deletion short; within 30 seconds. Should the process die before, the platform deletes it
+        ``ttl_seconds`` after its creation, 1 or more; None is for accounts whose branches cannot
+        expire. The compute that it gets unless told otherwise can be reached by the branch's
+        ``connection_uri``.
 
         Without a ``name`` it gets one of its own, by which it is found and deleted even if the
         connection is lost while it is created. Raises what creating and waiting raise; a deletion
@@ -172,13 +175,15 @@ class Branches(BranchData):
         too long.
         """
         check_timeout(timeout)
+        check_within("ttl_seconds", UNSET if ttl_seconds is None else ttl_seconds, 1, _MAX_TTL)
+        is_named = not isinstance(name, UnsetType)
         own_name = f"ephemeral-{uuid4().hex[:12]}"
 
         async def create() -> BranchCreated:
             lifetime = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)
             return await self.create(
                 project_id,
-                name=own_name if isinstance(name, UnsetType) else name,
+                name=name if is_named else own_name,
                 parent_id=parent_id,
                 parent_lsn=parent_lsn,
                 parent_timestamp=parent_timestamp,
@@ -187,18 +192,18 @@ class Branches(BranchData):
                 endpoints=endpoints,
             )
 
+        async def finish(created: BranchCreated) -> BranchCreated:
+            return await self._caller.waiter.finish(created, timeout)
+
+        async def find() -> str | None:
+            found = await self.list(project_id, search=own_name).collect()
+            return next((branch.id for branch in found if branch.name == own_name), None)
+
         async def delete(branch_id: str) -> None:
             with suppress(NotFoundError):
                 await self.delete(project_id, branch_id)
 
-        async def delete_unseen() -> None:
-            for branch in await self.list(project_id, search=own_name).collect():
-                await delete(branch.id)
-
-        async def finish(created: BranchCreated) -> BranchCreated:
-            return await self._caller.waiter.finish(created, timeout)
-
-        return ephemeral_branch(create, finish, delete, delete_unseen)
+        return ephemeral_branch(create, finish, None if is_named else find, delete)
 
     async def update(
         self,
@@ -211,7 +216,7 @@ class Branches(BranchData):
         wait: bool | float = False,
     ) -> BranchOperations:
         """Change a branch. With ``expires_at=None`` the platform no longer deletes it."""
-        spec = given(name=name, protected=protected, expires_at=expires_at)
+        spec = given(name=name, protected=protected, expires_at=whole_seconds(expires_at))
         return await self._caller.start(
             request(
                 "PATCH", _BRANCH, BranchOperations, project_id, branch_id, body={"branch": spec}
@@ -313,7 +318,7 @@ class Branches(BranchData):
         hard_delete: bool | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> BranchDeleted:
-        """Delete a branch. A root or default branch, or one with children, cannot be deleted.
+        """Delete a branch. One that is root, default or protected, or has children, stays.
 
         ``hard_delete`` gives up the seven days in which it could be recovered.
         """

@@ -1,7 +1,5 @@
 """Who and what may reach a project: permissions, transfers, JSON web key sets, VPC endpoints."""
 
-from collections.abc import Sequence
-
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Empty
@@ -14,7 +12,7 @@ from neonctl_async.models.project_access import (
     TransferRequest,
 )
 from neonctl_async.models.vpc_endpoints import VPCEndpoint, VPCEndpointsResponse
-from neonctl_async.resources.base import Resource, given, several
+from neonctl_async.resources.base import Resource, given
 from neonctl_async.transport.protocol import request
 
 _PROJECT = "/projects/{project_id}"
@@ -58,7 +56,10 @@ class ProjectAccess(Resource):
     async def create_transfer_request(
         self, project_id: str, *, ttl_seconds: int | UnsetType = UNSET
     ) -> TransferRequest:
-        """Offer a project to whoever is given the id of the request, for ``ttl_seconds``."""
+        """Offer a project, for ``ttl_seconds``, by default a day.
+
+        Whoever knows the id of the request can take the project over: hand it on like a password.
+        """
         return await self._caller.send(
             request(
                 "POST",
@@ -99,14 +100,13 @@ class ProjectAccess(Resource):
         provider_name: str,
         branch_id: str | UnsetType = UNSET,
         jwt_audience: str | UnsetType = UNSET,
-        role_names: Sequence[str] | UnsetType = UNSET,
         skip_role_creation: bool | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> JWKSOperations:
         """Add a key set: an HTTPS URL of the provider.
 
-        It holds for all branches unless ``branch_id`` names one. ``role_names`` left out are the
-        platform's own. ``wait`` as in :meth:`Branches.create`.
+        It holds for all branches unless ``branch_id`` names one. ``wait`` as in
+        :meth:`Branches.create`.
         """
         return await self._caller.start(
             request(
@@ -119,7 +119,6 @@ class ProjectAccess(Resource):
                     provider_name=provider_name,
                     branch_id=branch_id,
                     jwt_audience=jwt_audience,
-                    role_names=several("role_names", role_names),
                     skip_role_creation=skip_role_creation,
                 ),
             ),

@@ -140,7 +140,7 @@ class Projects(ProjectAccess):
         history_retention_seconds: int | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> ProjectOperations:
-        """Change a project. History is kept for 0 to 2592000 seconds."""
+        """Change a project. History is kept for 0 to 2592000 seconds, 30 days."""
         spec = given(
             name=name,
             settings=settings,
@@ -153,13 +153,16 @@ class Projects(ProjectAccess):
         )
 
     async def delete(self, project_id: str, *, wait: bool | float = False) -> ProjectDeleted:
-        """Delete a project with all that it holds. It can be recovered for seven days."""
+        """Delete a project with all that it holds. It can be recovered for seven days.
+
+        ``wait`` is for the operations that the answer announces, none of which is published.
+        """
         return await self._caller.start(
             request("DELETE", _PROJECT, ProjectDeleted, project_id), wait=wait
         )
 
     async def recover(self, project_id: str, *, wait: bool | float = False) -> ProjectRecovered:
-        """Bring a deleted project back, with its branches and computes."""
+        """Bring a deleted project back, with its branches and computes; ``wait`` as above."""
         return await self._caller.start(
             request("POST", f"{_PROJECT}/recover", ProjectRecovered, project_id),
             wait=wait,

@@ -44,7 +44,7 @@ class Snapshots(Resource):
         expires_at: datetime | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> SnapshotCreated:
-        """Take a snapshot of a branch as it is, or as it was at ``lsn`` or at ``timestamp``.
+        """Take a snapshot of a branch as it is, or as it was, at ``lsn`` or else at ``timestamp``.
 
         The platform deletes the snapshot at ``expires_at``.
         """

@@ -284,9 +284,9 @@ def path_segment(name: str, value: str | int) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is a {type(value).__name__}: expected a string")
     text = str(value)
-    if not text or text == "." or "/" in text or ".." in text:
+    if text in {"", ".", ".."} or "/" in text:
         raise ValueError(
-            f"{name} is {text!r}: expected an id, not empty and without '/' or '..', "
+            f"{name} is {text!r}: expected an id, not empty, '.' or '..' and without '/', "
             "which would change the path"
         )
     return quote(_check_utf8(name, text), safe="")

@@ -8,7 +8,7 @@ SEARCHED = 16 * 1024
 """How much of a text is searched for secrets, and kept, in characters."""
 
 _NAME = (
-    r"(?:(?:[a-z0-9_-]{0,40}[_-])?(?:key|password|token|secret|uri|authorization)"
+    r"(?:(?:[a-z0-9_-]{0,40}[_-])?(?:key|password|token|secret|uri|authorization|portal_url)"
     r"|[a-z0-9]{1,40}(?:Key|Password|Token|Secret|Uri))"
 )
 # Compiled by the first text that is searched: an import that does it takes a tenth longer.

@@ -24,6 +24,7 @@ class Schema(Struct, frozen=True, kw_only=True):
     enum: list[Any] = []
     nullable: bool = False
     deprecated: bool = False
+    maximum: float | None = None
     required: list[str] = []
     properties: dict[str, "Schema"] = {}
     items: "Schema | UnsetType" = UNSET
@@ -46,7 +47,6 @@ class Content(Struct, frozen=True, kw_only=True):
     """A body of one media type."""
 
     schema: Schema = Schema()
-    examples: dict[str, object] = {}
 
 
 class Body(Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ DIFFERENCES: Mapping[str, str] = {
 
 STARTS: Mapping[str, str] = {
     "DELETE /projects/{project_id}": "the platform does so by delete_tenant",
-    "POST /projects/{project_id}/recover": "what it brings back is not there at once",
+    "POST /projects/{project_id}/recover": "the local control plane does so by tenant_attach",
 }
 """Endpoints that start operations, though no operations are published in their answers."""
 

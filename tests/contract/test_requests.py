@@ -173,3 +173,16 @@ def test_known_differences_are_none_of_the_past(
 def published_name(method: Method, name: str) -> str:
     """A parameter's own name, which ends in an underscore where Python has the word for itself."""
     return RENAMED.get(f"{method}.{name}", name.removesuffix("_"))
+
+
+async def test_pages_are_as_large_as_published_and_no_larger(
+    method: Method, endpoint: Endpoint, description: Description, client: Watched
+) -> None:
+    if not method.is_paginated:
+        return
+    largest = description.whole(endpoint.query["limit"].schema).maximum
+    assert largest, f"{endpoint}: no maximum of limit is published"
+    arguments = every_argument(method)
+    await client.observe(method, {**arguments, "limit": int(largest)})
+    with pytest.raises(ValueError, match="limit is "):
+        await method.call(client.neon, {**arguments, "limit": int(largest) + 1})

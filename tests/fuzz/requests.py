@@ -92,7 +92,7 @@ def _is_id(value: object) -> bool:
     if value is True or value is None:
         return False
     text = str(value)
-    return text not in {"", "."} and "/" not in text and ".." not in text and _is_unicode(text)
+    return text not in {"", ".", ".."} and "/" not in text and _is_unicode(text)
 
 
 def _is_query(name: str, value: Value) -> bool:

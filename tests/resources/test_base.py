@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pytest
 
-from neonctl_async import NeonClient, OperationFailedError, Started
+from neonctl_async import NeonClient, OperationFailedError, Started, WaitTimeoutError
 from tests.models.answers import (
     BRANCH,
     DATABASE,
@@ -25,6 +25,7 @@ from tests.support.methods import METHODS, Method
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation_json
 from tests.support.server import answer
+from tests.support.virtual_time import now
 
 STARTING = [method for method in METHODS if method.takes_wait]
 DATED = [(method, name) for method in METHODS for name in method.moments]
@@ -94,6 +95,15 @@ async def test_a_failed_wait_carries_what_was_made(method: Method) -> None:
             await call(method, neon, wait=5.0)
     assert isinstance(caught.value.result, Started)
     assert [one.status for one in caught.value.result.operations] == ["failed"]
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("method", STARTING, ids=str)
+async def test_a_number_is_how_long_it_waits(method: Method) -> None:
+    async with starting("finished") as neon:
+        with pytest.raises(WaitTimeoutError):
+            await call(method, neon, wait=0.5)
+        assert now() < 1.0
 
 
 @pytest.mark.parametrize("resource", sorted({one.resource for one in METHODS if one.ids}))

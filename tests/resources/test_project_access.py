@@ -83,7 +83,6 @@ CALLS = [
             provider_name="Example",
             branch_id="br-1",
             jwt_audience="shop",
-            role_names=("ada", "bob"),
             skip_role_creation=False,
         ),
         asks=Asked(
@@ -95,7 +94,6 @@ CALLS = [
                 "provider_name": "Example",
                 "branch_id": "br-1",
                 "jwt_audience": "shop",
-                "role_names": ["ada", "bob"],
                 "skip_role_creation": False,
             },
         ),
@@ -164,7 +162,7 @@ async def test_an_offered_project_belongs_to_whom_it_is_accepted_by(
 @pytest.mark.virtual_time
 async def test_a_key_set_comes_and_goes(neon: NeonClient, project_id: str) -> None:
     added = await neon.projects.add_jwks(
-        project_id, jwks_url=KEYS_URL, provider_name="Example", role_names=["ada"], wait=True
+        project_id, jwks_url=KEYS_URL, provider_name="Example", wait=True
     )
     assert [(one.action, one.status) for one in added.operations] == [("apply_config", "finished")]
     assert await neon.projects.list_jwks(project_id) == [added.jwks]

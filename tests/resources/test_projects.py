@@ -318,3 +318,11 @@ async def test_a_timeout_in_seconds_is_refused_before_anything_is_sent(timeout: 
             with pytest.raises(ValueError, match=r"^timeout \(milliseconds\) .* 100 to 30000$"):
                 listing(timeout=timeout)
     assert exchange.server.received == []
+
+
+async def test_projects_of_one_name_are_all_listed() -> None:
+    async with answering(
+        {"projects": [{**SHOWN, "id": "p-1"}, {**SHOWN, "id": "p-2"}]}
+    ) as exchange:
+        for listing in (exchange.neon.projects.list(), exchange.neon.projects.list_shared()):
+            assert [project.id for project in await listing.collect()] == ["p-1", "p-2"]
