@@ -90,7 +90,7 @@ async def _found(find: Find | None) -> str:
     raise TimeoutError("it was not found, but may still be made")
 
 
-async def _deleted(branch_id: str, delete: Callable[[str], Coroutine[None, None, object]]) -> None:
+async def _deleted(branch_id: str, delete: Delete) -> None:
     for _ in range(DELETIONS - 1):
         try:
             await delete(branch_id)
