@@ -1,0 +1,36 @@
+"""A control plane whose operations take next to no time, and a client of it."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from neonctl_async import (
+    NeonClient,
+    PollPolicy,
+    RateBudget,
+    RetryPolicy,
+)
+from neonctl_async.local import Durations, LocalControlPlane
+
+
+@pytest.fixture
+async def plane() -> AsyncIterator[LocalControlPlane]:
+    async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
+        yield plane
+
+
+@pytest.fixture
+async def neon(plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+    async with NeonClient(
+        plane.api_key,
+        base_url=plane.base_url,
+        budget=RateBudget.unlimited(),
+        polling=PollPolicy(initial=0.02),
+        retry=RetryPolicy(initial=0.02),
+    ) as neon:
+        yield neon
+
+
+@pytest.fixture
+async def project_id(neon: NeonClient) -> str:
+    return (await neon.projects.create(wait=True)).project.id
