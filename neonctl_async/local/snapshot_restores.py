@@ -103,12 +103,13 @@ def _replace_target(
     branch = timelines.unarchive(tx, branch, chain)
     moved = _move_computes(tx, target, branch, chain)
     tx.update(target, name=name, is_default=False, updated_at=tx.now)
+    is_default = target.is_default or branch.is_default
     branch = tx.update(
         branch,
         name=target.name,
-        is_default=target.is_default,
-        protected=target.protected,
-        expires_at=None if target.is_default else branch.expires_at,
+        is_default=is_default,
+        protected=target.protected or branch.protected,
+        expires_at=None if is_default else branch.expires_at,
         restore_status=FINALIZED,
         updated_at=tx.now,
     )

@@ -138,6 +138,18 @@ async def test_a_restore_is_finalized_at_once_where_asked_for(restores: Restores
     assert (endpoint["id"], endpoint["branch_id"]) == (restores.endpoint, restored["branch"]["id"])
 
 
+async def test_a_finalized_branch_stays_the_default_and_protected(
+    restores: Restores, api: Client
+) -> None:
+    branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    path = f"{restores.path}/branches/{branch_id}"
+    await api.done("POST", f"{path}/set_as_default")
+    await api.done("PATCH", path, {"branch": {"protected": True}})
+    await api.done("POST", f"{path}/finalize_restore")
+    main = (await restores.branches())["main"]
+    assert (main["id"], main["default"], main["protected"]) == (branch_id, True, True)
+
+
 async def test_a_branch_that_was_replaced_can_be_deleted(
     restores: Restores, api: Client, clock: ManualClock
 ) -> None:
