@@ -5,7 +5,16 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from neonctl_async.local import access, bodies, branches, computes, keys, operations, projects
+from neonctl_async.local import (
+    access,
+    bodies,
+    branches,
+    computes,
+    keys,
+    operations,
+    projects,
+    transfers,
+)
 from neonctl_async.local.access import Level
 from neonctl_async.local.calls import Answer, Call, answer, stored
 from neonctl_async.local.clock import span
@@ -64,6 +73,7 @@ def delete(tx: Transaction, call: Call) -> Answer:
     tx.execute("UPDATE snapshots SET expires_at = NULL WHERE project_id = ?", project.id)
     tx.update(project, deleted_at=tx.now, detach_at=None)
     keys.end_for_project(tx, project.id)
+    transfers.end_requests(tx, project.id)
     return answer({"project": shown, "operations": chain.records()})
 
 

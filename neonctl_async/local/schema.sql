@@ -81,6 +81,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS permissions_granted
 CREATE TABLE IF NOT EXISTS transfer_requests (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES projects (id),
+    user_id TEXT REFERENCES users (id),
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     ended_at INTEGER
