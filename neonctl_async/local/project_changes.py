@@ -13,6 +13,7 @@ from neonctl_async.local import (
     keys,
     operations,
     projects,
+    timelines,
     transfers,
 )
 from neonctl_async.local.access import Level
@@ -70,7 +71,6 @@ def delete(tx: Transaction, call: Call) -> Answer:
         "WHERE project_id = ?",
         project.id,
     )
-    tx.execute("UPDATE snapshots SET expires_at = NULL WHERE project_id = ?", project.id)
     tx.update(project, deleted_at=tx.now, detach_at=None)
     keys.end_for_project(tx, project.id)
     transfers.end_requests(tx, project.id)
@@ -89,6 +89,10 @@ def recover(tx: Transaction, call: Call) -> Answer:
     kept = tx.select(Branch, where, project.id)
     for branch in kept:
         computes.watch_branch(tx, branch.id)
+        timelines.watch(tx, branch.id, tx.now)
+    # What was to expire meanwhile does so now: no operation is of a time without the project.
+    where = "project_id = ? AND expires_at < ?"
+    tx.execute(f"UPDATE snapshots SET expires_at = ? WHERE {where}", tx.now, project.id, tx.now)
     return answer(
         {
             "project": projects.record(tx, project),

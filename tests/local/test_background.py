@@ -206,6 +206,18 @@ async def test_a_protected_and_the_default_branch_are_not_archived(
     assert branch_id not in archived
 
 
+async def test_a_branch_of_a_recovered_project_is_archived_again(clock: ManualClock) -> None:
+    periods = only(archive_after_age=14 * DAY)
+    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        branch_id = (await api.branch(project_id))["branch"]["id"]
+        await api.done("DELETE", f"/projects/{project_id}")
+        await api.done("POST", f"/projects/{project_id}/recover")
+        clock.advance(15 * DAY)
+        last = (await api.operations(project_id))[-1]
+    assert (last["action"], last["branch_id"]) == ("timeline_archive", branch_id)
+
+
 async def test_a_branch_can_be_created_archived_and_made_the_default_again(
     api: Client, project_id: str
 ) -> None:

@@ -108,14 +108,22 @@ async def test_a_snapshot_is_deleted_when_it_expires(
     assert (last["action"], last["created_at"]) == ("delete_timeline", "2026-01-01T00:01:00Z")
 
 
-async def test_a_snapshot_of_a_deleted_project_does_not_expire(
+async def test_a_snapshot_of_a_deleted_project_expires_once_it_is_recovered(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await snapshot_of_main(api, project_id, "?name=kept&expires_at=2026-01-01T00:01:00Z")
+    for name, hour in (("due", 1), ("later", 3)):
+        await snapshot_of_main(
+            api, project_id, f"?name={name}&expires_at=2026-01-01T0{hour}:00:00Z"
+        )
     await api.done("DELETE", f"/projects/{project_id}")
-    clock.advance(3600)
+    clock.advance(2 * 3600)
+    assert (await api.actions(project_id))[-1] == "delete_tenant"
     await api.done("POST", f"/projects/{project_id}/recover")
-    assert await listed(api, project_id) == ["kept"]
+    assert await listed(api, project_id) == ["later"]
+    last = (await api.operations(project_id))[-1]
+    assert (last["action"], last["created_at"]) == ("delete_timeline", "2026-01-01T02:00:00Z")
+    clock.advance(3600)
+    assert await listed(api, project_id) == []
 
 
 async def test_taking_and_deleting_a_snapshot_wait_for_what_runs_on_its_branch(
