@@ -37,6 +37,7 @@ def create(tx: Transaction, call: Call) -> Answer:
     tx.insert(anonymized)
     if body.start_anonymization:
         _run(tx, branch, anonymized, call.caller, chain)
+        branch = tx.get(Branch, branch.id)
     return branches.created(tx, branch, made, chain)
 
 

@@ -82,7 +82,7 @@ def make(
     inherit(tx, parent.id, branch.id)
     made = [computes.add(tx, project, branch, wanted, chain) for wanted in body.endpoints]
     if spec.archived:
-        timelines.archive(tx, branch, chain)
+        branch = timelines.archive(tx, branch, chain)
     return branch, made, chain
 
 

@@ -102,10 +102,10 @@ def configure(tx: Transaction, branch: Branch, chain: Chain) -> None:
 
     It takes a running compute, so one that is idle is started first (section 2.3, start compute).
     """
+    timelines.unarchive(tx, branch, chain)
     where = "WHERE branch_id = ? AND type = 'read_write' AND deleted_at IS NULL"
     endpoint = tx.first(Endpoint, where, branch.id)
     if endpoint is None:
-        timelines.unarchive(tx, branch, chain)
         chain.add("apply_config", branch_id=branch.id)
         return
     if endpoint.state != ACTIVE:

@@ -113,6 +113,19 @@ async def test_anonymization_starts_with_the_branch_where_asked_for(clock: Manua
         assert seen == ["created", *["anonymizing"] * 4, "anonymized"]
 
 
+@pytest.mark.parametrize("endpoints", [[], [{"type": "read_write"}]])
+async def test_a_branch_created_archived_is_unarchived_to_anonymize(
+    api: Client, clock: ManualClock, project_id: str, endpoints: list[dict[str, str]]
+) -> None:
+    spec = {"branch": {"archived": True}, "endpoints": endpoints}
+    created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
+    actions = [one["action"] for one in created["operations"]]
+    assert actions[-3:] == ["timeline_archive", "timeline_unarchive", "apply_config"]
+    assert (await api.get(path_of(created)))["branch"] == created["branch"]
+    clock.advance(9)
+    assert (await api.get(path_of(created)))["branch"]["current_state"] == "ready"
+
+
 async def test_an_idle_compute_is_started_to_anonymize(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:

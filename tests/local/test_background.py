@@ -224,6 +224,7 @@ async def test_a_branch_can_be_created_archived_and_made_the_default_again(
     created = await api.branch(project_id, archived=True)
     actions = [op["action"] for op in created["operations"]]
     assert actions == ["create_branch", "timeline_archive"]
+    assert created["branch"]["pending_state"] == "archived"
     path = f"/projects/{project_id}/branches/{created['branch']['id']}/set_as_default"
     changed = await api.done("POST", path)
     assert [op["action"] for op in changed["operations"]] == ["timeline_unarchive"]
