@@ -74,6 +74,15 @@ def start(tx: Transaction, call: Call) -> Answer:
     return answer(_status(tx, branch, anonymized))
 
 
+def begin_anew(tx: Transaction, branch_id: str, creation: Operation) -> None:
+    """A branch that was anonymized, if it was, is initialized by other data: none is masked."""
+    tx.execute(
+        "UPDATE anonymized_branches SET creation = ?, run = NULL, triggered_by = NULL, "
+        "masked_columns = 0, updated_at = ? WHERE id = ?",
+        *(creation.id, tx.now, branch_id),
+    )
+
+
 def _branch(tx: Transaction, call: Call) -> tuple[Branch, AnonymizedBranch]:
     _, branch = access.branch(tx, call)
     anonymized = tx.first(AnonymizedBranch, "WHERE id = ?", branch.id)
@@ -107,6 +116,8 @@ def _status(tx: Transaction, branch: Branch, anonymized: AnonymizedBranch) -> Js
     seen = lifecycle.at(current, tx.now)
     state = states[0] if tx.now < current.settles_at else states[1 if current.succeeds else 2]
     failed = state == states[2]
+    if current is creation and failed:
+        run = None
     return present(
         {
             "project_id": branch.project_id,
@@ -123,9 +134,10 @@ def _status(tx: Transaction, branch: Branch, anonymized: AnonymizedBranch) -> Js
 
 def _last_run(tx: Transaction, anonymized: AnonymizedBranch, run: Operation) -> Json:
     user = tx.first(User, "WHERE id = ?", anonymized.triggered_by)
+    started = run.runs and run.starts_at <= tx.now
     return present(
         {
-            "started_at": in_seconds(run.starts_at) if run.starts_at <= tx.now else None,
+            "started_at": in_seconds(run.starts_at) if started else None,
             "completed_at": in_seconds(run.settles_at) if run.settles_at <= tx.now else None,
             "triggered_by": anonymized.triggered_by,
             "triggered_by_username": None if user is None else user.name,

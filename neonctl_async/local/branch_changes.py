@@ -5,7 +5,16 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from neonctl_async.local import access, bodies, branches, computes, ids, operations, timelines
+from neonctl_async.local import (
+    access,
+    anonymized,
+    bodies,
+    branches,
+    computes,
+    ids,
+    operations,
+    timelines,
+)
 from neonctl_async.local.calls import Answer, Call, answer, instant_of
 from neonctl_async.local.database import SqlValue, Transaction
 from neonctl_async.local.errors import conflict, invalid, not_found, unprocessable
@@ -135,6 +144,7 @@ def _take_over(
             sql = f"UPDATE {table} SET deleted_at = ? {which}"
             tx.execute(sql, tx.now, branch.id)
         branches.inherit(tx, source.id, branch.id)
+        anonymized.begin_anew(tx, branch.id, created)
     at = body.source_timestamp
     return tx.update(
         branch,
