@@ -116,8 +116,6 @@ def _status(tx: Transaction, branch: Branch, anonymized: AnonymizedBranch) -> Js
     seen = lifecycle.at(current, tx.now)
     state = states[0] if tx.now < current.settles_at else states[1 if current.succeeds else 2]
     failed = state == states[2]
-    if current is creation and failed:
-        run = None
     return present(
         {
             "project_id": branch.project_id,
@@ -127,7 +125,9 @@ def _status(tx: Transaction, branch: Branch, anonymized: AnonymizedBranch) -> Js
             "created_at": in_seconds(anonymized.created_at),
             "updated_at": in_seconds(max(anonymized.updated_at, seen.updated_at)),
             "failed_at": in_seconds(current.settles_at) if failed else None,
-            "last_run": None if run is None else _last_run(tx, anonymized, run),
+            "last_run": None
+            if run is None or state == _CREATION[2]
+            else _last_run(tx, anonymized, run),
         }
     )
 

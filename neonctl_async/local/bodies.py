@@ -1,14 +1,15 @@
 """Request bodies, with the bounds that the platform publishes. Unknown fields are ignored."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from neonctl_async.local.rows import MemberRole
 
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
+LONGEST_NAME: Final = 256
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 EndpointName = Annotated[str, Meta(min_length=1, max_length=64)]
 KeyName = Annotated[str, Meta(min_length=1, max_length=64)]
 Region = Annotated[str, Meta(min_length=1)]

@@ -184,6 +184,15 @@ def refuse_taken_name(tx: Transaction, project_id: str, name: str) -> None:
         raise conflict(f"a branch named {name!r} already exists in the project")
 
 
+def refuse_deleted(tx: Transaction, what: str, branch: Branch) -> None:
+    """Raise 409 where a branch that is needed is deleted."""
+    if branch.deleted_at is None:
+        return
+    recoverable = tx.now <= (branch.recoverable_until or 0)
+    remedy = "recover it first" if recoverable else "it cannot be recovered"
+    raise conflict(f"{what}, {branch.id!r}, is deleted: {remedy}")
+
+
 def why_kept(tx: Transaction, branch: Branch) -> str | None:
     """Why a branch cannot be deleted, if it cannot."""
     root = "WHERE project_id = ? AND id <> ? AND parent_id IS NULL AND deleted_at IS NULL"

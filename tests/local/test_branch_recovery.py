@@ -107,9 +107,13 @@ async def test_a_branch_does_not_come_back_where_it_has_no_place(
         await api.done("DELETE", f"{path}/{branch_id}")
     orphan = await api.send("POST", f"{path}/{child}/recover")
     assert (orphan.status, parent in orphan.message) == (409, True)
+    assert "recover it first" in orphan.message
     await api.branch(project_id, name="parent")
     taken = await api.send("POST", f"{path}/{parent}/recover")
     assert (taken.status, "'parent'" in taken.message) == (409, True)
+    await api.send("DELETE", f"{path}/{parent}?hard_delete=true")
+    orphan = await api.send("POST", f"{path}/{child}/recover")
+    assert (orphan.status, "cannot be recovered" in orphan.message) == (409, True)
 
 
 async def test_a_branch_that_is_there_is_not_recovered(api: Client, project_id: str) -> None:

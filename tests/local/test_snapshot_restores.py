@@ -29,6 +29,14 @@ class Restores:
         taken = await self.api.done("POST", f"{self.path}/branches/{self.main}/snapshot")
         return str(taken["snapshot"]["id"])
 
+    async def child(self) -> str:
+        """A new branch, the snapshot being one of it from now on."""
+        made = await self.api.branch(self.path.rpartition("/")[2], name="child")
+        branch_id = str(made["branch"]["id"])
+        path = f"{self.path}/branches/{branch_id}/snapshot"
+        self.snapshot = (await self.api.done("POST", path))["snapshot"]["id"]
+        return branch_id
+
     async def restore(self, **body: object) -> Any:  # Any: as Client.get
         """The answer to a restore of the snapshot."""
         path = f"{self.path}/snapshots/{self.snapshot}/restore"
@@ -139,9 +147,10 @@ async def test_a_restore_is_finalized_at_once_where_asked_for(restores: Restores
 
 
 async def test_a_finalized_branch_stays_the_default_and_protected(
-    restores: Restores, api: Client
+    restores: Restores, api: Client, clock: ManualClock
 ) -> None:
     branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    clock.advance(9)
     path = f"{restores.path}/branches/{branch_id}"
     await api.done("POST", f"{path}/set_as_default")
     await api.done("PATCH", path, {"branch": {"protected": True}})
@@ -161,12 +170,13 @@ async def test_a_branch_that_was_replaced_can_be_deleted(
 
 
 async def test_a_name_for_the_branch_that_is_replaced_is_taken_or_found(
-    restores: Restores, api: Client
+    restores: Restores, api: Client, clock: ManualClock
 ) -> None:
     await api.branch(restores.path.rpartition("/")[2], name="main (old)")
     first = (await restores.restore(finalize_restore=True))["branch"]["id"]
     assert set(await restores.branches()) == {"main", "main (old)", f"main (old {restores.main})"}
     second = (await restores.restore(target_branch_id=first))["branch"]["id"]
+    clock.advance(9)
     path = f"{restores.path}/branches/{second}/finalize_restore"
     taken = await api.send("POST", path, {"name": "main (old)"})
     assert (taken.status, "main (old)" in taken.message) == (409, True)
@@ -185,27 +195,98 @@ async def test_an_idle_compute_is_moved_without_work(
 
 
 async def test_two_read_write_computes_do_not_come_together(
-    restores: Restores, api: Client
+    restores: Restores, api: Client, clock: ManualClock
 ) -> None:
     branch_id = (await restores.restore(name="preview"))["branch"]["id"]
     body = {"endpoint": {"branch_id": branch_id, "type": "read_write"}}
     await api.done("POST", f"{restores.path}/endpoints", body)
+    clock.advance(9)
     reply = await api.send("POST", f"{restores.path}/branches/{branch_id}/finalize_restore")
     assert (reply.status, "read_write" in reply.message) == (409, True)
     assert set(await restores.branches()) == {"main", "preview"}
 
 
 async def test_a_snapshot_outlives_its_branch(restores: Restores, api: Client) -> None:
-    project_id = restores.path.rpartition("/")[2]
-    child = (await api.branch(project_id))["branch"]["id"]
-    taken = await api.done("POST", f"{restores.path}/branches/{child}/snapshot")
-    restores.snapshot = taken["snapshot"]["id"]
+    child = await restores.child()
     await api.done("DELETE", f"{restores.path}/branches/{child}")
     restored = await restores.restore()
     assert restored["branch"]["restored_as"] == child
+
+
+async def test_a_branch_that_is_to_be_replaced_is_recovered_first(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    child = f"{restores.path}/branches/{await restores.child()}"
+    restored = await restores.restore(name="preview")
+    clock.advance(9)
     path = f"{restores.path}/branches/{restored['branch']['id']}/finalize_restore"
+    await api.done("DELETE", child)
     reply = await api.send("POST", path)
-    assert (reply.status, child in reply.message) == (404, True)
+    assert (reply.status, restored["branch"]["restored_as"] in reply.message) == (409, True)
+    assert "recover it first" in reply.message
+    await api.done("POST", f"{child}/recover")
+    await api.done("POST", path)
+    await api.send("DELETE", f"{child}?hard_delete=true")
+    at_once = f"{restores.path}/snapshots/{restores.snapshot}/restore"
+    reply = await api.send("POST", at_once, {"finalize_restore": True})
+    assert (reply.status, "cannot be recovered" in reply.message) == (409, True)
+
+
+async def test_a_finalized_branch_takes_over_what_was_set_up_for_its_target(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    child = f"{restores.path}/branches/{await restores.child()}"
+    schedule = {"schedule": [{"frequency": "daily", "hour": 3}]}
+    await api.done("PUT", f"{child}/backup_schedule", schedule)
+    await api.done("PATCH", child, {"branch": {"expires_at": "2026-01-01T01:00:00Z"}})
+    keys = {"jwks_url": "https://auth.example.com/jwks.json", "provider_name": "Clerk"}
+    await api.done("POST", f"{restores.path}/jwks", keys | {"branch_id": child.rpartition("/")[2]})
+    branch = (await restores.restore(finalize_restore=True))["branch"]
+    assert branch["expires_at"] == "2026-01-01T01:00:00Z"
+    assert await api.get(f"{restores.path}/branches/{branch['id']}/backup_schedule") == schedule
+    (jwks,) = (await api.get(f"{restores.path}/jwks"))["jwks"]
+    assert jwks["branch_id"] == branch["id"]
+    assert await api.get(f"{child}/backup_schedule") == {"schedule": []}
+    clock.advance(3600)
+    assert set(await restores.branches()) == {"main", "child (old)"}
+
+
+async def test_the_branch_that_is_replaced_may_have_the_name_that_becomes_free(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    clock.advance(9)
+    path = f"{restores.path}/branches/{branch_id}/finalize_restore"
+    assert (await api.send("POST", path, {"name": "main"})).status == 409
+    await api.done("POST", path, {"name": "preview"})
+    branches = await restores.branches()
+    assert (branches["main"]["id"], branches["preview"]["id"]) == (branch_id, restores.main)
+    branch_id = (await restores.restore(name="preview (old)"))["branch"]["id"]
+    clock.advance(9)
+    await api.done("POST", f"{restores.path}/branches/{branch_id}/finalize_restore")
+    assert set(await restores.branches()) == {"main", "preview", "preview (old)"}
+
+
+async def test_a_long_name_of_the_branch_that_is_replaced_is_shortened(
+    restores: Restores, api: Client
+) -> None:
+    long = "m" * 256
+    main = f"{restores.path}/branches/{restores.main}"
+    await api.done("PATCH", main, {"branch": {"name": long}})
+    assert (await restores.restore(finalize_restore=True))["branch"]["name"] == long
+    assert set(await restores.branches()) == {long, "m" * 250 + " (old)"}
+
+
+async def test_a_branch_is_finalized_once_it_is_restored(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    path = f"{restores.path}/branches/{branch_id}/finalize_restore"
+    reply = await api.send("POST", path)
+    assert (reply.status, "is being restored" in reply.message) == (409, True)
+    assert set(await restores.branches()) == {"main", "preview"}
+    clock.advance(1)
+    await api.done("POST", path)
 
 
 async def test_a_snapshot_that_was_not_taken_is_not_restored(
