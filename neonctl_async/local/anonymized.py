@@ -125,9 +125,7 @@ def _status(tx: Transaction, branch: Branch, anonymized: AnonymizedBranch) -> Js
             "created_at": in_seconds(anonymized.created_at),
             "updated_at": in_seconds(max(anonymized.updated_at, seen.updated_at)),
             "failed_at": in_seconds(current.settles_at) if failed else None,
-            "last_run": None
-            if run is None or state == _CREATION[2]
-            else _last_run(tx, anonymized, run),
+            "last_run": _last_run(tx, anonymized, run) if run and state != _CREATION[2] else None,
         }
     )
 

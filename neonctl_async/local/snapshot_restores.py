@@ -85,7 +85,7 @@ def _create(
         parent_id=None,
         parent_lsn=None,
         parent_timestamp=None,
-        name=body.name or call.query.get("name") or branch_id,
+        name=body.name or call.text("name", bodies.LONGEST_NAME) or branch_id,
         is_default=False,
         protected=False,
         init_source="parent-data",

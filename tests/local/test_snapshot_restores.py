@@ -100,6 +100,8 @@ async def test_the_name_of_a_restored_branch_may_be_in_the_query_as_of_old(
     path = f"{restores.path}/snapshots/{restores.snapshot}/restore?name=old-way"
     assert (await api.done("POST", path))["branch"]["name"] == "old-way"
     assert (await api.send("POST", path)).status == 409
+    long = await api.send("POST", path.replace("old-way", "n" * 257))
+    assert (long.status, ": name:" in long.message) == (400, True)
 
 
 async def test_a_finalized_branch_takes_the_place_of_its_target(

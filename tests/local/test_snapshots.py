@@ -47,8 +47,9 @@ async def test_a_snapshot_is_of_a_point_in_the_restore_window(
     at = "2026-01-01T00:00:30Z"
     taken = await snapshot_of_main(api, project_id, f"?timestamp={at}")
     assert taken["snapshot"]["timestamp"] == at
-    taken = await snapshot_of_main(api, project_id, "?lsn=0/1A2B3C")
-    assert (taken["snapshot"]["lsn"], "timestamp" in taken["snapshot"]) == ("0/1A2B3C", False)
+    for lsn in ("0/1A2B3C", "ffffffff/ffffffff"):
+        taken = await snapshot_of_main(api, project_id, f"?lsn={lsn}")
+        assert (taken["snapshot"]["lsn"], "timestamp" in taken["snapshot"]) == (lsn, False)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,11 @@ async def test_a_snapshot_is_of_a_point_in_the_restore_window(
         ("timestamp=2026-01-01T00:00:01Z", "timestamp"),
         ("timestamp=yesterday", "timestamp"),
         ("timestamp=2026-01-01T00:00:00", "timestamp"),
+        ("lsn=0x1A2B3C", "lsn"),
+        ("lsn=0/123456789", "lsn"),
+        ("lsn=/1", "lsn"),
+        ("lsn=0/1%0A", "lsn"),
+        (f"name={'n' * 257}", "name"),
         ("expires_at=2026-01-01T00:00:00Z", "expires_at"),
         ("expires_at=9999-12-31T23:59:59-14:00", "expires_at"),
     ],
