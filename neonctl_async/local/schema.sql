@@ -177,8 +177,6 @@ CREATE TABLE IF NOT EXISTS snapshots (
     deleted_at INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS snapshots_by_project ON snapshots (project_id, deleted_at);
-CREATE INDEX IF NOT EXISTS snapshots_expiring
-    ON snapshots (project_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 
 CREATE TABLE IF NOT EXISTS endpoints (
     id TEXT PRIMARY KEY,
@@ -285,14 +283,17 @@ CREATE VIEW IF NOT EXISTS due_events (event, project_id, id, at) AS
     UNION ALL
     SELECT 'detach', id, id, detach_at FROM projects WHERE detach_at IS NOT NULL;
 
+-- In the order in which the earliest is looked for, so that nothing is sorted to find it.
 CREATE INDEX IF NOT EXISTS endpoints_idle
-    ON endpoints (project_id, idle_at) WHERE idle_at IS NOT NULL;
+    ON endpoints (project_id, idle_at, id) WHERE idle_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS branches_checked
-    ON branches (project_id, check_at) WHERE check_at IS NOT NULL;
+    ON branches (project_id, check_at, id) WHERE check_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS branches_archived
-    ON branches (project_id, archive_at) WHERE archive_at IS NOT NULL;
+    ON branches (project_id, archive_at, id) WHERE archive_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS branches_expiring
-    ON branches (project_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+    ON branches (project_id, expires_at, id) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX IF NOT EXISTS snapshots_expiring
+    ON snapshots (project_id, expires_at, id) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 
 -- The latest time at which anything was answered: no later answer is of an earlier one.
 CREATE TABLE IF NOT EXISTS served (

@@ -1,11 +1,14 @@
 """What the control plane does by itself: section 2.3 of the specification."""
 
+import sqlite3
+from contextlib import closing
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock, Periods
+from neonctl_async.local import LocalControlPlane, ManualClock, Periods, background
 from tests.local.client import Client
 
 HOUR = 3600.0
@@ -317,3 +320,12 @@ async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock
         assert (len(checks), checks[-1]) == (100, "2026-01-01T06:00:00Z")
         clock.advance(1)
         assert len(await seen(api, project_id)) == 101
+
+
+def test_what_falls_due_first_is_found_without_sorting() -> None:
+    schema = resources.files("neonctl_async.local").joinpath("schema.sql").read_text()
+    query = f"EXPLAIN QUERY PLAN SELECT * FROM due_events {background.EARLIEST}"
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema)
+        plan = [step for *_, step in connection.execute(query, ("project", 0))]
+    assert [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step] == []
