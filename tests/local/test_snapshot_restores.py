@@ -1,51 +1,12 @@
 """Branches restored from snapshots, previewed or put in the place of another."""
 
-from typing import Any
-
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local import LocalControlPlane, ManualClock, Periods
 from tests.local.client import Client
+from tests.local.restores import Restores, actions
 
-
-class Restores:
-    """A project whose default branch, with a compute that runs, has a snapshot."""
-
-    def __init__(self, api: Client, clock: ManualClock) -> None:
-        self.api = api
-        self.clock = clock
-
-    async def begin(self) -> None:
-        made = await self.api.project()
-        self.path = f"/projects/{made['project']['id']}"
-        self.main = made["branch"]["id"]
-        self.endpoint = made["endpoints"][0]["id"]
-        self.clock.advance(9)
-        self.snapshot = await self.take()
-        self.clock.advance(9)
-
-    async def take(self) -> str:
-        """A new snapshot of the default branch."""
-        taken = await self.api.done("POST", f"{self.path}/branches/{self.main}/snapshot")
-        return str(taken["snapshot"]["id"])
-
-    async def child(self) -> str:
-        """A new branch, the snapshot being one of it from now on."""
-        made = await self.api.branch(self.path.rpartition("/")[2], name="child")
-        branch_id = str(made["branch"]["id"])
-        path = f"{self.path}/branches/{branch_id}/snapshot"
-        self.snapshot = (await self.api.done("POST", path))["snapshot"]["id"]
-        return branch_id
-
-    async def restore(self, **body: object) -> Any:  # Any: as Client.get
-        """The answer to a restore of the snapshot."""
-        path = f"{self.path}/snapshots/{self.snapshot}/restore"
-        return await self.api.done("POST", path, body or None)
-
-    async def branches(self) -> dict[str, Any]:
-        """The branches by name."""
-        page = await self.api.get(f"{self.path}/branches")
-        return {branch["name"]: branch for branch in page["branches"]}
+DAY = 86400.0
 
 
 @pytest.fixture
@@ -54,11 +15,6 @@ async def restores(api: Client, clock: ManualClock) -> Restores:
     restores = Restores(api, clock)
     await restores.begin()
     return restores
-
-
-def actions(answer: Any) -> list[str]:
-    """The actions of the operations of an answer."""
-    return [operation["action"] for operation in answer["operations"]]
 
 
 async def test_a_snapshot_is_restored_to_a_new_branch(
@@ -156,9 +112,12 @@ async def test_a_finalized_branch_stays_the_default_and_protected(
     path = f"{restores.path}/branches/{branch_id}"
     await api.done("POST", f"{path}/set_as_default")
     await api.done("PATCH", path, {"branch": {"protected": True}})
+    main = f"{restores.path}/branches/{restores.main}"
+    await api.done("PATCH", main, {"branch": {"expires_at": "2026-02-01T00:00:00Z"}})
     await api.done("POST", f"{path}/finalize_restore")
-    main = (await restores.branches())["main"]
-    assert (main["id"], main["default"], main["protected"]) == (branch_id, True, True)
+    kept = (await restores.branches())["main"]
+    assert (kept["id"], kept["default"], kept["protected"]) == (branch_id, True, True)
+    assert "expires_at" not in kept
 
 
 async def test_a_branch_that_was_replaced_can_be_deleted(
@@ -169,6 +128,17 @@ async def test_a_branch_that_was_replaced_can_be_deleted(
     assert (await api.send("DELETE", f"{restores.path}/branches/{restored}")).status == 422
     await api.done("DELETE", f"{restores.path}/branches/{restores.main}")
     assert set(await restores.branches()) == {"main"}
+
+
+async def test_a_deleted_branch_without_a_parent_is_no_root(
+    restores: Restores, api: Client
+) -> None:
+    root = (await restores.restore(name="preview"))["branch"]["id"]
+    await api.done("DELETE", f"{restores.path}/branches/{root}")
+    child = (await api.branch(restores.path.rpartition("/")[2]))["branch"]["id"]
+    await api.done("POST", f"{restores.path}/branches/{child}/set_as_default")
+    reply = await api.send("DELETE", f"{restores.path}/branches/{restores.main}")
+    assert (reply.status, "root branch" in reply.message) == (422, True)
 
 
 async def test_a_name_for_the_branch_that_is_replaced_is_taken_or_found(
@@ -342,3 +312,55 @@ async def test_restoring_waits_for_what_runs_on_the_branches(clock: ManualClock)
         await api.done("POST", path)
         again = await api.send("POST", f"{restores.path}/snapshots/{restores.snapshot}/restore")
         assert again.status == 423
+
+
+async def test_restoring_and_finalizing_wait_for_what_runs_on_the_target(
+    clock: ManualClock,
+) -> None:
+    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+        restores = Restores(api, clock)
+        await restores.begin()
+        branch_id = (await restores.restore())["branch"]["id"]
+        clock.advance(9)
+        child = await api.branch(restores.path.rpartition("/")[2], compute=True)
+        clock.advance(1)
+        path = f"{restores.path}/snapshots/{restores.snapshot}/restore"
+        body = {"target_branch_id": child["branch"]["id"]}
+        assert (await api.send("POST", path, body)).status == 423
+        clock.advance(9)
+        role = {"role": {"name": "alex"}}
+        await api.done("POST", f"{restores.path}/branches/{restores.main}/roles", role)
+        path = f"{restores.path}/branches/{branch_id}/finalize_restore"
+        assert (await api.send("POST", path)).status == 423
+        clock.advance(9)
+        await api.done("POST", path)
+
+
+async def test_a_branch_that_was_archived_meanwhile_is_finalized_and_unarchived(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    clock.advance(15 * DAY)
+    assert (await restores.branches())["preview"]["current_state"] == "archived"
+    path = f"{restores.path}/branches/{branch_id}/finalize_restore"
+    assert actions(await api.done("POST", path)) == ["timeline_unarchive"]
+    clock.advance(9)
+    assert (await restores.branches())["main"]["current_state"] == "ready"
+
+
+async def test_a_finalized_branch_is_watched_as_its_target_was(clock: ManualClock) -> None:
+    periods = Periods(detach_after=None, check_availability_every=DAY)
+    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+        restores = Restores(api, clock)
+        await restores.begin()
+        await api.done("POST", f"{restores.path}/endpoints/{restores.endpoint}/suspend")
+        branch_id = (await restores.restore(finalize_restore=True))["branch"]["id"]
+        clock.advance(20 * DAY)
+        found = await api.operations(restores.path.rpartition("/")[2])
+    by_themselves = {
+        (op["action"], op["branch_id"]) for op in found if op["created_at"] > "2026-01-02"
+    }
+    assert by_themselves == {
+        ("check_availability", branch_id),
+        ("timeline_archive", restores.main),
+    }
