@@ -75,7 +75,7 @@ def start(tx: Transaction, call: Call) -> Answer:
 
 
 def begin_anew(tx: Transaction, branch_id: str, creation: Operation) -> None:
-    """A branch that was anonymized, if it was, is initialized by other data: none is masked."""
+    """Have a branch initialized by other data, none of which is masked, if it is anonymized."""
     tx.execute(
         "UPDATE anonymized_branches SET creation = ?, run = NULL, triggered_by = NULL, "
         "masked_columns = 0, updated_at = ? WHERE id = ?",

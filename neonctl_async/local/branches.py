@@ -189,8 +189,8 @@ def refuse_deleted(tx: Transaction, what: str, branch: Branch) -> None:
     if branch.deleted_at is None:
         return
     recoverable = tx.now <= (branch.recoverable_until or 0)
-    remedy = "recover it first" if recoverable else "it cannot be recovered"
-    raise conflict(f"{what}, {branch.id!r}, is deleted: {remedy}")
+    deleted = "deleted: recover it first" if recoverable else "deleted for good"
+    raise conflict(f"{what}, {branch.id!r}, is {deleted}")
 
 
 def why_kept(tx: Transaction, branch: Branch) -> str | None:

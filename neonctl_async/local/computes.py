@@ -102,15 +102,16 @@ def configure(tx: Transaction, branch: Branch, chain: Chain) -> None:
 
     It takes a running compute, so one that is idle is started first (section 2.3, start compute).
     """
-    timelines.unarchive(tx, branch, chain)
     where = "WHERE branch_id = ? AND type = 'read_write' AND deleted_at IS NULL"
     endpoint = tx.first(Endpoint, where, branch.id)
+    if endpoint is not None and endpoint.state != ACTIVE:
+        endpoint = start(tx, endpoint, chain)
+    else:
+        timelines.unarchive(tx, branch, chain)
     if endpoint is None:
         chain.add("apply_config", branch_id=branch.id)
-        return
-    if endpoint.state != ACTIVE:
-        endpoint = start(tx, endpoint, chain)
-    apply(tx, endpoint, chain)
+    else:
+        apply(tx, endpoint, chain)
 
 
 def apply(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Endpoint:

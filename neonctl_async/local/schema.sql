@@ -149,6 +149,7 @@ CREATE TABLE IF NOT EXISTS branches (
     recoverable_until INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS branches_by_project ON branches (project_id, deleted_at);
+CREATE INDEX IF NOT EXISTS branches_by_parent ON branches (parent_id, deleted_at);
 CREATE UNIQUE INDEX IF NOT EXISTS branch_names
     ON branches (project_id, name) WHERE deleted_at IS NULL;
 
