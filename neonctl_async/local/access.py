@@ -117,11 +117,14 @@ def level_in(tx: Transaction, caller: Caller, org_id: str) -> Level:
     if caller.kind != "personal":
         admin = caller.kind == "organization"
         return (Level.ADMIN if admin else Level.MEMBER) if caller.org_id == org_id else Level.NONE
-    where = "WHERE org_id = ? AND user_id = ?"
-    member = tx.first(Member, where, org_id, caller.user_id)
-    if member is None:
-        return Level.NONE
-    return Level.ADMIN if member.role == "admin" else Level.MEMBER
+    return _level_of_user(tx, caller.user_id, org_id)
+
+
+def administers(tx: Transaction, user_id: str, project: Project) -> bool:
+    """Whether a user administers a project."""
+    if project.org_id is None:
+        return project.user_id == user_id
+    return _level_of_user(tx, user_id, project.org_id) is Level.ADMIN
 
 
 def personal(call: Call) -> str:
@@ -129,6 +132,25 @@ def personal(call: Call) -> str:
     if call.caller.user_id is None:
         raise forbidden("this takes a personal API key")
     return call.caller.user_id
+
+
+def new_owner(tx: Transaction, caller: Caller, org_id: str | None) -> tuple[str | None, str | None]:
+    """The user or the organization that a project comes to belong to: the caller's unless told."""
+    if caller.kind == "project":
+        raise forbidden("a project-scoped key cannot create or accept projects")
+    org_id = org_id or caller.org_id
+    if org_id is None:
+        return caller.user_id, None
+    if level_in(tx, caller, org_id) is Level.NONE:
+        raise not_found("organization", org_id)
+    return None, org_id
+
+
+def _level_of_user(tx: Transaction, user_id: str | None, org_id: str) -> Level:
+    member = tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id)
+    if member is None:
+        return Level.NONE
+    return Level.ADMIN if member.role == "admin" else Level.MEMBER
 
 
 def _is_shared(tx: Transaction, caller: Caller, project: Project) -> bool:

@@ -37,6 +37,7 @@ def create(tx: Transaction, call: Call) -> Answer:
     tx.insert(anonymized)
     if body.start_anonymization:
         _run(tx, branch, anonymized, call.caller, chain)
+        branch = tx.get(Branch, branch.id)
     return branches.created(tx, branch, made, chain)
 
 
@@ -71,6 +72,15 @@ def start(tx: Transaction, call: Call) -> Answer:
     chain = operations.begin(tx, branch.project_id, branch.id)
     anonymized = _run(tx, branch, anonymized, call.caller, chain)
     return answer(_status(tx, branch, anonymized))
+
+
+def begin_anew(tx: Transaction, branch_id: str, creation: Operation) -> None:
+    """Have a branch initialized by other data, none of which is masked, if it is anonymized."""
+    tx.execute(
+        "UPDATE anonymized_branches SET creation = ?, run = NULL, triggered_by = NULL, "
+        "masked_columns = 0, updated_at = ? WHERE id = ?",
+        *(creation.id, tx.now, branch_id),
+    )
 
 
 def _branch(tx: Transaction, call: Call) -> tuple[Branch, AnonymizedBranch]:
@@ -115,16 +125,17 @@ def _status(tx: Transaction, branch: Branch, anonymized: AnonymizedBranch) -> Js
             "created_at": in_seconds(anonymized.created_at),
             "updated_at": in_seconds(max(anonymized.updated_at, seen.updated_at)),
             "failed_at": in_seconds(current.settles_at) if failed else None,
-            "last_run": None if run is None else _last_run(tx, anonymized, run),
+            "last_run": _last_run(tx, anonymized, run) if run and state != _CREATION[2] else None,
         }
     )
 
 
 def _last_run(tx: Transaction, anonymized: AnonymizedBranch, run: Operation) -> Json:
     user = tx.first(User, "WHERE id = ?", anonymized.triggered_by)
+    started = run.runs and run.starts_at <= tx.now
     return present(
         {
-            "started_at": in_seconds(run.starts_at) if run.starts_at <= tx.now else None,
+            "started_at": in_seconds(run.starts_at) if started else None,
             "completed_at": in_seconds(run.settles_at) if run.settles_at <= tx.now else None,
             "triggered_by": anonymized.triggered_by,
             "triggered_by_username": None if user is None else user.name,

@@ -18,6 +18,9 @@ from neonctl_async.local.rows import Branch, DueEvent, Endpoint, Project, Snapsh
 MAXIMUM_CHECKS: Final = 100
 """How many missed checks of availability are made up for, shared by the branches of a project."""
 
+EARLIEST: Final = "WHERE project_id = ? AND at <= ? ORDER BY at, id LIMIT 1"
+"""The first of the due events of a project. The indexes of the schema are in this order."""
+
 
 def arrive(tx: Transaction, caller: Caller, project_id: str) -> None:
     """A request on a project has come: catch up, and reattach the project if it was detached."""
@@ -34,7 +37,7 @@ def arrive(tx: Transaction, caller: Caller, project_id: str) -> None:
 def catch_up(tx: Transaction, project_id: str) -> None:
     """Do what fell due in a project. Whatever is done has to leave nothing due at its time."""
     _skip_checks(tx, project_id)
-    while due := tx.first(DueEvent, _WHERE_DUE, project_id, tx.now):
+    while due := tx.first(DueEvent, EARLIEST, project_id, tx.now):
         _EVENTS[due.event](tx.at(due.at), due.id)
 
 
@@ -133,7 +136,6 @@ def _postpone_detachment(tx: Transaction, project: Project) -> None:
         tx.update(project, detach_at=at)
 
 
-_WHERE_DUE: Final = "WHERE project_id = ? AND at <= ? ORDER BY at, id LIMIT 1"
 _EVENTS: Final[dict[str, Callable[[Transaction, str], None]]] = {
     "suspend": _suspend,
     "check": _check,

@@ -1,14 +1,16 @@
 """Request bodies, with the bounds that the platform publishes. Unknown fields are ignored."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from neonctl_async.local import forms
 from neonctl_async.local.rows import MemberRole
 
-Name = Annotated[str, Meta(min_length=1, max_length=256)]
+LONGEST_NAME: Final = 256
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 EndpointName = Annotated[str, Meta(min_length=1, max_length=64)]
 KeyName = Annotated[str, Meta(min_length=1, max_length=64)]
 Region = Annotated[str, Meta(min_length=1)]
@@ -19,8 +21,9 @@ Retention = Annotated[int, Meta(ge=0, le=2592000)]
 PgVersion = Annotated[int, Meta(ge=14, le=18)]
 Moment = Annotated[datetime, Meta(tz=True)]
 EndpointType = Literal["read_write", "read_only"]
-Email = Annotated[str, Meta(max_length=256, pattern=r"^[^@\s]+@[^@\s]+\Z")]
-HttpsUrl = Annotated[str, Meta(pattern=r"^https://[^/\s]+\S*\Z")]
+Email = Annotated[str, Meta(max_length=256, pattern=forms.EMAIL)]
+HttpsUrl = Annotated[str, Meta(pattern=forms.HTTPS_URL)]
+Lsn = Annotated[str, Meta(pattern=forms.LSN)]
 TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
 Settings = dict[str, object]
 
@@ -129,7 +132,7 @@ class JwksCreate(Body, frozen=True):
 
     jwks_url: HttpsUrl
     provider_name: str
-    branch_id: str | None = None
+    branch_id: Annotated[str, Meta(min_length=1)] | None = None
     jwt_audience: str | None = None
     role_names: Annotated[list[str], Meta(max_length=10)] = []
 
@@ -194,7 +197,7 @@ class BranchSpec(Body, frozen=True):
 
     name: Name | None = None
     parent_id: str | None = None
-    parent_lsn: str | None = None
+    parent_lsn: Lsn | None = None
     parent_timestamp: Moment | None = None
     protected: bool = False
     archived: bool = False
@@ -254,7 +257,7 @@ class BranchRestore(Body, frozen=True):
     """Restores a branch to the state of another, or to an earlier one of its own."""
 
     source_branch_id: str
-    source_lsn: str | None = None
+    source_lsn: Lsn | None = None
     source_timestamp: Moment | None = None
     preserve_under_name: Name | None = None
 

@@ -5,10 +5,19 @@ from typing import Final
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from neonctl_async.local import access, bodies, branches, computes, ids, operations, timelines
+from neonctl_async.local import (
+    access,
+    anonymized,
+    bodies,
+    branches,
+    computes,
+    ids,
+    operations,
+    timelines,
+)
 from neonctl_async.local.calls import Answer, Call, answer, instant_of
 from neonctl_async.local.database import SqlValue, Transaction
-from neonctl_async.local.errors import conflict, invalid, not_found, unprocessable
+from neonctl_async.local.errors import invalid, not_found, unprocessable
 from neonctl_async.local.operations import Chain
 from neonctl_async.local.rows import Branch, Endpoint
 
@@ -90,8 +99,9 @@ def recover(tx: Transaction, call: Call) -> Answer:
     if branch is None:
         raise not_found("recoverable branch", call.path["branch_id"])
     branches.refuse_taken_name(tx, project.id, branch.name)
-    if tx.first(Branch, "WHERE id = ? AND deleted_at IS NOT NULL", branch.parent_id):
-        raise conflict(f"the parent of the branch, {branch.parent_id!r}, is deleted as well")
+    if branch.parent_id is not None:
+        parent = tx.get(Branch, branch.parent_id)
+        branches.refuse_deleted(tx, "the parent of the branch", parent)
     tx.update(
         branch,
         deleted_at=None,
@@ -135,6 +145,7 @@ def _take_over(
             sql = f"UPDATE {table} SET deleted_at = ? {which}"
             tx.execute(sql, tx.now, branch.id)
         branches.inherit(tx, source.id, branch.id)
+        anonymized.begin_anew(tx, branch.id, created)
     at = body.source_timestamp
     return tx.update(
         branch,

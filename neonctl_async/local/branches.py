@@ -82,7 +82,7 @@ def make(
     inherit(tx, parent.id, branch.id)
     made = [computes.add(tx, project, branch, wanted, chain) for wanted in body.endpoints]
     if spec.archived:
-        timelines.archive(tx, branch, chain)
+        branch = timelines.archive(tx, branch, chain)
     return branch, made, chain
 
 
@@ -182,6 +182,15 @@ def refuse_taken_name(tx: Transaction, project_id: str, name: str) -> None:
     """Raise 409 where a branch of the project has that name."""
     if is_taken(tx, project_id, name):
         raise conflict(f"a branch named {name!r} already exists in the project")
+
+
+def refuse_deleted(tx: Transaction, what: str, branch: Branch) -> None:
+    """Raise 409 where a branch that is needed is deleted."""
+    if branch.deleted_at is None:
+        return
+    recoverable = tx.now <= (branch.recoverable_until or 0)
+    deleted = "deleted: recover it first" if recoverable else "deleted for good"
+    raise conflict(f"{what}, {branch.id!r}, is {deleted}")
 
 
 def why_kept(tx: Transaction, branch: Branch) -> str | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Final, TypeVar
 import msgspec
 from msgspec import Meta
 
+from neonctl_async.local import forms
 from neonctl_async.local.clock import Instant, instant
 from neonctl_async.local.errors import ApiError, invalid
 from neonctl_async.local.ids import KeyKind
@@ -88,11 +89,23 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid(f"invalid request: {name}: {text!r} is no time as of RFC 3339") from None
 
     def point(self, prefix: str = "") -> tuple[str | None, Instant | None]:
-        """The query parameters ``lsn`` and ``timestamp``. Raises 400 where both are given."""
+        """The query parameters ``lsn`` and ``timestamp``. Raises 400 for both at once."""
         lsn, at = self.query.get(f"{prefix}lsn"), self.moment(f"{prefix}timestamp")
-        if lsn and at is not None:
+        if not lsn:
+            return None, at
+        if at is not None:
             raise invalid(f"invalid request: {prefix}lsn: not together with {prefix}timestamp")
-        return lsn or None, at
+        if not re.match(forms.LSN, lsn):
+            words = forms.IN_WORDS[forms.LSN]
+            raise invalid(f"invalid request: {prefix}lsn: {lsn!r} is not {words}")
+        return lsn, at
+
+    def text(self, name: str, longest: int) -> str | None:
+        """A query parameter of a bounded length, if it is there. Raises 400 naming it."""
+        value = self.query.get(name)
+        if value is not None and len(value) > longest:
+            raise invalid(f"invalid request: {name}: longer than {longest} characters")
+        return value or None
 
     def required(self, name: str) -> str:
         """A query parameter that has to be there. Raises 400 naming it."""
@@ -159,6 +172,8 @@ def _explain(error: msgspec.DecodeError) -> str:
     if not isinstance(error, msgspec.ValidationError):
         return text
     problem, _, at = text.partition(" - at `$")
+    for pattern, words in forms.IN_WORDS.items():
+        problem = problem.replace(f"`str` matching regex {pattern!r}", words)
     return f"invalid: {_field(at.rstrip('`')) or 'body'} ({problem[:1].lower()}{problem[1:]})"
 
 

@@ -104,13 +104,14 @@ def configure(tx: Transaction, branch: Branch, chain: Chain) -> None:
     """
     where = "WHERE branch_id = ? AND type = 'read_write' AND deleted_at IS NULL"
     endpoint = tx.first(Endpoint, where, branch.id)
-    if endpoint is None:
-        timelines.unarchive(tx, branch, chain)
-        chain.add("apply_config", branch_id=branch.id)
-        return
-    if endpoint.state != ACTIVE:
+    if endpoint is not None and endpoint.state != ACTIVE:
         endpoint = start(tx, endpoint, chain)
-    apply(tx, endpoint, chain)
+    else:
+        timelines.unarchive(tx, branch, chain)
+    if endpoint is None:
+        chain.add("apply_config", branch_id=branch.id)
+    else:
+        apply(tx, endpoint, chain)
 
 
 def apply(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Endpoint:

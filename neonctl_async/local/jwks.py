@@ -12,7 +12,7 @@ from neonctl_async.local.rows import Jwks
 
 _LIVE: Final = (
     "WHERE project_id = ? AND (branch_id IS NULL "
-    "OR branch_id IN (SELECT id FROM branches WHERE deleted_at IS NULL))"
+    "OR EXISTS (SELECT 1 FROM branches WHERE id = jwks.branch_id AND deleted_at IS NULL))"
 )
 
 

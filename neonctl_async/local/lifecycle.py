@@ -45,6 +45,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it ends well."""
         return self.outcome == FINISHED
 
+    @property
+    def runs(self) -> bool:
+        """Whether it starts at all, as what follows a failure does not."""
+        return self.error != NOT_STARTED
+
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     """An operation at one moment."""
@@ -102,11 +107,10 @@ def at(plan: Plan, now: Instant) -> Snapshot:
     started = _elapsed(plan.starts_at, min(now, plan.settles_at))
     if now >= plan.settles_at:
         failed = not plan.succeeds
-        ran = plan.error != NOT_STARTED
         return Snapshot(
             status=plan.outcome,
             updated_at=plan.settles_at,
-            failures_count=int(ran and (failed or plan.retry_at is not None)),
+            failures_count=int(plan.runs and (failed or plan.retry_at is not None)),
             error=plan.error if failed else None,
             duration=started,
         )

@@ -42,6 +42,13 @@ def revoke(tx: Transaction, call: Call) -> Answer:
     return answer(_record(tx.update(permission, revoked_at=tx.now)))
 
 
+def revoke_own(tx: Transaction, project_id: str, user_id: str | None) -> None:
+    """Take back what was granted to the user who now owns the project."""
+    where = f"project_id = ? AND {access.GRANTED}"
+    sql = f"UPDATE permissions SET revoked_at = ? WHERE {where}"
+    tx.execute(sql, tx.now, project_id, user_id)
+
+
 def _record(permission: Permission) -> Json:
     revoked = permission.revoked_at
     return present(

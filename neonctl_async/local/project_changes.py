@@ -5,7 +5,17 @@ from typing import Final
 import msgspec
 from msgspec import UNSET
 
-from neonctl_async.local import access, bodies, branches, computes, keys, operations, projects
+from neonctl_async.local import (
+    access,
+    bodies,
+    branches,
+    computes,
+    keys,
+    operations,
+    projects,
+    timelines,
+    transfers,
+)
 from neonctl_async.local.access import Level
 from neonctl_async.local.calls import Answer, Call, answer, stored
 from neonctl_async.local.clock import span
@@ -61,9 +71,9 @@ def delete(tx: Transaction, call: Call) -> Answer:
         "WHERE project_id = ?",
         project.id,
     )
-    tx.execute("UPDATE snapshots SET expires_at = NULL WHERE project_id = ?", project.id)
     tx.update(project, deleted_at=tx.now, detach_at=None)
     keys.end_for_project(tx, project.id)
+    transfers.end_requests(tx, project.id)
     return answer({"project": shown, "operations": chain.records()})
 
 
@@ -79,6 +89,10 @@ def recover(tx: Transaction, call: Call) -> Answer:
     kept = tx.select(Branch, where, project.id)
     for branch in kept:
         computes.watch_branch(tx, branch.id)
+        timelines.watch(tx, branch.id, tx.now)
+    # What was to expire meanwhile does so now: no operation is of a time without the project.
+    where = "project_id = ? AND expires_at < ?"
+    tx.execute(f"UPDATE snapshots SET expires_at = ? WHERE {where}", tx.now, project.id, tx.now)
     return answer(
         {
             "project": projects.record(tx, project),

@@ -21,7 +21,7 @@ from neonctl_async.local.access import Level
 from neonctl_async.local.calls import Answer, Call, Caller, Json, answer, present, raw, stored
 from neonctl_async.local.clock import SECOND, Instant, in_seconds, instant, span
 from neonctl_async.local.database import SqlValue, Transaction
-from neonctl_async.local.errors import forbidden, not_found
+from neonctl_async.local.errors import not_found
 from neonctl_async.local.rows import Branch, Database, Project, Role, User
 
 DEFAULT_LIMIT: Final = 10
@@ -54,7 +54,7 @@ def list_shared(tx: Transaction, call: Call) -> Answer:
 def create(tx: Transaction, call: Call) -> Answer:
     """``POST /projects``: create_timeline, then start_compute for the compute of its branch."""
     spec = call.body(bodies.ProjectCreate).project
-    user_id, org_id = _owner(tx, call.caller, spec.org_id)
+    user_id, org_id = access.new_owner(tx, call.caller, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
     chain = operations.begin(tx, project.id)
     branch_id = ids.branch_id()
@@ -190,17 +190,6 @@ def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
     if page:
         body["pagination"] = {"cursor": clock.exactly(page[-1].created_at)}
     return body
-
-
-def _owner(tx: Transaction, caller: Caller, org_id: str | None) -> tuple[str | None, str | None]:
-    if caller.kind == "project":
-        raise forbidden("a project-scoped key cannot create projects")
-    org_id = org_id or caller.org_id
-    if org_id is None:
-        return caller.user_id, None
-    if access.level_in(tx, caller, org_id) is Level.NONE:
-        raise not_found("organization", org_id)
-    return None, org_id
 
 
 def _insert(

@@ -101,12 +101,16 @@ class Permission(Row, frozen=True):
 
 
 class TransferRequest(Row, frozen=True):
-    """An offer of a project. It ends when the project changes hands, by this or otherwise."""
+    """An offer of a project, until it changes hands or is deleted.
+
+    ``user_id`` made it; none for an organization's key.
+    """
 
     table: ClassVar[str] = "transfer_requests"
 
     id: str
     project_id: str
+    user_id: str | None
     created_at: Instant
     expires_at: Instant
     ended_at: Instant | None = None

@@ -81,6 +81,7 @@ CREATE UNIQUE INDEX IF NOT EXISTS permissions_granted
 CREATE TABLE IF NOT EXISTS transfer_requests (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES projects (id),
+    user_id TEXT REFERENCES users (id),
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     ended_at INTEGER
@@ -148,6 +149,7 @@ CREATE TABLE IF NOT EXISTS branches (
     recoverable_until INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS branches_by_project ON branches (project_id, deleted_at);
+CREATE INDEX IF NOT EXISTS branches_by_parent ON branches (parent_id, deleted_at);
 CREATE UNIQUE INDEX IF NOT EXISTS branch_names
     ON branches (project_id, name) WHERE deleted_at IS NULL;
 
@@ -176,8 +178,6 @@ CREATE TABLE IF NOT EXISTS snapshots (
     deleted_at INTEGER
 ) STRICT;
 CREATE INDEX IF NOT EXISTS snapshots_by_project ON snapshots (project_id, deleted_at);
-CREATE INDEX IF NOT EXISTS snapshots_expiring
-    ON snapshots (project_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 
 CREATE TABLE IF NOT EXISTS endpoints (
     id TEXT PRIMARY KEY,
@@ -284,14 +284,17 @@ CREATE VIEW IF NOT EXISTS due_events (event, project_id, id, at) AS
     UNION ALL
     SELECT 'detach', id, id, detach_at FROM projects WHERE detach_at IS NOT NULL;
 
+-- In the order in which the earliest is looked for, so that nothing is sorted to find it.
 CREATE INDEX IF NOT EXISTS endpoints_idle
-    ON endpoints (project_id, idle_at) WHERE idle_at IS NOT NULL;
+    ON endpoints (project_id, idle_at, id) WHERE idle_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS branches_checked
-    ON branches (project_id, check_at) WHERE check_at IS NOT NULL;
+    ON branches (project_id, check_at, id) WHERE check_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS branches_archived
-    ON branches (project_id, archive_at) WHERE archive_at IS NOT NULL;
+    ON branches (project_id, archive_at, id) WHERE archive_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS branches_expiring
-    ON branches (project_id, expires_at) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+    ON branches (project_id, expires_at, id) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX IF NOT EXISTS snapshots_expiring
+    ON snapshots (project_id, expires_at, id) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 
 -- The latest time at which anything was answered: no later answer is of an earlier one.
 CREATE TABLE IF NOT EXISTS served (

@@ -5,7 +5,16 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from neonctl_async.local import access, branches, computes, ids, operations, snapshots, timelines
+from neonctl_async.local import (
+    access,
+    bodies,
+    branches,
+    computes,
+    ids,
+    operations,
+    snapshots,
+    timelines,
+)
 from neonctl_async.local.calls import Answer, Call, Json, answer
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import conflict, unprocessable
@@ -44,8 +53,8 @@ def finalize(tx: Transaction, call: Call) -> Answer:
     """``POST /projects/{project_id}/branches/{branch_id}/finalize_restore``.
 
     The computes of the target move to the restored branch, what runs by a suspend_compute and a
-    start_compute. The restored branch takes over its name, and whether it is the default and
-    protected.
+    start_compute. The restored branch takes over its name, whether it is the default and
+    protected, its expiry, its backup schedule and its JWKS.
     """
     project, branch = access.branch(tx, call)
     body = call.body(FinalizeRestore)
@@ -57,6 +66,11 @@ def finalize(tx: Transaction, call: Call) -> Answer:
         raise conflict(f"branch {branch.id!r} was not restored, for its operation failed")
     chain = operations.begin(tx, project.id, branch.id, branch.restored_as)
     _replace_target(tx, branch, body.name, chain)
+    # Last, for a client that finds the branch locked knows to try again.
+    if timelines.state(branch, tx.now) == timelines.INIT:
+        raise conflict(
+            f"branch {branch.id!r} is being restored: finalize it once its create_branch has ended"
+        )
     return answer({"operations": chain.records()})
 
 
@@ -71,7 +85,7 @@ def _create(
         parent_id=None,
         parent_lsn=None,
         parent_timestamp=None,
-        name=body.name or call.query.get("name") or branch_id,
+        name=body.name or call.text("name", bodies.LONGEST_NAME) or branch_id,
         is_default=False,
         protected=False,
         init_source="parent-data",
@@ -97,31 +111,59 @@ def _create(
 def _replace_target(
     tx: Transaction, branch: Branch, kept_as: str | None, chain: Chain
 ) -> tuple[Branch, list[Endpoint]]:
-    target = access.branch_of(tx, branch.project_id, branch.restored_as or "")
-    name = kept_as or _name_of_old(tx, target)
-    branches.refuse_taken_name(tx, target.project_id, name)
+    target = _target(tx, branch)
+    kept_as = kept_as or _name_of_old(tx, target, branch)
+    if kept_as != branch.name:
+        branches.refuse_taken_name(tx, target.project_id, kept_as)
     branch = timelines.unarchive(tx, branch, chain)
     moved = _move_computes(tx, target, branch, chain)
-    tx.update(target, name=name, is_default=False, updated_at=tx.now)
-    branch = tx.update(
-        branch,
-        name=target.name,
-        is_default=target.is_default,
-        protected=target.protected,
-        expires_at=None if target.is_default else branch.expires_at,
-        restore_status=FINALIZED,
-        updated_at=tx.now,
-    )
+    branch = _take_place(tx, branch, target, kept_as)
     for changed in (target, branch):
         computes.watch_branch(tx, changed.id)
         timelines.watch(tx, changed.id, tx.now)
     return branch, moved
 
 
-def _name_of_old(tx: Transaction, target: Branch) -> str:
-    name = f"{target.name} (old)"
-    taken = branches.is_taken(tx, target.project_id, name)
-    return f"{target.name} (old {target.id})" if taken else name
+def _target(tx: Transaction, branch: Branch) -> Branch:
+    target = tx.get(Branch, branch.restored_as or "")
+    branches.refuse_deleted(tx, f"the branch that {branch.id!r} is to replace", target)
+    return target
+
+
+def _take_place(tx: Transaction, branch: Branch, target: Branch, kept_as: str) -> Branch:
+    # Names are taken once at any moment: the target may be given the one that its successor has.
+    tx.update(branch, name=ids.uuid_text())
+    tx.update(
+        target,
+        name=kept_as,
+        is_default=False,
+        expires_at=None,
+        backup_schedule="[]",
+        updated_at=tx.now,
+    )
+    scoped = "UPDATE jwks SET branch_id = ?, updated_at = ? WHERE branch_id = ?"
+    tx.execute(scoped, branch.id, tx.now, target.id)
+    is_default = target.is_default or branch.is_default
+    return tx.update(
+        branch,
+        name=target.name,
+        is_default=is_default,
+        protected=target.protected or branch.protected,
+        expires_at=None if is_default else target.expires_at,
+        backup_schedule=target.backup_schedule,
+        restore_status=FINALIZED,
+        updated_at=tx.now,
+    )
+
+
+def _name_of_old(tx: Transaction, target: Branch, branch: Branch) -> str:
+    name = _with_suffix(target.name, " (old)")
+    taken = name != branch.name and branches.is_taken(tx, target.project_id, name)
+    return _with_suffix(target.name, f" (old {target.id})") if taken else name
+
+
+def _with_suffix(name: str, suffix: str) -> str:
+    return name[: bodies.LONGEST_NAME - len(suffix)] + suffix
 
 
 def _move_computes(tx: Transaction, target: Branch, branch: Branch, chain: Chain) -> list[Endpoint]:

@@ -4,6 +4,7 @@ import msgspec
 from msgspec import UNSET
 
 from neonctl_async.local import access, branches, ids, named, operations
+from neonctl_async.local.bodies import LONGEST_NAME
 from neonctl_async.local.calls import Answer, Call, Json, answer, present, raw, stored
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
 from neonctl_async.local.database import Transaction
@@ -37,7 +38,7 @@ def create(tx: Transaction, call: Call) -> Answer:
         id=snapshot_id,
         project_id=project.id,
         source_branch_id=branch.id,
-        name=call.query.get("name") or snapshot_id,
+        name=call.text("name", LONGEST_NAME) or snapshot_id,
         lsn=lsn or ids.lsn(),
         timestamp=at,
         content=stored(content),

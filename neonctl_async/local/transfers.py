@@ -1,11 +1,11 @@
 """Projects change hands: moved by their owner, or offered and accepted."""
 
-from neonctl_async.local import access, bodies, ids, keys, vpc_endpoints
+from neonctl_async.local import access, bodies, ids, keys, permissions, vpc_endpoints
 from neonctl_async.local.access import Level
-from neonctl_async.local.calls import Answer, Call, Caller, answer
+from neonctl_async.local.calls import Answer, Call, answer
 from neonctl_async.local.clock import in_seconds, span
 from neonctl_async.local.database import Transaction
-from neonctl_async.local.errors import conflict, forbidden, invalid, not_found
+from neonctl_async.local.errors import conflict, invalid, not_found
 from neonctl_async.local.rows import Project, TransferRequest
 
 
@@ -28,6 +28,7 @@ def create_request(tx: Transaction, call: Call) -> Answer:
     request = TransferRequest(
         id=ids.uuid_text(),
         project_id=project.id,
+        user_id=call.caller.user_id,
         created_at=tx.now,
         expires_at=tx.now + span(lifetime),
     )
@@ -47,11 +48,18 @@ def accept_request(tx: Transaction, call: Call) -> Answer:
     Who accepts need not reach the project: to know the id of the request is enough.
     """
     project = _offered(tx, call)
-    user_id, org_id = _recipient(tx, call.caller, call.body(bodies.TransferRequestAccept).org_id)
+    body = call.body(bodies.TransferRequestAccept)
+    user_id, org_id = access.new_owner(tx, call.caller, body.org_id)
     if (user_id, org_id) == (project.user_id, project.org_id):
         raise invalid("invalid request: org_id: the project is there already")
     _move(tx, project, user_id=user_id, org_id=org_id)
     return Answer(204)
+
+
+def end_requests(tx: Transaction, project_id: str) -> None:
+    """End every offer of a project that changes hands or is deleted, for good."""
+    where = "project_id = ? AND ended_at IS NULL"
+    tx.execute(f"UPDATE transfer_requests SET ended_at = ? WHERE {where}", tx.now, project_id)
 
 
 def _transfer(tx: Transaction, call: Call, owner: str, owner_id: str) -> Answer:
@@ -82,29 +90,22 @@ def _offered(tx: Transaction, call: Call) -> Project:
     if request is None or project is None:
         raise not_found("transfer request", request_id)
     if request.ended_at is not None:
-        raise conflict(f"the project has changed hands since request {request_id!r} was made")
+        raise conflict(
+            f"the project has changed hands, or was deleted, since request {request_id!r} was made"
+        )
     if request.expires_at <= tx.now:
         raise conflict(f"transfer request {request_id!r} has expired: ask for a new one")
+    if request.user_id and not access.administers(tx, request.user_id, project):
+        raise conflict(
+            f"whoever made transfer request {request_id!r} no longer administers the project"
+        )
     return project
-
-
-def _recipient(
-    tx: Transaction, caller: Caller, org_id: str | None
-) -> tuple[str | None, str | None]:
-    if caller.kind == "project":
-        raise forbidden("a project-scoped key cannot accept projects")
-    org_id = org_id or caller.org_id
-    if org_id is None:
-        return caller.user_id, None
-    if access.level_in(tx, caller, org_id) is Level.NONE:
-        raise not_found("organization", org_id)
-    return None, org_id
 
 
 def _move(tx: Transaction, project: Project, *, user_id: str | None, org_id: str | None) -> None:
     """Give a project to its new owner. What it had of the organization that it leaves, it loses."""
     tx.update(project, user_id=user_id, org_id=org_id, updated_at=tx.now)
     keys.end_for_project(tx, project.id)
+    permissions.revoke_own(tx, project.id, user_id)
     vpc_endpoints.lift_restrictions(tx, project.id)
-    where = "project_id = ? AND ended_at IS NULL"
-    tx.execute(f"UPDATE transfer_requests SET ended_at = ? WHERE {where}", tx.now, project.id)
+    end_requests(tx, project.id)

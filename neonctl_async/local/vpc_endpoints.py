@@ -75,12 +75,15 @@ def assign(tx: Transaction, call: Call) -> Answer:
 def delete(tx: Transaction, call: Call) -> Answer:
     """``DELETE /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
-    Administrators. The restrictions of projects to it end with it.
+    Administrators. The restrictions of projects to it end with it, those of deleted ones too.
     """
     organization = access.organization(tx, call, Level.ADMIN)
     endpoint = _of_organization(tx, organization, call)
-    for project_id in _restricted_projects(tx, endpoint):
-        _lift(tx, project_id, endpoint.vpc_endpoint_id)
+    tx.execute(
+        "DELETE FROM vpc_restrictions WHERE vpc_endpoint_id = ? AND project_id IN "
+        "(SELECT id FROM projects WHERE org_id = ? AND region_id = ?)",
+        *(endpoint.vpc_endpoint_id, endpoint.org_id, endpoint.region_id),
+    )
     tx.update(endpoint, deleted_at=tx.now)
     return Answer(200)
 
@@ -122,23 +125,16 @@ def unrestrict(tx: Transaction, call: Call) -> Answer:
     """``DELETE /projects/{project_id}/vpc_endpoints/{vpc_endpoint_id}``."""
     project = access.project(tx, call)
     vpc_endpoint_id = call.path["vpc_endpoint_id"]
-    if _of_project(tx, project, vpc_endpoint_id) is None:
+    restriction = _of_project(tx, project, vpc_endpoint_id)
+    if restriction is None:
         raise not_found("VPC endpoint", vpc_endpoint_id)
-    _lift(tx, project.id, vpc_endpoint_id)
+    tx.execute("DELETE FROM vpc_restrictions WHERE id = ?", restriction.id)
     return Answer(200)
 
 
 def lift_restrictions(tx: Transaction, project_id: str) -> None:
     """Take away every restriction of a project that leaves its organization."""
     tx.execute("DELETE FROM vpc_restrictions WHERE project_id = ?", project_id)
-
-
-def _lift(tx: Transaction, project_id: str, vpc_endpoint_id: str) -> None:
-    tx.execute(
-        "DELETE FROM vpc_restrictions WHERE project_id = ? AND vpc_endpoint_id = ?",
-        project_id,
-        vpc_endpoint_id,
-    )
 
 
 def _of_organization(tx: Transaction, organization: Organization, call: Call) -> VpcEndpoint:

@@ -113,6 +113,19 @@ async def test_anonymization_starts_with_the_branch_where_asked_for(clock: Manua
         assert seen == ["created", *["anonymizing"] * 4, "anonymized"]
 
 
+@pytest.mark.parametrize("endpoints", [[], [{"type": "read_write"}]])
+async def test_a_branch_created_archived_is_unarchived_to_anonymize(
+    api: Client, clock: ManualClock, project_id: str, endpoints: list[dict[str, str]]
+) -> None:
+    spec = {"branch": {"archived": True}, "endpoints": endpoints}
+    created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
+    actions = [one["action"] for one in created["operations"]]
+    assert actions[-3:] == ["timeline_archive", "timeline_unarchive", "apply_config"]
+    assert (await api.get(path_of(created)))["branch"] == created["branch"]
+    clock.advance(9)
+    assert (await api.get(path_of(created)))["branch"]["current_state"] == "ready"
+
+
 async def test_an_idle_compute_is_started_to_anonymize(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -151,8 +164,38 @@ async def test_a_branch_whose_creation_fails_is_never_anonymized(
         "initialization_error",
         "initialization_error",
     ]
+    assert "last_run" not in await api.get(f"{path}/anonymized_status")
     reply = await api.send("POST", f"{path}/anonymize")
     assert (reply.status, "initialization_error" in reply.message) == (409, True)
+
+
+async def test_a_run_whose_compute_does_not_start_never_started(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    spec = {"endpoints": [{"type": "read_write"}]}
+    path = path_of(await anonymized(api, project_id, branch_create=spec))
+    clock.advance(3600)
+    await api.plane.fail_next("start_compute")
+    await api.done("POST", f"{path}/anonymize")
+    clock.advance(9)
+    status = await api.get(f"{path}/anonymized_status")
+    assert (status["state"], "not started" in status["status_message"]) == ("error", True)
+    assert "started_at" not in status["last_run"]
+    assert status["last_run"]["completed_at"] == status["failed_at"]
+
+
+async def test_a_branch_restored_from_another_is_no_longer_anonymized(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    path = path_of(await anonymized(api, project_id, start_anonymization=True))
+    source = (await api.branch(project_id))["branch"]["id"]
+    clock.advance(9)
+    assert await states(api, path, clock, 0) == ["anonymized"]
+    await api.done("POST", f"{path}/restore", {"source_branch_id": source})
+    assert await states(api, path, clock, 1) == ["created", "initialized"]
+    assert "last_run" not in await api.get(f"{path}/anonymized_status")
+    await api.done("POST", f"{path}/anonymize")
+    assert await states(api, path, clock, 1) == ["anonymizing", "anonymized"]
 
 
 async def test_anonymization_starts_once_the_branch_is_initialized_and_not_twice(

@@ -1,11 +1,14 @@
 """What the control plane does by itself: section 2.3 of the specification."""
 
+import sqlite3
+from contextlib import closing
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock, Periods
+from neonctl_async.local import LocalControlPlane, ManualClock, Periods, background
 from tests.local.client import Client
 
 HOUR = 3600.0
@@ -206,12 +209,25 @@ async def test_a_protected_and_the_default_branch_are_not_archived(
     assert branch_id not in archived
 
 
+async def test_a_branch_of_a_recovered_project_is_archived_again(clock: ManualClock) -> None:
+    periods = only(archive_after_age=14 * DAY)
+    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+        project_id = (await api.project())["project"]["id"]
+        branch_id = (await api.branch(project_id))["branch"]["id"]
+        await api.done("DELETE", f"/projects/{project_id}")
+        await api.done("POST", f"/projects/{project_id}/recover")
+        clock.advance(15 * DAY)
+        last = (await api.operations(project_id))[-1]
+    assert (last["action"], last["branch_id"]) == ("timeline_archive", branch_id)
+
+
 async def test_a_branch_can_be_created_archived_and_made_the_default_again(
     api: Client, project_id: str
 ) -> None:
     created = await api.branch(project_id, archived=True)
     actions = [op["action"] for op in created["operations"]]
     assert actions == ["create_branch", "timeline_archive"]
+    assert created["branch"]["pending_state"] == "archived"
     path = f"/projects/{project_id}/branches/{created['branch']['id']}/set_as_default"
     changed = await api.done("POST", path)
     assert [op["action"] for op in changed["operations"]] == ["timeline_unarchive"]
@@ -304,3 +320,12 @@ async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock
         assert (len(checks), checks[-1]) == (100, "2026-01-01T06:00:00Z")
         clock.advance(1)
         assert len(await seen(api, project_id)) == 101
+
+
+def test_what_falls_due_first_is_found_without_sorting() -> None:
+    schema = resources.files("neonctl_async.local").joinpath("schema.sql").read_text()
+    query = f"EXPLAIN QUERY PLAN SELECT * FROM due_events {background.EARLIEST}"
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.executescript(schema)
+        plan = [step for *_, step in connection.execute(query, ("project", 0))]
+    assert [step for step in plan if step.startswith("SCAN") or "TEMP B-TREE" in step] == []

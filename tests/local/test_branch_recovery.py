@@ -59,6 +59,17 @@ async def test_a_compute_that_was_deleted_before_its_branch_stays_deleted(
     assert (await api.done("POST", f"{path}/recover"))["endpoints"] == []
 
 
+async def test_a_compute_that_came_back_once_is_deleted_by_itself(
+    api: Client, project_id: str
+) -> None:
+    branch_id, endpoint_id = await deleted_branch(api, project_id)
+    path = f"/projects/{project_id}/branches/{branch_id}"
+    await api.done("POST", f"{path}/recover")
+    await api.done("DELETE", f"/projects/{project_id}/endpoints/{endpoint_id}")
+    await api.done("DELETE", path)
+    assert (await api.done("POST", f"{path}/recover"))["endpoints"] == []
+
+
 async def test_a_branch_is_recovered_for_seven_days(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -83,14 +94,17 @@ async def test_a_branch_deleted_for_good_is_not_recovered(
     assert [one["name"] for one in listed] == ["main"]
 
 
-async def test_a_branch_that_expired_comes_back_to_stay(
-    api: Client, clock: ManualClock, project_id: str
+@pytest.mark.parametrize("method", ["ttl", "user"])
+async def test_a_branch_with_an_expiry_comes_back_to_stay(
+    api: Client, clock: ManualClock, project_id: str, method: str
 ) -> None:
     created = await api.branch(project_id, name="preview", expires_at="2026-01-01T00:01:00Z")
-    clock.advance(61)
     path = f"/projects/{project_id}/branches"
+    if method == "user":
+        await api.done("DELETE", f"{path}/{created['branch']['id']}")
+    clock.advance(61)
     listed = (await api.get(f"{path}?include_deleted=true&search=preview"))["branches"]
-    assert listed[0]["recovery"]["deletion_method"] == "ttl"
+    assert listed[0]["recovery"]["deletion_method"] == method
     recovered = await api.done("POST", f"{path}/{created['branch']['id']}/recover")
     assert "expires_at" not in recovered["branch"]
     clock.advance(3600)
@@ -107,9 +121,13 @@ async def test_a_branch_does_not_come_back_where_it_has_no_place(
         await api.done("DELETE", f"{path}/{branch_id}")
     orphan = await api.send("POST", f"{path}/{child}/recover")
     assert (orphan.status, parent in orphan.message) == (409, True)
+    assert "recover it first" in orphan.message
     await api.branch(project_id, name="parent")
     taken = await api.send("POST", f"{path}/{parent}/recover")
     assert (taken.status, "'parent'" in taken.message) == (409, True)
+    await api.send("DELETE", f"{path}/{parent}?hard_delete=true")
+    orphan = await api.send("POST", f"{path}/{child}/recover")
+    assert (orphan.status, "deleted for good" in orphan.message) == (409, True)
 
 
 async def test_a_branch_that_is_there_is_not_recovered(api: Client, project_id: str) -> None:

@@ -90,6 +90,7 @@ async def test_a_name_is_taken_once_in_a_project(api: Client, project_id: str) -
     [
         ({"branch": {"name": ""}}, "branch.name"),
         ({"branch": {"expires_at": "tomorrow"}}, "branch.expires_at"),
+        ({"branch": {"parent_lsn": "1A2B3C"}}, "parent_lsn (expected an LSN"),
         ({"branch": {"expires_at": "2025-01-01T00:00:00Z"}}, "expires_at"),
         ({"endpoints": [{"provisioner": "k8s-pod"}]}, "endpoints[0].type"),
         ({"endpoints": [{"type": "write_only"}]}, "endpoints[0].type"),
@@ -330,6 +331,7 @@ async def test_a_restore_can_keep_what_was(
         ({}, 400, "source_branch_id"),
         ({"source_branch_id": "br-none-1"}, 404, "br-none-1"),
         ({"source_branch_id": "self"}, 400, "preserve_under_name"),
+        ({"source_branch_id": "self", "source_lsn": "now"}, 400, "source_lsn"),
         ({"source_branch_id": "self", "preserve_under_name": "x"}, 400, "source_timestamp"),
         ({"source_branch_id": "root", "preserve_under_name": "main"}, 409, "main"),
     ],

@@ -75,8 +75,13 @@ async def test_a_deleted_url_is_shown_once_more(api: Client, project_id: str) ->
 @pytest.mark.parametrize(
     ("changes", "field", "status"),
     [
-        ({"jwks_url": "http://auth.example.com/jwks.json"}, "jwks_url", 400),
+        (
+            {"jwks_url": "http://auth.example.com/jwks.json"},
+            "jwks_url (expected an HTTPS URL)",
+            400,
+        ),
         ({"jwks_url": "https://"}, "jwks_url", 400),
+        ({"branch_id": ""}, "branch_id", 400),
         ({"provider_name": None}, "provider_name", 400),
         ({"role_names": ["r"] * 11}, "role_names", 400),
         ({"branch_id": "br-none"}, "br-none", 404),

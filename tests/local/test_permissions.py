@@ -66,6 +66,16 @@ async def test_what_is_revoked_is_out_of_reach_at_once(
     assert listed == {"project_permissions": []}
 
 
+async def test_a_permission_is_revoked_by_its_own_project_only(
+    api: Client, project_id: str
+) -> None:
+    permission_id = await share(api, project_id)
+    other = (await api.project())["project"]["id"]
+    reply = await api.send("DELETE", f"/projects/{other}/permissions/{permission_id}")
+    assert (reply.status, permission_id in reply.message) == (404, True)
+    assert await shared(api, await api.newcomer(GUEST)) == [project_id]
+
+
 async def test_an_address_is_granted_before_its_owner_signs_up(
     api: Client, project_id: str
 ) -> None:
@@ -91,6 +101,7 @@ async def test_permissions_are_listed_with_their_addresses(api: Client, project_
 async def test_what_is_no_address_is_refused(api: Client, project_id: str, email: object) -> None:
     reply = await api.send("POST", f"/projects/{project_id}/permissions", {"email": email})
     assert (reply.status, "email" in reply.message) == (400, True)
+    assert "regex" not in reply.message
 
 
 async def test_an_address_is_granted_a_project_once(api: Client, project_id: str) -> None:

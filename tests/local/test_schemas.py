@@ -36,6 +36,7 @@ async def test_two_schemas_do_not_differ(api: Client, project_id: str) -> None:
         ("db_name=none", 404, "'none'"),
         ("db_name=neondb&lsn=0/1&timestamp=2026-01-01T00:00:00Z", 400, "lsn"),
         ("db_name=neondb&timestamp=now", 400, "timestamp"),
+        ("db_name=neondb&lsn=now", 400, ": lsn:"),
     ],
 )
 async def test_a_query_that_does_not_fit_names_the_parameter(

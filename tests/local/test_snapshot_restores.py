@@ -1,43 +1,12 @@
 """Branches restored from snapshots, previewed or put in the place of another."""
 
-from typing import Any
-
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local import LocalControlPlane, ManualClock, Periods
 from tests.local.client import Client
+from tests.local.restores import Restores, actions
 
-
-class Restores:
-    """A project whose default branch, with a compute that runs, has a snapshot."""
-
-    def __init__(self, api: Client, clock: ManualClock) -> None:
-        self.api = api
-        self.clock = clock
-
-    async def begin(self) -> None:
-        made = await self.api.project()
-        self.path = f"/projects/{made['project']['id']}"
-        self.main = made["branch"]["id"]
-        self.endpoint = made["endpoints"][0]["id"]
-        self.clock.advance(9)
-        self.snapshot = await self.take()
-        self.clock.advance(9)
-
-    async def take(self) -> str:
-        """A new snapshot of the default branch."""
-        taken = await self.api.done("POST", f"{self.path}/branches/{self.main}/snapshot")
-        return str(taken["snapshot"]["id"])
-
-    async def restore(self, **body: object) -> Any:  # Any: as Client.get
-        """The answer to a restore of the snapshot."""
-        path = f"{self.path}/snapshots/{self.snapshot}/restore"
-        return await self.api.done("POST", path, body or None)
-
-    async def branches(self) -> dict[str, Any]:
-        """The branches by name."""
-        page = await self.api.get(f"{self.path}/branches")
-        return {branch["name"]: branch for branch in page["branches"]}
+DAY = 86400.0
 
 
 @pytest.fixture
@@ -46,11 +15,6 @@ async def restores(api: Client, clock: ManualClock) -> Restores:
     restores = Restores(api, clock)
     await restores.begin()
     return restores
-
-
-def actions(answer: Any) -> list[str]:
-    """The actions of the operations of an answer."""
-    return [operation["action"] for operation in answer["operations"]]
 
 
 async def test_a_snapshot_is_restored_to_a_new_branch(
@@ -92,6 +56,8 @@ async def test_the_name_of_a_restored_branch_may_be_in_the_query_as_of_old(
     path = f"{restores.path}/snapshots/{restores.snapshot}/restore?name=old-way"
     assert (await api.done("POST", path))["branch"]["name"] == "old-way"
     assert (await api.send("POST", path)).status == 409
+    long = await api.send("POST", path.replace("old-way", "n" * 257))
+    assert (long.status, ": name:" in long.message) == (400, True)
 
 
 async def test_a_finalized_branch_takes_the_place_of_its_target(
@@ -138,6 +104,22 @@ async def test_a_restore_is_finalized_at_once_where_asked_for(restores: Restores
     assert (endpoint["id"], endpoint["branch_id"]) == (restores.endpoint, restored["branch"]["id"])
 
 
+async def test_a_finalized_branch_stays_the_default_and_protected(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    clock.advance(9)
+    path = f"{restores.path}/branches/{branch_id}"
+    await api.done("POST", f"{path}/set_as_default")
+    await api.done("PATCH", path, {"branch": {"protected": True}})
+    main = f"{restores.path}/branches/{restores.main}"
+    await api.done("PATCH", main, {"branch": {"expires_at": "2026-02-01T00:00:00Z"}})
+    await api.done("POST", f"{path}/finalize_restore")
+    kept = (await restores.branches())["main"]
+    assert (kept["id"], kept["default"], kept["protected"]) == (branch_id, True, True)
+    assert "expires_at" not in kept
+
+
 async def test_a_branch_that_was_replaced_can_be_deleted(
     restores: Restores, api: Client, clock: ManualClock
 ) -> None:
@@ -148,13 +130,25 @@ async def test_a_branch_that_was_replaced_can_be_deleted(
     assert set(await restores.branches()) == {"main"}
 
 
-async def test_a_name_for_the_branch_that_is_replaced_is_taken_or_found(
+async def test_a_deleted_branch_without_a_parent_is_no_root(
     restores: Restores, api: Client
+) -> None:
+    root = (await restores.restore(name="preview"))["branch"]["id"]
+    await api.done("DELETE", f"{restores.path}/branches/{root}")
+    child = (await api.branch(restores.path.rpartition("/")[2]))["branch"]["id"]
+    await api.done("POST", f"{restores.path}/branches/{child}/set_as_default")
+    reply = await api.send("DELETE", f"{restores.path}/branches/{restores.main}")
+    assert (reply.status, "root branch" in reply.message) == (422, True)
+
+
+async def test_a_name_for_the_branch_that_is_replaced_is_taken_or_found(
+    restores: Restores, api: Client, clock: ManualClock
 ) -> None:
     await api.branch(restores.path.rpartition("/")[2], name="main (old)")
     first = (await restores.restore(finalize_restore=True))["branch"]["id"]
     assert set(await restores.branches()) == {"main", "main (old)", f"main (old {restores.main})"}
     second = (await restores.restore(target_branch_id=first))["branch"]["id"]
+    clock.advance(9)
     path = f"{restores.path}/branches/{second}/finalize_restore"
     taken = await api.send("POST", path, {"name": "main (old)"})
     assert (taken.status, "main (old)" in taken.message) == (409, True)
@@ -173,27 +167,98 @@ async def test_an_idle_compute_is_moved_without_work(
 
 
 async def test_two_read_write_computes_do_not_come_together(
-    restores: Restores, api: Client
+    restores: Restores, api: Client, clock: ManualClock
 ) -> None:
     branch_id = (await restores.restore(name="preview"))["branch"]["id"]
     body = {"endpoint": {"branch_id": branch_id, "type": "read_write"}}
     await api.done("POST", f"{restores.path}/endpoints", body)
+    clock.advance(9)
     reply = await api.send("POST", f"{restores.path}/branches/{branch_id}/finalize_restore")
     assert (reply.status, "read_write" in reply.message) == (409, True)
     assert set(await restores.branches()) == {"main", "preview"}
 
 
 async def test_a_snapshot_outlives_its_branch(restores: Restores, api: Client) -> None:
-    project_id = restores.path.rpartition("/")[2]
-    child = (await api.branch(project_id))["branch"]["id"]
-    taken = await api.done("POST", f"{restores.path}/branches/{child}/snapshot")
-    restores.snapshot = taken["snapshot"]["id"]
+    child = await restores.child()
     await api.done("DELETE", f"{restores.path}/branches/{child}")
     restored = await restores.restore()
     assert restored["branch"]["restored_as"] == child
+
+
+async def test_a_branch_that_is_to_be_replaced_is_recovered_first(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    child = f"{restores.path}/branches/{await restores.child()}"
+    restored = await restores.restore(name="preview")
+    clock.advance(9)
     path = f"{restores.path}/branches/{restored['branch']['id']}/finalize_restore"
+    await api.done("DELETE", child)
     reply = await api.send("POST", path)
-    assert (reply.status, child in reply.message) == (404, True)
+    assert (reply.status, restored["branch"]["restored_as"] in reply.message) == (409, True)
+    assert "recover it first" in reply.message
+    await api.done("POST", f"{child}/recover")
+    await api.done("POST", path)
+    await api.send("DELETE", f"{child}?hard_delete=true")
+    at_once = f"{restores.path}/snapshots/{restores.snapshot}/restore"
+    reply = await api.send("POST", at_once, {"finalize_restore": True})
+    assert (reply.status, "deleted for good" in reply.message) == (409, True)
+
+
+async def test_a_finalized_branch_takes_over_what_was_set_up_for_its_target(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    child = f"{restores.path}/branches/{await restores.child()}"
+    schedule = {"schedule": [{"frequency": "daily", "hour": 3}]}
+    await api.done("PUT", f"{child}/backup_schedule", schedule)
+    await api.done("PATCH", child, {"branch": {"expires_at": "2026-01-01T01:00:00Z"}})
+    keys = {"jwks_url": "https://auth.example.com/jwks.json", "provider_name": "Clerk"}
+    await api.done("POST", f"{restores.path}/jwks", keys | {"branch_id": child.rpartition("/")[2]})
+    branch = (await restores.restore(finalize_restore=True))["branch"]
+    assert branch["expires_at"] == "2026-01-01T01:00:00Z"
+    assert await api.get(f"{restores.path}/branches/{branch['id']}/backup_schedule") == schedule
+    (jwks,) = (await api.get(f"{restores.path}/jwks"))["jwks"]
+    assert jwks["branch_id"] == branch["id"]
+    assert await api.get(f"{child}/backup_schedule") == {"schedule": []}
+    clock.advance(3600)
+    assert set(await restores.branches()) == {"main", "child (old)"}
+
+
+async def test_the_branch_that_is_replaced_may_have_the_name_that_becomes_free(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    clock.advance(9)
+    path = f"{restores.path}/branches/{branch_id}/finalize_restore"
+    assert (await api.send("POST", path, {"name": "main"})).status == 409
+    await api.done("POST", path, {"name": "preview"})
+    branches = await restores.branches()
+    assert (branches["main"]["id"], branches["preview"]["id"]) == (branch_id, restores.main)
+    branch_id = (await restores.restore(name="preview (old)"))["branch"]["id"]
+    clock.advance(9)
+    await api.done("POST", f"{restores.path}/branches/{branch_id}/finalize_restore")
+    assert set(await restores.branches()) == {"main", "preview", "preview (old)"}
+
+
+async def test_a_long_name_of_the_branch_that_is_replaced_is_shortened(
+    restores: Restores, api: Client
+) -> None:
+    long = "m" * 256
+    main = f"{restores.path}/branches/{restores.main}"
+    await api.done("PATCH", main, {"branch": {"name": long}})
+    assert (await restores.restore(finalize_restore=True))["branch"]["name"] == long
+    assert set(await restores.branches()) == {long, "m" * 250 + " (old)"}
+
+
+async def test_a_branch_is_finalized_once_it_is_restored(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    path = f"{restores.path}/branches/{branch_id}/finalize_restore"
+    reply = await api.send("POST", path)
+    assert (reply.status, "is being restored" in reply.message) == (409, True)
+    assert set(await restores.branches()) == {"main", "preview"}
+    clock.advance(1)
+    await api.done("POST", path)
 
 
 async def test_a_snapshot_that_was_not_taken_is_not_restored(
@@ -247,3 +312,55 @@ async def test_restoring_waits_for_what_runs_on_the_branches(clock: ManualClock)
         await api.done("POST", path)
         again = await api.send("POST", f"{restores.path}/snapshots/{restores.snapshot}/restore")
         assert again.status == 423
+
+
+async def test_restoring_and_finalizing_wait_for_what_runs_on_the_target(
+    clock: ManualClock,
+) -> None:
+    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+        restores = Restores(api, clock)
+        await restores.begin()
+        branch_id = (await restores.restore())["branch"]["id"]
+        clock.advance(9)
+        child = await api.branch(restores.path.rpartition("/")[2], compute=True)
+        clock.advance(1)
+        path = f"{restores.path}/snapshots/{restores.snapshot}/restore"
+        body = {"target_branch_id": child["branch"]["id"]}
+        assert (await api.send("POST", path, body)).status == 423
+        clock.advance(9)
+        role = {"role": {"name": "alex"}}
+        await api.done("POST", f"{restores.path}/branches/{restores.main}/roles", role)
+        path = f"{restores.path}/branches/{branch_id}/finalize_restore"
+        assert (await api.send("POST", path)).status == 423
+        clock.advance(9)
+        await api.done("POST", path)
+
+
+async def test_a_branch_that_was_archived_meanwhile_is_finalized_and_unarchived(
+    restores: Restores, api: Client, clock: ManualClock
+) -> None:
+    branch_id = (await restores.restore(name="preview"))["branch"]["id"]
+    clock.advance(15 * DAY)
+    assert (await restores.branches())["preview"]["current_state"] == "archived"
+    path = f"{restores.path}/branches/{branch_id}/finalize_restore"
+    assert actions(await api.done("POST", path)) == ["timeline_unarchive"]
+    clock.advance(9)
+    assert (await restores.branches())["main"]["current_state"] == "ready"
+
+
+async def test_a_finalized_branch_is_watched_as_its_target_was(clock: ManualClock) -> None:
+    periods = Periods(detach_after=None, check_availability_every=DAY)
+    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+        restores = Restores(api, clock)
+        await restores.begin()
+        await api.done("POST", f"{restores.path}/endpoints/{restores.endpoint}/suspend")
+        branch_id = (await restores.restore(finalize_restore=True))["branch"]["id"]
+        clock.advance(20 * DAY)
+        found = await api.operations(restores.path.rpartition("/")[2])
+    by_themselves = {
+        (op["action"], op["branch_id"]) for op in found if op["created_at"] > "2026-01-02"
+    }
+    assert by_themselves == {
+        ("check_availability", branch_id),
+        ("timeline_archive", restores.main),
+    }

@@ -47,8 +47,9 @@ async def test_a_snapshot_is_of_a_point_in_the_restore_window(
     at = "2026-01-01T00:00:30Z"
     taken = await snapshot_of_main(api, project_id, f"?timestamp={at}")
     assert taken["snapshot"]["timestamp"] == at
-    taken = await snapshot_of_main(api, project_id, "?lsn=0/1A2B3C")
-    assert (taken["snapshot"]["lsn"], "timestamp" in taken["snapshot"]) == ("0/1A2B3C", False)
+    for lsn in ("0/1A2B3C", "ffffffff/ffffffff"):
+        taken = await snapshot_of_main(api, project_id, f"?lsn={lsn}")
+        assert (taken["snapshot"]["lsn"], "timestamp" in taken["snapshot"]) == (lsn, False)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +60,11 @@ async def test_a_snapshot_is_of_a_point_in_the_restore_window(
         ("timestamp=2026-01-01T00:00:01Z", "timestamp"),
         ("timestamp=yesterday", "timestamp"),
         ("timestamp=2026-01-01T00:00:00", "timestamp"),
+        ("lsn=0x1A2B3C", "lsn"),
+        ("lsn=0/123456789", "lsn"),
+        ("lsn=/1", "lsn"),
+        ("lsn=0/1%0A", "lsn"),
+        (f"name={'n' * 257}", "name"),
         ("expires_at=2026-01-01T00:00:00Z", "expires_at"),
         ("expires_at=9999-12-31T23:59:59-14:00", "expires_at"),
     ],
@@ -108,14 +114,22 @@ async def test_a_snapshot_is_deleted_when_it_expires(
     assert (last["action"], last["created_at"]) == ("delete_timeline", "2026-01-01T00:01:00Z")
 
 
-async def test_a_snapshot_of_a_deleted_project_does_not_expire(
+async def test_a_snapshot_of_a_deleted_project_expires_once_it_is_recovered(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await snapshot_of_main(api, project_id, "?name=kept&expires_at=2026-01-01T00:01:00Z")
+    for name, hour in (("due", 1), ("later", 3)):
+        await snapshot_of_main(
+            api, project_id, f"?name={name}&expires_at=2026-01-01T0{hour}:00:00Z"
+        )
     await api.done("DELETE", f"/projects/{project_id}")
-    clock.advance(3600)
+    clock.advance(2 * 3600)
+    assert (await api.actions(project_id))[-1] == "delete_tenant"
     await api.done("POST", f"/projects/{project_id}/recover")
-    assert await listed(api, project_id) == ["kept"]
+    assert await listed(api, project_id) == ["later"]
+    last = (await api.operations(project_id))[-1]
+    assert (last["action"], last["created_at"]) == ("delete_timeline", "2026-01-01T02:00:00Z")
+    clock.advance(3600)
+    assert await listed(api, project_id) == []
 
 
 async def test_taking_and_deleting_a_snapshot_wait_for_what_runs_on_its_branch(

@@ -113,6 +113,58 @@ async def test_an_offer_of_another_project_or_of_a_deleted_one_is_not_found(
     assert (await accept(api, path, api.key)).status == 404
 
 
+async def test_an_offer_is_void_once_its_maker_no_longer_administers_the_project(
+    api: Client, project_id: str
+) -> None:
+    user_id = await api.plane.create_user("Admin", "admin@example.com")
+    theirs = await api.plane.create_api_key("theirs", user_id=user_id)
+    await api.plane.add_member(api.plane.org_id, user_id, "admin")
+    path = f"/projects/{project_id}/transfer_requests"
+    offered = f"{path}/{(await api.done('POST', path, key=theirs))['id']}"
+    await api.plane.remove_member(api.plane.org_id, user_id)
+    reply = await accept(api, offered, theirs)
+    assert (reply.status, "no longer administers" in reply.message) == (409, True)
+    await api.plane.add_member(api.plane.org_id, user_id, "member")
+    assert (await accept(api, offered, theirs)).status == 409
+    assert await owner(api, project_id, api.key) == api.plane.org_id
+
+
+async def test_an_offer_made_with_an_organizations_key_is_its_organizations(
+    api: Client, project_id: str
+) -> None:
+    keys = f"/organizations/{api.plane.org_id}/api_keys"
+    token = (await api.done("POST", keys, {"key_name": "k"}))["key"]
+    path = f"/projects/{project_id}/transfer_requests"
+    offered = f"{path}/{(await api.done('POST', path, key=token))['id']}"
+    theirs = await api.newcomer("heir@example.com")
+    assert (await accept(api, offered, theirs)).status == 204
+
+
+async def test_an_offer_ends_when_the_project_is_deleted(api: Client, project_id: str) -> None:
+    path = await offer(api, project_id)
+    await api.done("DELETE", f"/projects/{project_id}")
+    await api.done("POST", f"/projects/{project_id}/recover")
+    reply = await accept(api, path, await api.newcomer("heir@example.com"))
+    assert (reply.status, "was deleted" in reply.message) == (409, True)
+
+
+async def test_who_passes_on_a_project_that_was_shared_with_them_keeps_no_share(
+    api: Client, project_id: str
+) -> None:
+    theirs = await api.newcomer("heir@example.com")
+    for email in ("heir@example.com", "other@example.com"):
+        await api.done("POST", f"/projects/{project_id}/permissions", {"email": email})
+    assert (await accept(api, await offer(api, project_id), theirs)).status == 204
+    path = f"/projects/{project_id}/transfer_requests"
+    onward = f"{path}/{(await api.done('POST', path, key=theirs))['id']}"
+    last = await api.newcomer("last@example.com")
+    assert (await accept(api, onward, last)).status == 204
+    assert (await api.send("GET", f"/projects/{project_id}", key=theirs)).status == 404
+    listed = await api.get(f"/projects/{project_id}/permissions", key=last)
+    (kept,) = listed["project_permissions"]
+    assert kept["granted_to_email"] == "other@example.com"
+
+
 async def test_who_may_not_own_the_project_does_not_accept_it(api: Client, project_id: str) -> None:
     path = await offer(api, project_id)
     theirs = await api.newcomer("heir@example.com")

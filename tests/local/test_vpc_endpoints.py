@@ -85,6 +85,20 @@ async def test_a_deleted_endpoint_frees_its_projects_and_does_not_come_back(
     assert (reply.status, "cannot be added back" in reply.message) == (422, True)
 
 
+async def test_a_deleted_endpoint_frees_deleted_projects_too_and_no_other_region(
+    api: Client, project_id: str
+) -> None:
+    elsewhere = (await api.project(region_id="aws-eu-central-1"))["project"]["id"]
+    for region, project in ((REGION, project_id), ("aws-eu-central-1", elsewhere)):
+        await done(api, "POST", f"{region_path(api, region)}/vpce-1", "first")
+        await done(api, "POST", f"/projects/{project}/vpc_endpoints/vpce-1", "it")
+    await api.done("DELETE", f"/projects/{project_id}")
+    await done(api, "DELETE", f"{region_path(api)}/vpce-1")
+    await api.done("POST", f"/projects/{project_id}/recover")
+    assert await restricted(api, project_id) == {}
+    assert await restricted(api, elsewhere) == {"vpce-1": "it"}
+
+
 async def test_a_project_that_leaves_its_organization_is_free_of_its_endpoints(
     api: Client, project_id: str
 ) -> None:
