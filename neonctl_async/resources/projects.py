@@ -162,7 +162,7 @@ class Projects(ProjectAccess):
         )
 
     async def recover(self, project_id: str, *, wait: bool | float = False) -> ProjectRecovered:
-        """Bring a deleted project back, with its branches and computes; ``wait`` as above."""
+        """Bring a deleted project back with all that it held; ``wait`` as in :meth:`delete`."""
         return await self._caller.start(
             request("POST", f"{_PROJECT}/recover", ProjectRecovered, project_id),
             wait=wait,
