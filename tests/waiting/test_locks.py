@@ -204,6 +204,7 @@ async def test_retry_after_is_the_least_delay_here_too() -> None:
         assert now() == pytest.approx(12, abs=1)
 
 
+@pytest.mark.usefixtures("longest_backoff")
 async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
     platform = Platform()
     locked(platform, until=0.5)
