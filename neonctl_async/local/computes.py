@@ -6,7 +6,7 @@ import msgspec
 
 from neonctl_async.local import bodies, ids, timelines
 from neonctl_async.local.calls import Json, present, raw, stored
-from neonctl_async.local.clock import Instant, in_seconds, span
+from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
 from neonctl_async.local.database import SqlValue, Transaction
 from neonctl_async.local.errors import conflict, invalid
 from neonctl_async.local.operations import Chain
@@ -228,12 +228,12 @@ def record(endpoint: Endpoint, now: Instant) -> Json:
             "pooler_mode": "transaction",
             "disabled": endpoint.disabled,
             "passwordless_access": endpoint.passwordless_access,
-            "last_active": None if started is None else in_seconds(started),
+            "last_active": in_seconds_or_none(started),
             "creation_source": "console",
             "created_at": in_seconds(endpoint.created_at),
             "updated_at": in_seconds(endpoint.updated_at),
-            "started_at": None if started is None else in_seconds(started),
-            "suspended_at": None if suspended is None else in_seconds(suspended),
+            "started_at": in_seconds_or_none(started),
+            "suspended_at": in_seconds_or_none(suspended),
             "proxy_host": proxy_host(endpoint.region_id),
             "suspend_timeout_seconds": endpoint.suspend_timeout_seconds,
             "provisioner": endpoint.provisioner,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from neonctl_async.local import access, bodies, ids
 from neonctl_async.local.access import Level
 from neonctl_async.local.calls import Answer, Call, Caller, Json, answer, present
-from neonctl_async.local.clock import SECOND, in_seconds
+from neonctl_async.local.clock import SECOND, in_seconds, in_seconds_or_none
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import not_found, unauthorized
 from neonctl_async.local.rows import ApiKey, Project, User
@@ -218,9 +218,8 @@ def _listed(tx: Transaction, key: ApiKey) -> Json:
 
 
 def _use(key: ApiKey) -> Json:
-    used = key.last_used_at
     return {
-        "last_used_at": None if used is None else in_seconds(used),
+        "last_used_at": in_seconds_or_none(key.last_used_at),
         "last_used_from_addr": key.last_used_from,
     }
 

@@ -3,7 +3,7 @@
 from neonctl_async.local import access, bodies, ids
 from neonctl_async.local.access import Level
 from neonctl_async.local.calls import Answer, Call, Json, answer, present
-from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.clock import in_seconds, in_seconds_or_none
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import conflict, not_found
 from neonctl_async.local.rows import Permission
@@ -50,12 +50,11 @@ def revoke_own(tx: Transaction, project_id: str, user_id: str | None) -> None:
 
 
 def _record(permission: Permission) -> Json:
-    revoked = permission.revoked_at
     return present(
         {
             "id": permission.id,
             "granted_to_email": permission.email,
             "granted_at": in_seconds(permission.granted_at),
-            "revoked_at": None if revoked is None else in_seconds(revoked),
+            "revoked_at": in_seconds_or_none(permission.revoked_at),
         }
     )

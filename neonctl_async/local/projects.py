@@ -19,7 +19,7 @@ from neonctl_async.local import (
 )
 from neonctl_async.local.access import Level
 from neonctl_async.local.calls import Answer, Call, Caller, Json, answer, present, raw, stored
-from neonctl_async.local.clock import SECOND, Instant, in_seconds, instant, span
+from neonctl_async.local.clock import SECOND, in_seconds, in_seconds_or_none, instant, span
 from neonctl_async.local.database import SqlValue, Transaction
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.rows import Branch, Database, Project, Role, User
@@ -245,5 +245,4 @@ def _recovery(project: Project) -> Json:
 
 def _last_active(tx: Transaction, project: Project) -> str | None:
     sql = "SELECT max(started_at) FROM endpoints WHERE project_id = ? AND started_at <= ?"
-    last: Instant | None = tx.number(sql, project.id, tx.now)
-    return None if last is None else in_seconds(last)
+    return in_seconds_or_none(tx.number(sql, project.id, tx.now))
