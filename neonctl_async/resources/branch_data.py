@@ -20,6 +20,13 @@ from neonctl_async.transport.protocol import request
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
 
 
+def branch_and_computes(endpoints: Sequence[EndpointSpec], **branch: object) -> dict[str, object]:
+    """The part of a body that says which branch to create, and which computes along with it."""
+    return given(
+        branch=given(**branch) or UNSET, endpoints=several("endpoints", endpoints) or UNSET
+    )
+
+
 class BranchData(Resource):
     """What :class:`Branches` says of the data in a branch: its schema, and how it is masked."""
 
@@ -99,7 +106,8 @@ class BranchData(Resource):
         With ``start_anonymization`` the ``masking_rules`` are applied at once; without, call
         :meth:`anonymize` later.
         """
-        branch = given(
+        branch_create = branch_and_computes(
+            endpoints,
             name=name,
             parent_id=parent_id,
             parent_lsn=parent_lsn,
@@ -110,10 +118,7 @@ class BranchData(Resource):
             expires_at=whole_seconds(expires_at),
         )
         body = given(
-            branch_create=given(
-                branch=branch or UNSET, endpoints=several("endpoints", endpoints) or UNSET
-            )
-            or UNSET,
+            branch_create=branch_create or UNSET,
             annotation_value=annotation_value,
             masking_rules=several("masking_rules", masking_rules),
             start_anonymization=start_anonymization,

@@ -24,8 +24,8 @@ from neonctl_async.models.branches import (
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
 from neonctl_async.models.operations import Started
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import SortOrder, check_within, given, several, whole_seconds
-from neonctl_async.resources.branch_data import BranchData
+from neonctl_async.resources.base import SortOrder, check_within, given, whole_seconds
+from neonctl_async.resources.branch_data import BranchData, branch_and_computes
 from neonctl_async.resources.ephemeral import ephemeral_branch
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
@@ -128,7 +128,8 @@ class Branches(BranchData):
         carries what was created as ``result``. Raises ValueError for a datetime without a time
         zone.
         """
-        branch = given(
+        body = branch_and_computes(
+            endpoints,
             name=name,
             parent_id=parent_id,
             parent_lsn=parent_lsn,
@@ -137,12 +138,7 @@ class Branches(BranchData):
             archived=archived,
             init_source=init_source,
             expires_at=whole_seconds(expires_at),
-        )
-        body = given(
-            branch=branch or UNSET,
-            endpoints=several("endpoints", endpoints) or UNSET,
-            annotation_value=annotation_value,
-        )
+        ) | given(annotation_value=annotation_value)
         return await self._caller.start(
             request("POST", _BRANCHES, BranchCreated, project_id, body=body), wait=wait
         )
