@@ -1,17 +1,15 @@
 """The control plane of a test run, as a test sees it."""
 
-import asyncio
 from collections.abc import Sequence
 from types import NoneType
 from typing import TypeVar
-
-from anyio.from_thread import BlockingPortal
 
 from neonctl_async.client import NeonClient
 from neonctl_async.errors import APIError
 from neonctl_async.local import Fault, ServedRequest
 from neonctl_async.testing import commands
 from neonctl_async.testing.commands import Command, FaultInForce, MemberRole, TenantAdded
+from neonctl_async.testing.elsewhere import Elsewhere
 
 T = TypeVar("T")
 
@@ -25,7 +23,7 @@ class ControlPlane:
     """
 
     def __init__(
-        self, base_url: str, tenant: TenantAdded, console: NeonClient, portal: BlockingPortal
+        self, base_url: str, tenant: TenantAdded, console: NeonClient, elsewhere: Elsewhere
     ) -> None:
         self.base_url = base_url
         self.api_key = tenant.api_key
@@ -33,7 +31,7 @@ class ControlPlane:
         self.org_id = tenant.org_id
         self._path = f"/tenants/{tenant.number}"
         self._console = console
-        self._portal = portal
+        self._elsewhere = elsewhere
 
     def __repr__(self) -> str:
         return f"<ControlPlane {self.base_url}>"
@@ -91,10 +89,10 @@ class ControlPlane:
         await self._ask(commands.Reset(), NoneType)
 
     async def _ask(self, command: Command, answer: type[T]) -> T:
-        return await asyncio.wrap_future(self._portal.start_task_soon(self.send, command, answer))
+        return await self._elsewhere.run(self.send(command, answer))
 
     async def send(self, command: Command, answer: type[T]) -> T:
-        """Have a command carried out, from the loop of the portal."""
+        """Have a command carried out, from the loop of the console's client."""
         try:
             return await self._console.request("POST", self._path, body=command, type=answer)
         except APIError as error:

@@ -2,12 +2,10 @@
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from types import NoneType
 from typing import Protocol
-
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from neonctl_async.client import NeonClient
 from neonctl_async.config import PollPolicy, RateBudget, RetryPolicy
@@ -16,6 +14,7 @@ from neonctl_async.testing import commands
 from neonctl_async.testing.branches import BranchFactory
 from neonctl_async.testing.commands import TenantAdded
 from neonctl_async.testing.control_plane import ControlPlane
+from neonctl_async.testing.elsewhere import Elsewhere, run_elsewhere
 from neonctl_async.testing.naming import LIFETIME_SECONDS, prefix_of_worker
 
 _LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
@@ -46,13 +45,13 @@ class Served(Protocol):
 class Workbench:
     """Makes and clears away what tests ask for.
 
-    Its own client runs on the loop of ``portal``, which no test can stop. ``control_plane`` is
+    Its own client runs ``elsewhere``. ``control_plane`` is
     None on the platform.
     """
 
     def __init__(
         self,
-        portal: BlockingPortal,
+        elsewhere: Elsewhere,
         client: Callable[[], NeonClient],
         neon: NeonClient,
         prefix: str,
@@ -60,7 +59,7 @@ class Workbench:
     ) -> None:
         self.client = client
         self.control_plane = control_plane
-        self._portal = portal
+        self._elsewhere = elsewhere
         self._neon = neon
         self._prefix = prefix
         self._project: Project | None = None
@@ -68,10 +67,10 @@ class Workbench:
     def project(self) -> Project:
         """A new project, or the one of the platform."""
         if self.control_plane is not None:
-            return self._portal.call(self._create_project, self.control_plane.org_id)
+            return self._elsewhere.call(self._create_project(self.control_plane.org_id))
         if self._project is None:
-            self._project = self._portal.call(
-                self._neon.projects.get, os.environ["NEON_PROJECT_ID"]
+            self._project = self._elsewhere.call(
+                self._neon.projects.get(os.environ["NEON_PROJECT_ID"])
             )
         return self._project
 
@@ -83,7 +82,7 @@ class Workbench:
     def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
         """What makes branches of a project, which are deleted in the end."""
         factory = BranchFactory(
-            self._portal,
+            self._elsewhere,
             partial(
                 self._neon.branches.ephemeral,
                 project_id,
@@ -95,27 +94,29 @@ class Workbench:
             yield factory
         finally:
             if self.control_plane is not None:  # what a test has planned is for the test
-                self._portal.call(self.control_plane.send, commands.ClearFaults(), NoneType)
-            self._portal.call(factory.delete_all)
+                self._elsewhere.call(self.control_plane.send(commands.ClearFaults(), NoneType))
+            factory.delete_all()
 
     def clear(self) -> None:
         """Have the control plane begin anew."""
         if self.control_plane is not None:
-            self._portal.call(self.control_plane.send, commands.Reset(), NoneType)
+            self._elsewhere.call(self.control_plane.send(commands.Reset(), NoneType))
 
 
 @contextmanager
 def open_workbench(plane: Served | None, run: str) -> Generator[Workbench, None, None]:
     """A workbench on a control plane, or on the platform that the environment names."""
-    with start_blocking_portal() as portal:
-        opened = _on_platform(portal, run) if plane is None else _on_plane(portal, run, plane)
-        bench: AbstractContextManager[Workbench] = portal.wrap_async_context_manager(opened)
-        with bench as workbench:
+    with run_elsewhere() as elsewhere:
+        opened = _on_platform(elsewhere, run) if plane is None else _on_plane(elsewhere, run, plane)
+        workbench = elsewhere.call(opened.__aenter__())
+        try:
             yield workbench
+        finally:
+            elsewhere.call(opened.__aexit__(None, None, None))
 
 
 @asynccontextmanager
-async def _on_plane(portal: BlockingPortal, run: str, plane: Served) -> AsyncGenerator[Workbench]:
+async def _on_plane(elsewhere: Elsewhere, run: str, plane: Served) -> AsyncGenerator[Workbench]:
     console = NeonClient(
         plane.console_token,
         base_url=plane.console_url,
@@ -131,14 +132,14 @@ async def _on_plane(portal: BlockingPortal, run: str, plane: Served) -> AsyncGen
             budget=RateBudget.unlimited(),
             polling=_LOCAL_POLLING,
         )
-        control_plane = ControlPlane(plane.base_url, tenant, console, portal)
+        control_plane = ControlPlane(plane.base_url, tenant, console, elsewhere)
         async with client() as neon:
-            yield Workbench(portal, client, neon, prefix_of_worker(run), control_plane)
+            yield Workbench(elsewhere, client, neon, prefix_of_worker(run), control_plane)
 
 
 @asynccontextmanager
-async def _on_platform(portal: BlockingPortal, run: str) -> AsyncGenerator[Workbench]:
+async def _on_platform(elsewhere: Elsewhere, run: str) -> AsyncGenerator[Workbench]:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     client = partial(NeonClient, budget=RateBudget().split(_CLIENTS * workers))
     async with client() as neon:
-        yield Workbench(portal, client, neon, prefix_of_worker(run), None)
+        yield Workbench(elsewhere, client, neon, prefix_of_worker(run), None)
