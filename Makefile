@@ -72,6 +72,7 @@ bench: .venv-$(NEWEST)/ready-test
 	$(BIN)/python benchmarks/waiting.py
 	$(BIN)/python benchmarks/operations_page.py
 	$(BIN)/python benchmarks/imports.py
+	$(BIN)/python benchmarks/pytest_plugin.py
 
 # Looks for changes to the code that no test notices; goes on where the last run ended.
 # MUTANTS='neonctl_async.waiting.cadence*' picks some.
