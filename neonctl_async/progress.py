@@ -9,7 +9,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -23,6 +23,7 @@ except ImportError as missing:
     raise ImportError("progress needs rich: install neonctl-async[cli]") from missing
 
 from neonctl_async.client import NeonClient
+from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.waiting.status import SUCCEEDED, UNSUCCESSFUL, Outcome, outcome
 
@@ -78,7 +79,7 @@ class WaitProgress:
 
     def __call__(self, operation: Operation) -> None:
         """Count what a record tells of its operation."""
-        failure = self._tally.note(operation, datetime.now(UTC))
+        failure = self._tally.note(operation, utc_now())
         if failure is not None and self._live is None:
             self._print(failure.line())
 

@@ -24,13 +24,14 @@ from neonctl_async import (
 )
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.models.pagination import Pagination
+from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.listeners import Listeners
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
+from tests.support.clock import now
 from tests.support.records import EPOCH
-from tests.support.virtual_time import VirtualTimeLoop, now
 
-LOOP = partial(VirtualTimeLoop, grace=0.0)
+LOOP = partial(FakeClockLoop, grace=0.0)
 PROGRAMS = 2000
 CHUNKS = 20
 SLOWEST_ANSWER = 0.4
