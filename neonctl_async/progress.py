@@ -8,8 +8,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from types import TracebackType
 from typing import NamedTuple, Self
 
@@ -35,8 +35,10 @@ MOST_PROJECTS = 20
 """How many projects are shown at once, where the screen is high enough."""
 MOST_FAILURES = 5
 """How many different failures are shown at once."""
+LONGEST_FAILURE = 160
+"""In characters; the operation's record has the whole text."""
 WIDEST_BAR = 40
-"""In columns; a third of the screen where that is less."""
+"""In columns; a quarter of the screen where that is less."""
 
 
 class WaitProgress:
@@ -73,24 +75,24 @@ class WaitProgress:
         traceback: TracebackType | None,
     ) -> None:
         self._timer.cancel()
-        self._draw()
-        if self._live is not None:
+        if self._live is None:
+            self._draw()
+        else:
             self._live.stop()
 
     def __call__(self, operation: Operation) -> None:
         """Count what a record tells of its operation."""
-        failure = self._tally.note(operation, utc_now())
+        failure = self._tally.note(operation)
         if failure is not None and self._live is None:
             self._print(failure.line())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        failures = self._tally.failures.values()
-        around = 4 + min(len(failures), MOST_FAILURES + 1)
-        room = max(1, min(MOST_PROJECTS, console.height - around))
-        yield _bars(self._tally.projects, room, min(WIDEST_BAR, options.max_width // 3))
-        yield from _lines(failures)
-        yield self._summary()
-        yield self._tally.by_status()
+        width = options.max_width
+        below = [*self._tally.failed(), self._summary(), *self._tally.by_status()]
+        taken = sum(len(line.wrap(console, width)) for line in below)
+        room = max(1, min(MOST_PROJECTS, console.height - taken - 2))
+        yield _bars(self._tally.projects, room, min(WIDEST_BAR, width // 4))
+        yield from below
 
     def _tick(self) -> None:
         self._draw()
@@ -100,7 +102,7 @@ class WaitProgress:
         if self._live is not None:
             self._live.refresh()
         elif self._tally.projects:
-            self._print(Text(": ").join([self._summary(), self._tally.by_status()]))
+            self._print(Text(": ").join([self._summary(), *self._tally.by_status()]))
 
     def _print(self, line: Text) -> None:
         self._console.print(line, soft_wrap=True)
@@ -141,7 +143,7 @@ class _Project:
 
 
 class _Failure:
-    """What operations failed of: the text, and how often it was met."""
+    """What operations failed of: the first that did, and how many did."""
 
     def __init__(self, first: Operation) -> None:
         self._first = first
@@ -150,9 +152,12 @@ class _Failure:
     def line(self) -> Text:
         """The failure in a line."""
         first = self._first
-        told = f": {_printable(first.error)}" if first.error else ""
+        told = f": {first.error}" if first.error else ""
+        line = f"{first.action} {first.status} in {first.project_id}{told}"
+        if len(line) > LONGEST_FAILURE:
+            line = f"{line[:LONGEST_FAILURE]}..."
         more = f" (and {self.times - 1} more)" if self.times > 1 else ""
-        return Text(f"{first.action} {first.status} in {first.project_id}{told}{more}", "red")
+        return Text(f"{_printable(line)}{more}", "red")
 
 
 class _Tally:
@@ -160,16 +165,16 @@ class _Tally:
 
     def __init__(self) -> None:
         self.projects: dict[str, _Project] = {}
-        self.failures: dict[str, _Failure] = {}
+        self._failures: dict[str, _Failure] = {}
         self._seen: dict[OperationRef, _Seen] = {}
         self._statuses: Counter[OperationStatus] = Counter()
 
-    def note(self, operation: Operation, now: datetime) -> _Failure | None:
+    def note(self, operation: Operation) -> _Failure | None:
         """Count a record; answers the failure it tells of if none told so before."""
         before = self._seen.get(operation.ref)
         if before is not None and operation.updated_at < before.updated_at:
             return None  # two waits may differ in how far they are
-        seen = _Seen(operation.status, operation.updated_at, outcome(operation, now))
+        seen = _Seen(operation.status, operation.updated_at, outcome(operation, utc_now()))
         self._seen[operation.ref] = seen
         project = self.projects.setdefault(operation.project_id, _Project())
         if before is not None:
@@ -183,25 +188,33 @@ class _Tally:
         return None
 
     def _note_failure(self, operation: Operation) -> _Failure | None:
-        failure = self.failures.setdefault(operation.error or operation.status, _Failure(operation))
+        text = operation.error or operation.status
+        failure = self._failures.setdefault(text, _Failure(operation))
         failure.times += 1
         return failure if failure.times == 1 else None
 
-    def by_status(self) -> Text:
-        """How many operations have each status."""
-        counts = (
+    def failed(self) -> list[Text]:
+        """A line for each text that operations failed with, up to a bound."""
+        lines = [failure.line() for failure in islice(self._failures.values(), MOST_FAILURES)]
+        if (left := len(self._failures) - MOST_FAILURES) > 0:
+            lines.append(Text(f"and {_number(left, 'more failure')}", "red"))
+        return lines
+
+    def by_status(self) -> list[Text]:
+        """How many operations have each status, in a line; none where there are none."""
+        counts = [
             Text(f"{count} {_printable(status)}", _style(status))
-            for status, count in self._statuses.most_common()
+            for status, count in self._statuses.items()
             if count
-        )
-        return Text(", ").join(counts)
+        ]
+        return [Text(", ").join(counts)] if counts else []
 
 
 def _bars(projects: dict[str, _Project], room: int, width: int) -> Table:
-    """A line a project: all in order if there is room, else those with something pending first."""
+    """A line a project: all in order if there is room, else the pending, then the failed first."""
     order = list(projects.items())
     if len(order) > room:
-        order.sort(key=lambda item: item[1].ended == item[1].seen)
+        order.sort(key=lambda item: (item[1].ended == item[1].seen, not item[1].unsuccessful))
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, overflow="ellipsis")
     table.add_column(no_wrap=True)
@@ -215,15 +228,8 @@ def _bars(projects: dict[str, _Project], room: int, width: int) -> Table:
         failed = f"{one.unsuccessful} failed" if one.unsuccessful else ""
         table.add_row(Text(id), bar, f"{one.ended} of {one.seen}", failed)
     if len(order) > room:
-        table.add_row(f"and {_number(len(order) - room, 'project')} more", style="dim")
+        table.add_row(f"and {_number(len(order) - room, 'more project')}", style="dim")
     return table
-
-
-def _lines(failures: Iterable[_Failure]) -> Sequence[Text]:
-    every = [failure.line() for failure in failures]
-    left = len(every) - MOST_FAILURES
-    rest = [Text(f"and {_number(left, 'failure')} more", "red")] if left > 0 else []
-    return every[:MOST_FAILURES] + rest
 
 
 def _number(count: int, what: str) -> str:
