@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar, TypeVarTuple
 
+from neonctl_async.hooks import Hooks
+
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -88,15 +90,16 @@ def real_time() -> Generator[None]:
 
     On any other loop than a :class:`FakeClockLoop` it does nothing.
     """
-    loop = asyncio.get_running_loop()
-    if not isinstance(loop, FakeClockLoop):
-        yield
-        return
-    loop.begin_real_time()
+    _begin_real_time()
     try:
         yield
     finally:
-        loop.end_real_time()
+        _end_real_time()
+
+
+def real_answers() -> Hooks:
+    """Hooks for a client whose server is another process or thread: answers take real time."""
+    return Hooks(on_request=_begin_real_time, on_response=_end_real_time)
 
 
 def loop_clock() -> Callable[[], datetime]:
@@ -106,3 +109,15 @@ def loop_clock() -> Callable[[], datetime]:
     """
     loop = asyncio.get_running_loop()
     return loop.utc_now if isinstance(loop, FakeClockLoop) else lambda: datetime.now(UTC)
+
+
+def _begin_real_time(_event: object = None) -> None:
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, FakeClockLoop):
+        loop.begin_real_time()
+
+
+def _end_real_time(_event: object = None) -> None:
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, FakeClockLoop):
+        loop.end_real_time()
