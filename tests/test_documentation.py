@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import rich  # noqa: F401 - its import asks for the current directory, which no loop may
 
 from neonctl_async import NeonClient, errors
 from neonctl_async.local import Durations, LocalControlPlane
