@@ -1,6 +1,7 @@
 """What README, docs and examples show works as shown."""
 
 import asyncio
+import importlib
 import inspect
 import os
 import re
@@ -8,7 +9,6 @@ import sys
 from pathlib import Path
 
 import pytest
-import rich  # noqa: F401 - its import asks for the current directory, which no loop may
 
 from neonctl_async import NeonClient, errors
 from neonctl_async.local import Durations, LocalControlPlane
@@ -21,6 +21,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 DOCS = [page for page in PAGES if page.parent.name == "docs" and page.name != "request.md"]
 
 
+importlib.import_module("rich")  # here, for it asks for the current directory: no loop may
 TEXTS = {page: page.read_text() for page in PAGES}
 
 
