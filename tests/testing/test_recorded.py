@@ -239,6 +239,8 @@ def test_what_could_never_be_asked_is_refused() -> None:
         answers.add("GET", "regions")
     with pytest.raises(ValueError, match="times is 0"):
         answers.add("GET", "/regions", times=0)
+    with pytest.raises(TypeError, match="a object has no form in JSON"):
+        answers.add("GET", "/regions", {"regions": object()})
     with pytest.raises(ValueError, match="one status"):
         answers.operation(PROJECT, "op-1")
 
