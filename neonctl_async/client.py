@@ -161,6 +161,19 @@ class NeonClient:
         """The HTTP requests sent so far: calls, further tries and polls."""
         return self._session.requests_sent
 
+    @property
+    def requests_within_minute(self) -> int:
+        """The requests that count against ``budget.per_minute`` now, read on the client's loop.
+
+        A request counts from when it is sent until 60 seconds after it has ended.
+        """
+        return self._session.requests_within_minute
+
+    @property
+    def budget(self) -> RateBudget:
+        """The rate limits that this client keeps to."""
+        return self._config.budget
+
     @overload
     def request(
         self,

@@ -7,7 +7,7 @@ import pytest
 from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
-from tests.support.virtual_time import VirtualTimeLoop
+from neonctl_async.testing import FakeClockLoop
 
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
@@ -18,7 +18,7 @@ def pytest_asyncio_loop_factories(
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Tests marked ``virtual_time`` run on a clock that jumps."""
     if item.get_closest_marker("virtual_time"):
-        return {"virtual": VirtualTimeLoop}
+        return {"fake": FakeClockLoop}
     return {"real": asyncio.new_event_loop}
 
 

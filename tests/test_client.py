@@ -19,6 +19,8 @@ from neonctl_async import (
     RateBudget,
 )
 from neonctl_async.local import Durations, LocalControlPlane
+from tests.support.records import client_of
+from tests.support.server import MisbehavingServer, answer
 
 COMPUTE = [EndpointSpec(type="read_write")]
 
@@ -65,6 +67,26 @@ async def test_projects_come_and_go(neon: NeonClient) -> None:
     await neon.projects.delete(created.project.id)
     with pytest.raises(NotFoundError):
         await neon.projects.get(created.project.id)
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize("limit", [2, None])
+async def test_the_requests_within_a_minute_are_those_that_count_against_the_budget(
+    limit: int | None,
+) -> None:
+    answers = MisbehavingServer(lambda _request: answer(200, {"regions": []}))
+    budget = RateBudget(per_minute=limit)
+    async with answers, client_of(answers, budget=budget) as neon:
+        assert neon.budget is budget
+        counted = [neon.requests_within_minute]
+        for _ in range(2):
+            await neon.regions.list()
+            counted.append(neon.requests_within_minute)
+        await asyncio.sleep(30)
+        counted.append(neon.requests_within_minute)
+        await asyncio.sleep(31)
+        counted.append(neon.requests_within_minute)
+    assert counted == [0, 1, 2, 2, 0]
 
 
 async def test_a_deleted_branch_is_gone(neon: NeonClient, project_id: str) -> None:

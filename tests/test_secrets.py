@@ -15,6 +15,7 @@ import pytest
 import rich.traceback
 
 from neonctl_async import Hooks, NeonClient, NeonError, RateBudget, RetryPolicy, Timeout
+from neonctl_async.testing import FakeClockLoop
 from tests.support.proxy import ConnectProxy
 from tests.support.records import PROJECT, JsonObject, branch_json, operation_json
 from tests.support.server import (
@@ -27,7 +28,6 @@ from tests.support.server import (
     in_turn,
     raw,
 )
-from tests.support.virtual_time import VirtualTimeLoop
 
 KEY = "kq7zmark1kq7z"  # without the prefix by which every key is hidden
 PASSWORD = "pw9xmark2pw9x"
@@ -98,7 +98,7 @@ def run(scenario: Awaitable[None]) -> BaseException | None:
         [outcome] = await asyncio.gather(scenario, return_exceptions=True)
         return outcome
 
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+    with asyncio.Runner(loop_factory=FakeClockLoop) as runner:
         return runner.run(caught())
 
 

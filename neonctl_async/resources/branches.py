@@ -3,13 +3,14 @@
 import builtins
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Literal
 from uuid import uuid4
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from neonctl_async.clock import utc_now
 from neonctl_async.errors import NotFoundError
 from neonctl_async.models.branches import (
     Branch,
@@ -185,7 +186,7 @@ class Branches(BranchData):
                 parent_lsn=parent_lsn,
                 parent_timestamp=parent_timestamp,
                 init_source=init_source,
-                expires_at=UNSET if lifetime is None else datetime.now(UTC) + lifetime,
+                expires_at=UNSET if lifetime is None else utc_now() + lifetime,
                 endpoints=endpoints,
             )
 

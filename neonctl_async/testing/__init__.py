@@ -1,7 +1,20 @@
-"""For tests of code that uses the client."""
+"""For tests of code that uses the client.
+
+Recorded answers are in :mod:`neonctl_async.testing.recorded`, which needs
+``neonctl-async[testing]``.
+"""
 
 from neonctl_async.testing.branches import BranchFactory
 from neonctl_async.testing.commands import FaultInForce
 from neonctl_async.testing.control_plane import ControlPlane
+from neonctl_async.testing.fake_clock import FakeClockLoop, loop_clock, real_answers, real_time
 
-__all__ = ["BranchFactory", "ControlPlane", "FaultInForce"]
+__all__ = [
+    "BranchFactory",
+    "ControlPlane",
+    "FakeClockLoop",
+    "FaultInForce",
+    "loop_clock",
+    "real_answers",
+    "real_time",
+]

@@ -38,20 +38,21 @@ class Window:
         self._under_way = 0
         self._ended: deque[float] = deque()
 
-    def free(self) -> float:
-        """How many more requests fit now."""
-        if self.limit is None:
-            return math.inf
+    def counted(self) -> int:
+        """How many requests count now."""
         now = _time()
         while self._ended and self._ended[0] + self._period <= now:
             self._ended.popleft()
-        return self.limit - self._under_way - len(self._ended)
+        return self._under_way + len(self._ended)
+
+    def free(self) -> float:
+        """How many more requests fit now."""
+        return math.inf if self.limit is None else self.limit - self.counted()
 
     @property
     def is_idle(self) -> bool:
         """Whether nobody waits for it, and nothing is counted."""
-        free = math.inf if self.limit is None else self.limit
-        return not (self.callers_waiting or self._under_way) and self.free() == free
+        return not (self.callers_waiting or self.counted())
 
     def free_at(self, spare: int = 0) -> float:
         """When a request fits besides ``spare`` others; inf if one has to end first."""
@@ -68,8 +69,8 @@ class Window:
     def give_back(self) -> None:
         """Tell that a request has ended: its place is free a period from now."""
         self._under_way -= 1
-        if self.limit is not None:
-            self._ended.append(_time())
+        self._ended.append(_time())
+        self.counted()  # forgets those that count no more, where no limit has anybody ask
 
 
 class Budget:
@@ -93,6 +94,10 @@ class Budget:
         """The routes that polls wait for, each as often as there are polls."""
         self._callers_since_poll = 0
         self._changed = asyncio.Event()
+
+    def within_minute(self) -> int:
+        """How many requests count against the account's window now."""
+        return self._account.counted()
 
     async def turn_of_poll(self) -> None:
         """Wait until it is the turn of a poll: each is to be followed by one, or by none."""

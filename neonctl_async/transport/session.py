@@ -58,6 +58,11 @@ class Session:
         """The HTTP requests sent so far, further tries included."""
         return self._requests_sent
 
+    @property
+    def requests_within_minute(self) -> int:
+        """The requests that count against the budget's minute now."""
+        return self._budget.within_minute()
+
     def open(self) -> None:
         """Belong to the running event loop. Raises ConfigurationError if it has another one."""
         self._connections.open()

@@ -1,9 +1,9 @@
 """What a mutation does that running operations of its project lock out (423)."""
 
 import asyncio
-from datetime import UTC, datetime
 from weakref import WeakValueDictionary
 
+from neonctl_async.clock import utc_now
 from neonctl_async.errors import NeonError
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.status import Outcome, outcome
@@ -31,7 +31,7 @@ class ProjectLock:
 
         False if none shows: what holds the lock need not be an operation.
         """
-        now = datetime.now(UTC)
+        now = utc_now()
         try:
             page = await self._source.newest(self._project_id, NEWEST)
             running = [one for one in page.operations if outcome(one, now) is Outcome.PENDING]

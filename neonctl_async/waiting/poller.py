@@ -5,12 +5,12 @@ import logging
 import math
 import random
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from datetime import UTC, datetime
 from typing import TypeGuard, TypeVar
 
 import anyio
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import (
     APIError,
@@ -306,7 +306,7 @@ class Poller:
         if known is not None and operation.updated_at < known.updated_at:
             # A list may lag behind: what was seen once is not taken back.
             operation = known
-        change = Change(one.ref, operation, outcome(operation, datetime.now(UTC)))
+        change = Change(one.ref, operation, outcome(operation, utc_now()))
         is_settled = change.outcome is not Outcome.PENDING
         if known is None:
             one.since -= age(operation)

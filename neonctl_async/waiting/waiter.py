@@ -4,12 +4,12 @@ import asyncio
 import math
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from datetime import UTC, datetime
 from typing import TypeVar
 
 import anyio
 import msgspec
 
+from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
@@ -152,7 +152,7 @@ class Waiter:
 
     def _begin(self, progress: Progress, mailbox: Mailbox) -> None:
         """Deliver the states known from the start, and have the pending ones polled."""
-        now = datetime.now(UTC)
+        now = utc_now()
         for ref, record in progress.records.items():
             state = Outcome.PENDING if record is None else outcome(record, now)
             if record is None or state is Outcome.PENDING:

@@ -21,11 +21,11 @@ from tests.models.answers import (
 )
 from tests.resources.wire import answering
 from tests.support.arguments import every_argument
+from tests.support.clock import now
 from tests.support.methods import METHODS, Method
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation_json
 from tests.support.server import answer
-from tests.support.virtual_time import now
 
 STARTING = [method for method in METHODS if method.takes_wait]
 DATED = [(method, name) for method in METHODS for name in method.moments]

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from neonctl_async.transport.budget import Budget
-from tests.support.virtual_time import now
+from tests.support.clock import now
 
 
 class Wish(NamedTuple):

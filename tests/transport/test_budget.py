@@ -7,11 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neonctl_async import ConfigurationError, OperationRef, RateBudget
+from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.budget import Budget
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, answer, in_turn
-from tests.support.virtual_time import VirtualTimeLoop, now
 from tests.transport.spending import Wish, most_within, spend
 
 
@@ -38,7 +39,7 @@ def test_no_window_however_it_slides_holds_more_than_the_limit(
     limits = RateBudget(
         per_minute=per_minute, per_second_of_route=per_second, per_second_of={"slow": 1}
     )
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+    with asyncio.Runner(loop_factory=FakeClockLoop) as runner:
         arrived = runner.run(spend(Budget(limits, connections), wishes))
     assert len(arrived) == len(wishes)
     assert most_within([time for time, _ in arrived], 60 - 1e-6) <= per_minute

@@ -17,9 +17,9 @@ from neonctl_async import (
     ServerError,
     Timeout,
 )
+from tests.support.clock import now
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, Respond, Server, answer, in_turn, raw
-from tests.support.virtual_time import now
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BOMB = gzip.compress(b"[" + b" " * 50_000_000 + b"]")

@@ -6,7 +6,7 @@ import pytest
 
 from neonctl_async import RateBudget
 from neonctl_async.transport.budget import Budget
-from tests.support.virtual_time import now
+from tests.support.clock import now
 from tests.transport.spending import Wish, spend
 
 

@@ -14,9 +14,9 @@ from neonctl_async import (
     RetryPolicy,
     ServerError,
 )
+from tests.support.clock import now
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

@@ -7,7 +7,6 @@ import asyncio
 import random
 from contextlib import aclosing
 from datetime import timedelta
-from functools import partial
 
 import pytest
 from msgspec import UNSET, UnsetType
@@ -24,13 +23,13 @@ from neonctl_async import (
 )
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.models.pagination import Pagination
+from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.listeners import Listeners
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
+from tests.support.clock import now
 from tests.support.records import EPOCH
-from tests.support.virtual_time import VirtualTimeLoop, now
 
-LOOP = partial(VirtualTimeLoop, grace=0.0)
 PROGRAMS = 2000
 CHUNKS = 20
 SLOWEST_ANSWER = 0.4
@@ -205,7 +204,7 @@ class Program:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_wait_ends_with_the_truth_in_time_and_leaves_nothing_behind(chunk: int) -> None:
     outcomes: set[str] = set()
-    with asyncio.Runner(debug=False, loop_factory=LOOP) as runner:
+    with asyncio.Runner(debug=False, loop_factory=FakeClockLoop) as runner:
         for seed in range(chunk, PROGRAMS, CHUNKS):
             random.seed(seed)  # for the jitter of the looks
             program = Program(seed)

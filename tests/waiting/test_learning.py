@@ -7,9 +7,9 @@ from statistics import median
 import pytest
 
 from neonctl_async import NeonClient, OperationRef, PollPolicy, WaitTimeoutError
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation, ref
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

@@ -8,10 +8,10 @@ import pytest
 
 from neonctl_async import LockedError, NeonClient, PollPolicy, RateBudget, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, branch_json, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, answer
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

@@ -9,10 +9,10 @@ from neonctl_async import (
     NotFoundError,
     PollPolicy,
 )
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import client_of, ref
 from tests.support.server import Received, Respond, answer
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

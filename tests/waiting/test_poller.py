@@ -14,10 +14,10 @@ from neonctl_async import (
     PollPolicy,
     WaitTimeoutError,
 )
+from tests.support.clock import now
 from tests.support.platform import Fault, Platform
 from tests.support.records import client_of, operation, ref
 from tests.support.server import Received, Respond, answer, hang, in_turn
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

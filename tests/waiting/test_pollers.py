@@ -13,10 +13,10 @@ from neonctl_async import (
     RateBudget,
     WaitTimeoutError,
 )
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import API_KEY, client_of, ref
 from tests.support.server import answer, hang
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

@@ -7,10 +7,10 @@ import pytest
 
 from neonctl_async import PollPolicy, RateBudget
 from neonctl_async.models.operations import Started
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation
 from tests.support.server import Received, Respond, answer
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

@@ -8,10 +8,10 @@ from msgspec import convert
 
 from neonctl_async import NotFoundError, Operation, WaitTimeoutError
 from neonctl_async.waiting.targets import Target
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation, operation_json, ref
 from tests.support.server import answer
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

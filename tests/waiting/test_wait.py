@@ -17,9 +17,9 @@ from neonctl_async import (
     OperationRef,
     OperationStatus,
 )
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import EPOCH, PROJECT, client_of, operation, ref
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

@@ -13,10 +13,10 @@ from neonctl_async import (
     ServerError,
     WaitTimeoutError,
 )
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation, ref
 from tests.support.server import answer, hang
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

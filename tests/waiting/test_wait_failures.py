@@ -18,10 +18,10 @@ from neonctl_async import (
     WaitTimeoutError,
 )
 from neonctl_async.waiting.source import OperationSource
+from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation_json, ref
 from tests.support.server import Respond, answer, drop, hang, in_turn
-from tests.support.virtual_time import now
 
 pytestmark = pytest.mark.virtual_time
 

@@ -17,9 +17,9 @@ from neonctl_async import (
 from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.local.faults import When
 from tests.resources.ephemeral.blocks import CREATE, DELETE, enter, names, sent
+from tests.support.clock import now
 from tests.support.records import PROJECT, branch_json, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, answer, drop, hang
-from tests.support.virtual_time import now
 
 
 async def test_one_that_is_made_after_its_answer_was_given_up_is_found_and_deleted(
