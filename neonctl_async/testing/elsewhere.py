@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from anyio.from_thread import start_blocking_portal
 
+from neonctl_async.testing.fake_clock import real_time
+
 T = TypeVar("T")
 
 
@@ -18,7 +20,10 @@ class Elsewhere:
 
     async def run(self, coroutine: Coroutine[None, None, T]) -> T:
         """What a coroutine comes to, which is cancelled if this is. From any other event loop."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(coroutine, self._loop))
+        with real_time():
+            return await asyncio.wrap_future(
+                asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+            )
 
     def call(self, coroutine: Coroutine[None, None, T]) -> T:
         """The same from where there is no event loop: it blocks."""

@@ -15,6 +15,7 @@ from neonctl_async.testing.branches import BranchFactory
 from neonctl_async.testing.commands import TenantAdded
 from neonctl_async.testing.control_plane import ControlPlane
 from neonctl_async.testing.elsewhere import Elsewhere, run_elsewhere
+from neonctl_async.testing.fake_clock import real_answers
 from neonctl_async.testing.naming import LIFETIME_SECONDS, prefix_of_worker
 
 _LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
@@ -131,6 +132,7 @@ async def _on_plane(elsewhere: Elsewhere, run: str, plane: Served) -> AsyncGener
             base_url=plane.base_url,
             budget=RateBudget.unlimited(),
             polling=_LOCAL_POLLING,
+            hooks=[real_answers()],  # those of tests on a fake clock, too
         )
         control_plane = ControlPlane(plane.base_url, tenant, console, elsewhere)
         async with client() as neon:

@@ -1,8 +1,13 @@
 """The fixtures, on the local control plane."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
+from tests.support.pages import code_blocks
+
+PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 
 ON_EVERY_LOOP = """
     import asyncio
@@ -122,8 +127,9 @@ def test_they_work_with_the_runner_of_anyio(run_suite: RunSuite, pytester: pytes
 def test_a_test_plans_faults_and_leaves_nothing_to_the_next(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
-    pytester.makepyfile(FAULTS_AND_CLEARING)
-    run_suite("-o", "neon_operation_seconds=0.03").assert_outcomes(passed=5)
+    [shown] = [code for _, code in code_blocks(PAGE.read_text(), "python") if "neon_branch" in code]
+    pytester.makepyfile(test_faults=FAULTS_AND_CLEARING, test_shown_on_the_page=shown)
+    run_suite("-o", "neon_operation_seconds=0.03").assert_outcomes(passed=7)
 
 
 def test_a_duration_that_is_none_is_refused(run_suite: RunSuite) -> None:
