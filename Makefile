@@ -55,7 +55,7 @@ format: .venv-$(NEWEST)/ready-check
 docs: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tools.reference
 
-# 50 clients for a minute, with kill -9 and restart in the middle; a client killed 40 times more.
+# 50 clients for a minute, with kill -9 and restart in the middle; a fleet killed 40 times more.
 soak: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tests.local.soak
 	$(BIN)/python -X dev -m pytest -m soak
