@@ -18,7 +18,7 @@ from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.support.forks import Forks, forks_of
 from tests.support.until import until
 
-FLEET = Path(__file__).parents[1] / "examples" / "fleet.py"
+FLEET = Path(__file__).parents[2] / "examples" / "fleet.py"
 CUSTOMER = "acme"
 CREATE = "POST /projects/{project_id}/branches"
 LATE = 0.2
