@@ -94,6 +94,25 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         """No limit at all."""
         return cls(per_minute=None, per_second_of_route=None, per_second_of={})
 
+    def split(self, parts: int) -> Self:
+        """What each of ``parts`` clients may send that share one account: in processes, or hosts.
+
+        At least 1 request in every window, which with more clients than that is too much.
+        """
+        if parts < 1:
+            raise ConfigurationError(f"RateBudget.split into {parts} parts: at least 1")
+
+        def share(limit: int | None) -> int | None:
+            return None if limit is None else max(limit // parts, 1)
+
+        return type(self)(
+            per_minute=share(self.per_minute),
+            per_second_of_route=share(self.per_second_of_route),
+            per_second_of={
+                route: max(limit // parts, 1) for route, limit in self.per_second_of.items()
+            },
+        )
+
     def limit_of(self, route: str) -> int | None:
         """The requests a second that ``route`` may take."""
         return self.per_second_of.get(route, self.per_second_of_route)

@@ -6,13 +6,14 @@ An aiohttp server on SQLite, on loopback, in memory or in a file that survives a
         ...  # any client: plane.base_url, plane.api_key
 """
 
-from neonctl_async.local.app import ServedRequest
 from neonctl_async.local.clock import Clock, ManualClock
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.faults import Fault, InjectedFault
 from neonctl_async.local.plane import LocalControlPlane
+from neonctl_async.local.room import ServedRequest
 from neonctl_async.local.rows import PlannedFailure
 from neonctl_async.local.settings import Durations, Periods, RateLimits
+from neonctl_async.local.tenant import Tenant
 
 __all__ = [
     "ApiError",
@@ -26,4 +27,5 @@ __all__ = [
     "PlannedFailure",
     "RateLimits",
     "ServedRequest",
+    "Tenant",
 ]

@@ -4,11 +4,10 @@ import asyncio
 import logging
 import re
 import time
-from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 from aiohttp import web
@@ -16,21 +15,17 @@ from aiohttp.typedefs import Handler
 
 from neonctl_async.local import background, ids, keys
 from neonctl_async.local.calls import Answer, Call, Caller, error_body
-from neonctl_async.local.clock import Clock, instant
-from neonctl_async.local.database import Database, Transaction
+from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import ApiError
-from neonctl_async.local.faults import Fault, Faults
-from neonctl_async.local.limits import Limiter
-from neonctl_async.local.routes import CREATE_ORGANIZATION_KEY, ROUTES, Route
-from neonctl_async.local.settings import RateLimits
+from neonctl_async.local.faults import Fault
+from neonctl_async.local.room import Room, ServedRequest
+from neonctl_async.local.routes import ROUTES, Route
 
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
 
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
-
-REMEMBERED_REQUESTS: Final = 10_000
 
 _DRAIN_SECONDS: Final = 1.0
 
@@ -39,21 +34,11 @@ _HTML: Final = "<html><head><title>{0}</title></head><body><h1>{0}</h1></body></
 _logger = logging.getLogger(__name__)
 
 
-class ServedRequest(NamedTuple):
-    """A request that came in: its path relative to the base address, and the status answered.
-
-    The status is 0 where the connection was closed without an answer.
-    """
-
-    method: str
-    path: str
-    status: int
-
-
 class Context(msgspec.Struct):
     """What is known about a request while it is served."""
 
     request_id: str
+    room: Room
     caller: Caller | None = None
     dropped: bool = False
 
@@ -62,17 +47,10 @@ _context: ContextVar[Context] = ContextVar("_context")
 
 
 class Application:
-    """Serves the routes on a database."""
+    """Serves the routes in rooms, of which there may come to be more: at least one."""
 
-    def __init__(
-        self, database: Database, faults: Faults, clock: Clock, limits: RateLimits | None
-    ) -> None:
-        self.requests: deque[ServedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
-        self.requests_served = 0
-        self._database = database
-        self._faults = faults
-        self._clock = clock
-        self._limiter = Limiter(limits, CREATE_ORGANIZATION_KEY) if limits else None
+    def __init__(self, rooms: Sequence[Room]) -> None:
+        self._rooms = rooms
         self._stopping = asyncio.Event()
 
     def build(self) -> web.Application:
@@ -97,7 +75,7 @@ class Application:
 
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def serve(request: web.Request) -> web.StreamResponse:
-            caller = _context.get().caller
+            room, caller = _context.get().room, _context.get().caller
             assert caller is not None, "the middleware has authenticated it"
             call = Call(
                 caller=caller,
@@ -105,7 +83,7 @@ class Application:
                 query=dict(request.query),
                 content=await _content(request),
             )
-            answer = await self._database.run(_answer, route, call)
+            answer = await room.database.run(_answer, route, call)
             return _json_response(answer.status, answer.content)
 
         return serve
@@ -114,7 +92,8 @@ class Application:
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         named = request.headers.get("X-Request-ID", "")
         is_sound = _REQUEST_ID.fullmatch(named) and ids.mask(named) == named
-        context = Context(named if is_sound else ids.request_id())
+        room = await self._room_of(request)
+        context = Context(named if is_sound else ids.request_id(), room)
         _context.set(context)
         started = time.perf_counter()
         status = 0
@@ -125,8 +104,7 @@ class Application:
             # As it came, percent-encoded: no path can break a log line in two.
             path = ids.mask(request.rel_url.raw_path)
             relative = path.removeprefix(BASE_PATH)
-            self.requests.append(ServedRequest(request.method, relative, status))
-            self.requests_served += 1
+            room.note(ServedRequest(request.method, relative, status))
             _logger.info(
                 "%s %s %d %.1f ms key=%s request_id=%s",
                 request.method,
@@ -142,7 +120,7 @@ class Application:
 
     @web.middleware
     async def _spoil(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        fault = self._faults.strike(_route_of(request))
+        fault = _context.get().room.faults.strike(_route_of(request))
         if fault is None:
             return _identified(await handler(request))
         if fault.when == "before":
@@ -171,6 +149,14 @@ class Application:
             )
         error = ApiError(status, fault.message, code=fault.code, headers=fault.headers)
         return _identified(_error_response(error))
+
+    async def _room_of(self, request: web.Request) -> Room:
+        """Where the key of a request was made; the first, which is all there is as a rule."""
+        first, *others = self._rooms
+        for room in others:
+            if await room.knows(request.headers.get("Authorization")):
+                return room
+        return first
 
     async def _pause(self, seconds: float) -> None:
         if seconds:
@@ -203,10 +189,11 @@ class Application:
         # Before the handler, which for an unknown path or a wrong method is the refusal of it:
         # without a key nothing else is looked at (section 5, rule 3).
         authorization = request.headers.get("Authorization")
-        caller = await self._database.run(keys.authenticate, authorization, request.remote or "")
-        _context.get().caller = caller
-        if self._limiter is not None:
-            self._limiter.admit(caller.account, _route_of(request), instant(self._clock()))
+        context = _context.get()
+        caller = context.caller = await context.room.database.run(
+            keys.authenticate, authorization, request.remote or ""
+        )
+        context.room.admit(caller.account, _route_of(request))
         return await handler(request)
 
 

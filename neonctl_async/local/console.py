@@ -1,11 +1,12 @@
 """What is done in the platform's web console, where the user is signed in: no key is asked for."""
 
 import msgspec
+from msgspec.structs import replace
 
 from neonctl_async.local import accounts, keys
 from neonctl_async.local.database import Transaction
 from neonctl_async.local.errors import not_found
-from neonctl_async.local.rows import Organization, User
+from neonctl_async.local.rows import ApiKey, Organization, User
 
 
 class Home(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +31,18 @@ def sign_in(tx: Transaction) -> Home:
     organization = accounts.create_organization(tx, "First Organization", user.id)
     _, token = keys.create_for_user(tx, user.id, "first key")
     return Home(user_id=user.id, org_id=organization.id, api_key=token)
+
+
+def start_over(tx: Transaction) -> None:
+    """Delete everything but the first user, organization and key, which are as at first."""
+    user = tx.select(User, "ORDER BY created_at, rowid LIMIT 1")
+    organization = tx.select(Organization, "ORDER BY created_at, rowid LIMIT 1")
+    [key] = tx.select(ApiKey, "ORDER BY id LIMIT 1")
+    tx.delete_all()
+    for row in (*user, *organization):
+        tx.insert(row)
+    accounts.add_member(tx, organization[0].id, user[0].id, "admin")
+    tx.insert(replace(key, last_used_at=None, last_used_from="", ended_at=None))
 
 
 def create_api_key(tx: Transaction, user_id: str, name: str) -> str:

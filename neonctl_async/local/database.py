@@ -93,6 +93,15 @@ class Transaction:
         self._connection.execute(sql, (*changes.values(), key))
         return msgspec.structs.replace(row, **changes)
 
+    def delete_all(self) -> None:
+        """Delete every row of every table."""
+        self._connection.execute("PRAGMA defer_foreign_keys = ON")
+        tables = self._connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+        for (table,) in tables.fetchall():
+            self._connection.execute(f"DELETE FROM {table}")
+
     def execute(self, sql: str, *values: SqlValue) -> int:
         """Run a statement; answers the number of rows it changed."""
         return self._connection.execute(sql, values).rowcount

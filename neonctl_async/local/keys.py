@@ -45,6 +45,12 @@ def authenticate(tx: Transaction, authorization: str | None, address: str) -> Ca
     )
 
 
+def is_known(tx: Transaction, authorization: str | None) -> bool:
+    """Whether the ``Authorization`` header carries a key that was made here, ended or not."""
+    _, _, token = (authorization or "").partition(" ")
+    return _find(tx, token.strip(), with_ended=True) is not None
+
+
 def refuse_if_ended(tx: Transaction, caller: Caller) -> None:
     """Raise 401 where the key ended after it was let in: a revocation takes effect at once."""
     if tx.first(ApiKey, "WHERE id = ? AND ended_at IS NULL", caller.key_id) is None:
@@ -153,10 +159,10 @@ def _create(
     return key, token
 
 
-def _find(tx: Transaction, token: str) -> ApiKey | None:
+def _find(tx: Transaction, token: str, *, with_ended: bool = False) -> ApiKey | None:
     # Bytes that are no text come as surrogates; they are no key.
     digest = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
-    where = "WHERE locator = ? AND ended_at IS NULL"
+    where = "WHERE locator = ?" if with_ended else "WHERE locator = ? AND ended_at IS NULL"
     for key in tx.select(ApiKey, where, digest.hex()[:_LOCATOR]):
         if hmac.compare_digest(key.digest, digest):
             return key

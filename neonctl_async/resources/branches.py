@@ -148,6 +148,7 @@ class Branches(BranchData):
         project_id: str,
         *,
         name: str | UnsetType = UNSET,
+        name_prefix: str = "ephemeral",
         parent_id: str | UnsetType = UNSET,
         parent_lsn: str | UnsetType = UNSET,
         parent_timestamp: datetime | UnsetType = UNSET,
@@ -165,15 +166,15 @@ class Branches(BranchData):
         expire. The compute that it gets unless told otherwise can be reached by the branch's
         ``connection_uri``.
 
-        Without a ``name`` it gets one of its own, by which it is found and deleted even if the
-        connection is lost while it is created. Raises what creating and waiting raise; a deletion
-        that fails is raised, or noted on the error that left the block. TimeoutError if it takes
-        too long.
+        Without a ``name`` it gets one of its own that begins with ``name_prefix``, by which it is
+        found and deleted even if the connection is lost while it is created. Raises what creating
+        and waiting raise; a deletion that fails is raised, or noted on the error that left the
+        block. TimeoutError if it takes too long.
         """
         check_timeout(timeout)
         check_within("ttl_seconds", UNSET if ttl_seconds is None else ttl_seconds, 1, _MAX_TTL)
         is_named = not isinstance(name, UnsetType)
-        own_name = f"ephemeral-{uuid4().hex[:12]}"
+        own_name = f"{name_prefix}-{uuid4().hex[:12]}"
 
         async def create() -> BranchCreated:
             lifetime = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)

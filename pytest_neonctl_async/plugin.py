@@ -1,0 +1,186 @@
+"""Options, hooks and fixtures."""
+
+import os
+import secrets
+from collections.abc import AsyncGenerator, Generator
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+
+from pytest_neonctl_async.host import Door, Host, MainHost, WorkerHost
+
+if TYPE_CHECKING:
+    from neonctl_async import BranchCreated, NeonClient, Project
+    from neonctl_async.testing import BranchFactory, ControlPlane
+    from neonctl_async.testing.workbench import Workbench
+
+_HOST = pytest.StashKey[Host]()
+_RUN = pytest.StashKey[str]()
+_WORKBENCH = pytest.StashKey["Workbench"]()
+_SWEPT = pytest.StashKey[list[str]]()
+_WORKER_INPUT = "neonctl_async"
+_FIXTURES = frozenset(
+    {"neon_control_plane", "neon_client", "neon_project", "neon_branch", "neon_branch_factory"}
+)
+_NEEDED = ("NEON_API_KEY", "NEON_PROJECT_ID")
+
+
+class _Worker(Protocol):
+    """A worker of pytest-xdist, seen from the main process."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--neon-cloud``, and how long operations take otherwise."""
+    parser.getgroup("neon", "Neon, or a local control plane in its place").addoption(
+        "--neon-cloud",
+        action="store_true",
+        help="run on the platform, in the project NEON_PROJECT_ID, with the key NEON_API_KEY",
+    )
+    parser.addini(
+        "neon_operation_seconds",
+        "how long an operation of the local control plane takes, in seconds",
+        default="0.01",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Check the options; nothing is started yet."""
+    if config.getoption("neon_cloud"):
+        missing = [name for name in _NEEDED if not os.environ.get(name)]
+        if missing:
+            raise pytest.UsageError(f"--neon-cloud needs {' and '.join(missing)} to be set")
+    told: tuple[str, Door] | None = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
+    if told is None:
+        config.stash[_RUN] = secrets.token_hex(4)
+        config.stash[_HOST] = MainHost(_operation_seconds(config))
+    else:
+        run, door = told
+        config.stash[_RUN] = run
+        config.stash[_HOST] = WorkerHost(Door(*door))
+    if config.pluginmanager.hasplugin("asyncio"):
+        config.pluginmanager.import_plugin("pytest_neonctl_async.with_asyncio")
+
+
+def _operation_seconds(config: pytest.Config) -> float:
+    text = config.getini("neon_operation_seconds")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise pytest.UsageError(f"neon_operation_seconds is {text!r}: expected seconds, 0 or more")
+    return seconds
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: "_Worker") -> None:
+    """Tell a worker of pytest-xdist where to ask for the control plane."""
+    stash = node.config.stash
+    host = stash[_HOST]
+    assert isinstance(host, MainHost), "workers are configured by the main process"
+    node.workerinput[_WORKER_INPUT] = (stash[_RUN], tuple(host.door()))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
+    """Clear the control plane once all fixtures of a test are done with it."""
+    try:
+        return (yield)
+    finally:
+        workbench = item.config.stash.get(_WORKBENCH, None)
+        if workbench is not None and not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+            workbench.clear()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Sweep what workers that were killed have left on the platform, and end the process."""
+    host = session.config.stash.get(_HOST, None)
+    if not isinstance(host, MainHost):
+        return
+    if session.config.getoption("neon_cloud"):
+        from neonctl_async.testing.sweep import sweep_now
+
+        session.config.stash[_SWEPT] = sweep_now(session.config.stash[_RUN])
+    host.close()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what was swept."""
+    no_lines: list[str] = []
+    for line in terminalreporter.config.stash.get(_SWEPT, no_lines):
+        terminalreporter.write_line(f"neon: {line}")
+
+
+@pytest.fixture(scope="session")
+def _neon_workbench(request: pytest.FixtureRequest) -> "Generator[Workbench, None, None]":
+    from neonctl_async.testing.workbench import open_workbench
+
+    config = request.config
+    plane = None if config.getoption("neon_cloud") else config.stash[_HOST].plane()
+    with open_workbench(plane, config.stash[_RUN]) as workbench:
+        config.stash[_WORKBENCH] = workbench
+        yield workbench
+        del config.stash[_WORKBENCH]
+
+
+@pytest.fixture(scope="session")
+def neon_control_plane(_neon_workbench: "Workbench") -> "ControlPlane":
+    """The local control plane, cleared after each test. A test that plans faults asks for it.
+
+    Started once for a test run; workers of pytest-xdist share it, each as a tenant of its own.
+    With ``--neon-cloud`` there is none, and such tests are skipped.
+    """
+    if _neon_workbench.control_plane is None:
+        pytest.skip("it needs the local control plane, and --neon-cloud is given")
+    return _neon_workbench.control_plane
+
+
+@pytest.fixture
+def neon_client(request: pytest.FixtureRequest) -> "NeonClient":
+    """A ``NeonClient`` on the event loop of the test: pytest-asyncio's, or anyio's runner's."""
+    marker = request.node.get_closest_marker("asyncio")  # in auto mode, pytest-asyncio sets it
+    if marker is None and "anyio_backend" in request.fixturenames:
+        name = "_neon_client_for_anyio"
+    elif request.config.pluginmanager.hasplugin("asyncio"):
+        asked = marker.kwargs.get("loop_scope") if marker else None
+        loop_scope = asked or request.config.getini("asyncio_default_test_loop_scope")
+        name = f"_neon_client_on_{loop_scope}_loop"
+    else:
+        pytest.fail(
+            "neon_client needs an event loop: install pytest-asyncio, or mark the test with "
+            "pytest.mark.anyio",
+            pytrace=False,
+        )
+    client: NeonClient = request.getfixturevalue(name)
+    return client
+
+
+@pytest.fixture
+async def _neon_client_for_anyio(_neon_workbench: "Workbench") -> "AsyncGenerator[NeonClient]":
+    async with _neon_workbench.client() as neon:
+        yield neon
+
+
+@pytest.fixture
+def neon_project(_neon_workbench: "Workbench") -> "Project":
+    """A project of its own for a test; on the platform the one that ``NEON_PROJECT_ID`` names."""
+    return _neon_workbench.project()
+
+
+@pytest.fixture
+def neon_branch_factory(
+    _neon_workbench: "Workbench", neon_project: "Project"
+) -> "Generator[BranchFactory, None, None]":
+    """Makes branches of ``neon_project`` that are gone after the test."""
+    with _neon_workbench.branches(neon_project.id) as factory:
+        yield factory
+
+
+@pytest.fixture
+def neon_branch(neon_branch_factory: "BranchFactory") -> "BranchCreated":
+    """A branch of its own for a test: ready, with a compute, and gone after the test."""
+    return neon_branch_factory.create()

@@ -1,0 +1,28 @@
+"""Clients for tests that pytest-asyncio runs: one fixture for each loop that it may run them on."""
+
+from typing import TYPE_CHECKING, Literal
+
+import pytest_asyncio
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from neonctl_async import NeonClient
+    from neonctl_async.testing.workbench import Workbench
+
+_Scope = Literal["function", "class", "module", "package", "session"]
+
+
+def _client_on_loop_of(scope: _Scope) -> object:
+    async def client(_neon_workbench: "Workbench") -> "AsyncGenerator[NeonClient]":
+        async with _neon_workbench.client() as neon:
+            yield neon
+
+    return pytest_asyncio.fixture(loop_scope=scope, name=f"_neon_client_on_{scope}_loop")(client)
+
+
+of_function = _client_on_loop_of("function")
+of_class = _client_on_loop_of("class")
+of_module = _client_on_loop_of("module")
+of_package = _client_on_loop_of("package")
+of_session = _client_on_loop_of("session")
