@@ -1,6 +1,6 @@
 """Provision a thousand branches in the workers of a Dask cluster, which share one rate budget.
 
-    python examples/dask_fleet.py [BRANCHES] [--projects ID,ID…] [--workers N | --scheduler ADDRESS]
+    python examples/dask_fleet.py [BRANCHES] [--projects ID,ID…] [--workers N] [--scheduler ADDRESS]
                                   [--per-minute N] [--per-second N]
 
 Each branch is made once and waited for, even if workers die: kill -9 one of them and see. Dask runs
@@ -28,7 +28,7 @@ from neonctl_async.local import LocalControlPlane
 dask: Any = distributed  # typed in part only: behind this name nothing of it is checked
 
 CHUNK = 25
-"""Branches a task: what is begun again where a worker dies, at the most."""
+"""Branches a task. Tasks that a worker had begun when it died are begun again."""
 TASKS = 4
 """At once in a worker. They run on its event loop, where they wait together."""
 
@@ -148,12 +148,14 @@ async def main(options: argparse.Namespace) -> int:
         connect(options.projects) as project_ids,
         cluster(options.workers, options.scheduler) as client,
     ):
+        await client.wait_for_workers(options.workers)
         processes = await client.run(os.getpid)
         print("workers:", *processes.values(), flush=True)
         await client.upload_file(ensure_branch.__file__)
         await client.register_plugin(OneClient(share_of(budget, len(processes))))
         tasks = client.map(provision, *chunks_of(project_ids, options.branches))
         failed = await failures_of(dask.as_completed(tasks, with_results=True))
+        await client.unregister_worker_plugin(OneClient.name)  # closes its clients
     print(f"{options.branches - failed} of {options.branches} branches are ready")
     return 1 if failed else 0
 
@@ -166,4 +168,7 @@ if __name__ == "__main__":
     parser.add_argument("--scheduler", metavar="ADDRESS")
     parser.add_argument("--per-minute", type=int, default=RateBudget().per_minute)
     parser.add_argument("--per-second", type=int, default=RateBudget().per_second_of_route)
-    sys.exit(asyncio.run(main(parser.parse_args())))
+    try:
+        sys.exit(asyncio.run(main(parser.parse_args())))
+    except KeyboardInterrupt:
+        sys.exit(130)
