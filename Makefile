@@ -17,7 +17,7 @@ PRISM = 5.16.0
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
 
-.PHONY: demo test coverage contract endpoints check format docs soak faults fuzz bench mutants clean
+.PHONY: demo test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -55,7 +55,11 @@ format: .venv-$(NEWEST)/ready-check
 docs: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tools.reference
 
-# 50 clients for a minute, with kill -9 and restart in the middle; a client killed 40 times more.
+# As many branches as users have, by workers that die.
+scale: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -X dev -m pytest -m scale
+
+# 50 clients for a minute, with kill -9 and restart in the middle; a fleet killed 40 times more.
 soak: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tests.local.soak
 	$(BIN)/python -X dev -m pytest -m soak

@@ -354,3 +354,19 @@ def test_a_key_in_the_place_of_the_base_url_is_not_shown(monkeypatch: pytest.Mon
 
 def test_a_client_that_could_not_be_made_has_a_repr_for_tracebacks_to_show() -> None:
     assert repr(NeonClient.__new__(NeonClient)).startswith("<NeonClient")
+
+
+@pytest.mark.parametrize("parts", [1, 3, 4, 700])
+def test_the_parts_of_a_budget_keep_to_it_together(parts: int) -> None:
+    part = RateBudget().split(parts)
+    assert part.per_minute is not None
+    assert 0 <= 700 - parts * part.per_minute < parts
+    assert part.per_second_of_route == max(1, 40 // parts)
+    assert part.per_second_of == {"POST /organizations/{id}/api_keys": max(1, 10 // parts)}
+
+
+def test_no_part_of_a_budget_is_without_any_or_limited_where_the_whole_is_not() -> None:
+    assert RateBudget().split(10_000).per_minute == 1
+    assert RateBudget.unlimited().split(4) == RateBudget.unlimited()
+    with pytest.raises(ConfigurationError, match="into 0 parts: at least 1"):
+        RateBudget().split(0)

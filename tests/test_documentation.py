@@ -1,17 +1,15 @@
 """What README, docs and examples show works as shown."""
 
-import asyncio
 import importlib
 import inspect
-import os
 import re
-import sys
 from pathlib import Path
 
 import pytest
 
 from neonctl_async import NeonClient, errors
 from neonctl_async.local import Durations, LocalControlPlane
+from tests.support.examples import run
 from tests.support.pages import code_blocks, compiled
 from tests.support.records import SECRETS
 
@@ -81,25 +79,11 @@ SAYS = {
 @pytest.mark.parametrize("example", SAYS)
 @pytest.mark.parametrize("where", ["embedded", "elsewhere"])
 async def test_the_examples_run(example: str, where: str) -> None:
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("NEON_")
-    }
     async with LocalControlPlane(durations=Durations(default=0.05)) as plane:
-        if where == "elsewhere":
-            environment |= {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url}
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-W",
-            "error",
-            ROOT / "examples" / example,
-            env=environment,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        output, complaints = await process.communicate()
+        code, output, complaints = await run(plane if where == "elsewhere" else None, example)
         assert (plane.requests_served > 0) == (where == "elsewhere")
         async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
             assert await neon.projects.list().collect() == []
-    assert (complaints.decode(), process.returncode) == ("", 0)
-    assert SAYS[example] in output.decode()
-    assert SECRETS.findall(output) == []
+    assert (complaints, code) == ("", 0)
+    assert SAYS[example] in output
+    assert SECRETS.findall(output.encode()) == []

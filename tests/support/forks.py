@@ -30,9 +30,9 @@ class Forks:
         """Have a process begin."""
         self._pid = await self._order(str(output), dict(environment), *arguments)
 
-    def kill(self) -> None:
-        """End the process wherever it is. Until :meth:`end`, its id is no other's."""
-        os.kill(self._pid, signal.SIGKILL)
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Signal the process wherever it is. Until :meth:`end`, its id is no other's."""
+        os.kill(self._pid, number)
 
     async def end(self) -> int:
         """The exit code of the process, once it has ended."""
@@ -69,6 +69,7 @@ def forks_of(script: Path) -> Generator[Forks]:
 
 def serve(script: str) -> None:
     """Start a process an order and tell its id; at the next order reap it and tell its exit."""
+    sys.path.insert(0, str(Path(script).parent))  # as Python does
     runpy.run_path(script)  # not as __main__: it imports, and no more
     asyncio.run(anyio.lowlevel.checkpoint())  # what anyio imports when it is first used
     while line := sys.stdin.readline():

@@ -1,4 +1,4 @@
-"""The example of recovery, killed wherever it may hurt, ends with what it was asked for."""
+"""The example of a fleet, killed wherever it may hurt, ends with what its file lists."""
 
 import asyncio
 import json
@@ -18,7 +18,8 @@ from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.support.forks import Forks, forks_of
 from tests.support.until import until
 
-RECOVERY = Path(__file__).parents[1] / "examples" / "recovery.py"
+FLEET = Path(__file__).parents[2] / "examples" / "fleet.py"
+CUSTOMER = "acme"
 CREATE = "POST /projects/{project_id}/branches"
 LATE = 0.2
 """Seconds that a request is on its way: longer than it takes to start again, and to look."""
@@ -26,28 +27,36 @@ KILLS = 10
 SOAK = range(1, 5)
 
 
+def names(count: int) -> list[str]:
+    return [f"preview-{number}" for number in range(count)]
+
+
 class Runs:
-    """Runs of the example, one after another, with one journal."""
+    """Runs of the example, one after another, with one file of results."""
 
     def __init__(self, forks: Forks, directory: Path, environment: Mapping[str, str]) -> None:
-        self.journal = directory / "journal"
+        self.results = directory / "results"
+        self.rows = directory / "rows.csv"
         self.output = directory / "output"
         self._forks = forks
         self._environment = environment
 
-    async def start(self, count: int) -> None:
-        """Have a run begin that asks for ``count`` branches."""
-        arguments = (str(count), "--journal", str(self.journal))
+    async def start(self, count: int, *more: str) -> None:
+        """Have a run begin that is asked for ``count`` branches."""
+        rows = [f"{CUSTOMER},aws-us-east-2,{name},0.5" for name in names(count)]
+        lines = "\n".join(["customer,region,branch,max_cu", *rows])
+        await asyncio.to_thread(self.rows.write_text, lines)
+        arguments = (str(self.rows), "--results", str(self.results), *more)
         await self._forks.start(*arguments, environment=self._environment, output=self.output)
 
-    async def kill(self) -> None:
-        """End the run wherever it is, unless it came to its end."""
-        self._forks.kill()
-        assert await self._forks.end() in (-signal.SIGKILL, 0)
+    async def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
+        """End the run wherever it is, unless it came to its end; its exit code."""
+        self._forks.kill(number)
+        return await self._forks.end()
 
-    async def finish(self, count: int) -> tuple[int, str]:
+    async def finish(self, count: int, *more: str) -> tuple[int, str]:
         """The exit code of a run that is left alone, and the last line of what it said."""
-        await self.start(count)
+        await self.start(count, *more)
         code = await self._forks.end()
         said = await asyncio.to_thread(self.output.read_text)
         assert "Traceback" not in said
@@ -55,17 +64,17 @@ class Runs:
 
     def tear(self, chance: random.Random) -> None:
         """Have lost some of what was written last, as after a power cut."""
-        if self.journal.exists():
-            written = self.journal.read_bytes()
-            self.journal.write_bytes(written[: chance.randint(0, len(written))])
+        if self.results.exists():
+            written = self.results.read_bytes()
+            self.results.write_bytes(written[: chance.randint(0, len(written))])
 
     def entries(self) -> dict[str, Any]:
-        """What the journal says in the end of each branch."""
+        """The last result of each branch."""
         entries: dict[str, Any] = {}
-        for line in self.journal.read_text().splitlines() if self.journal.exists() else ():
+        for line in self.results.read_text().splitlines() if self.results.exists() else ():
             with suppress(json.JSONDecodeError):
                 entry = json.loads(line)
-                entries[entry["name"]] = entry
+                entries[entry["branch"]] = entry
         return entries
 
 
@@ -102,24 +111,30 @@ class Provisioning:
                 await until(lambda: lost.fired >= 1)
 
     async def check(self, count: int) -> None:
-        """Each branch asked for was made once, is ready, and in the journal."""
+        """Each branch asked for was made once, is ready, and among the results."""
         branches = await self.neon.branches.list(self.project_id).collect()
         ids = {branch.name: branch.id for branch in branches if not branch.default}
-        assert sorted(ids) == sorted(f"recovery-{number}" for number in range(count))
+        assert sorted(ids) == sorted(names(count))
         assert len(branches) == count + 1
         operations = await self.neon.operations.list(self.project_id).collect()
         assert {operation.status for operation in operations} == {"finished"}
         made = Counter(one.branch_id for one in operations if one.action == "create_branch")
         assert made == dict.fromkeys(ids.values(), 1)
         assert await asyncio.to_thread(self.runs.entries) == {
-            name: {"name": name, "branch_id": branch_id, "pending": []}
+            name: {
+                "customer": CUSTOMER,
+                "branch": name,
+                "project_id": self.project_id,
+                "branch_id": branch_id,
+                "pending": [],
+            }
             for name, branch_id in ids.items()
         }
 
 
 @pytest.fixture(scope="module")
 def forks() -> Generator[Forks]:
-    with forks_of(RECOVERY) as forks:
+    with forks_of(FLEET) as forks:
         yield forks
 
 
@@ -129,12 +144,8 @@ async def provisioning(forks: Forks, tmp_path: Path) -> AsyncGenerator[Provision
         LocalControlPlane(durations=Durations(default=0.1)) as plane,
         NeonClient(plane.api_key, base_url=plane.base_url) as neon,
     ):
-        project_id = (await neon.projects.create()).project.id
-        environment = {
-            "NEON_API_KEY": plane.api_key,
-            "NEON_API_HOST": plane.base_url,
-            "NEON_PROJECT_ID": project_id,
-        }
+        project_id = (await neon.projects.create(name=CUSTOMER)).project.id
+        environment = {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url}
         yield Provisioning(Runs(forks, tmp_path, environment), plane, neon, project_id)
 
 
@@ -150,7 +161,7 @@ async def test_killed_again_and_again_it_makes_every_branch_once(
         with suppress(TimeoutError):
             async with asyncio.timeout(0.3):  # where all is known, nothing is asked for
                 await provisioning.fatal_moment(chance)
-        await runs.kill()
+        assert await runs.kill() in (-signal.SIGKILL, 0)
         provisioning.plane.clear_faults()
         if chance.random() < 0.3:
             await asyncio.to_thread(runs.tear, chance)
@@ -205,4 +216,68 @@ async def test_without_a_key_its_own_plane_goes_on_where_it_was_killed(
     await runs.kill()
     assert await runs.finish(3) == (0, "3 of 3 branches are ready")
     said = await asyncio.to_thread(runs.output.read_text)
-    assert re.search(r"[123] of 3 branches are in the journal", said)
+    assert re.search(r"[123] branches are among the results", said)
+
+
+async def test_the_sample_is_provisioned_with_a_project_for_each_customer(
+    forks: Forks, tmp_path: Path
+) -> None:
+    async with (
+        LocalControlPlane(durations=Durations(default=0.05)) as plane,
+        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+    ):
+        environment = {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url}
+        output = tmp_path / "output"
+        results = ("--results", str(tmp_path / "results"))
+        await forks.start(*results, environment=environment, output=output)
+        assert await forks.end() == 0
+        said = await asyncio.to_thread(output.read_text)
+        assert said.splitlines()[-1] == "40 of 40 branches are ready"
+        projects = await neon.projects.list().collect()
+        assert len(projects) == 20
+        for project in projects:
+            branches = await neon.branches.list(project.id).collect()
+            assert {branch.name for branch in branches} == {"main", "production", "staging"}
+
+
+async def test_what_failed_is_told_and_takes_nothing_with_it(forks: Forks, tmp_path: Path) -> None:
+    runs = Runs(forks, tmp_path, {})
+    assert await runs.finish(6, "--fail", "2") == (1, "4 of 6 branches are ready")
+    said = await asyncio.to_thread(runs.output.read_text)
+    assert (
+        len(re.findall("^preview-. of acme is not ready: 2 of 2 operations", said, re.MULTILINE))
+        == 2
+    )
+
+
+async def test_an_interrupted_run_says_how_to_go_on(provisioning: Provisioning) -> None:
+    provisioning.plane.inject(Fault(route=CREATE, hang=True, when="after"))
+    await provisioning.runs.start(2)
+    await until(lambda: provisioning.plane.faults[0].fired == 2)
+    assert await provisioning.runs.kill(signal.SIGINT) == 130
+    said = await asyncio.to_thread(provisioning.runs.output.read_text)
+    assert said.splitlines()[-1] == "interrupted: run it again, and it goes on from here"
+    provisioning.plane.clear_faults()
+    assert await provisioning.runs.finish(2) == (0, "2 of 2 branches are ready")
+    await provisioning.check(2)
+
+
+async def test_a_customer_with_two_projects_stops_it_before_anything_is_made(
+    provisioning: Provisioning,
+) -> None:
+    await provisioning.neon.projects.create(name=CUSTOMER)
+    assert await provisioning.runs.finish(2) == (
+        1,
+        "two projects are called acme: delete one of them",
+    )
+    assert provisioning.creations == []
+
+
+async def test_a_row_that_cannot_be_read_stops_it(forks: Forks, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.csv"
+    lines = "customer,region,branch,max_cu\nacme,aws-us-east-2,preview,big\n"
+    await asyncio.to_thread(rows.write_text, lines)
+    output = tmp_path / "output"
+    await forks.start(str(rows), environment={}, output=output)
+    assert await forks.end() == 1
+    assert "`$[0].max_cu`" in await asyncio.to_thread(output.read_text)

@@ -1,0 +1,78 @@
+"""The example of a fleet that the workers of a Dask cluster provision, one of which dies."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from neonctl_async import NeonClient
+from tests.local.process import serving
+from tests.support.until import until
+
+pytestmark = [pytest.mark.scale, pytest.mark.timeout(180)]
+EXAMPLE = Path(__file__).parents[2] / "examples" / "dask_fleet.py"
+BRANCHES = 1000
+PROJECTS = 5
+WORKERS = 4
+
+
+async def branches_in(neon: NeonClient, project_ids: Sequence[str]) -> int:
+    """How many there are, without the default ones."""
+    counts = await asyncio.gather(*(neon.branches.count(one) for one in project_ids))
+    return sum(counts) - len(project_ids)
+
+
+async def check(neon: NeonClient, project_ids: Sequence[str]) -> None:
+    """Each branch asked for was made once, by one operation, and nothing runs any more."""
+    names: list[str] = []
+    for project_id in project_ids:
+        operations = await neon.operations.list(project_id, limit=1000).collect()
+        assert {operation.status for operation in operations} == {"finished"}
+        made = Counter(one.branch_id for one in operations if one.action == "create_branch")
+        branches = await neon.branches.list(project_id, limit=1000).collect()
+        assert made == {branch.id: 1 for branch in branches if not branch.default}
+        names += [branch.name for branch in branches if not branch.default]
+    assert sorted(names) == sorted(f"preview-{number}" for number in range(BRANCHES))
+
+
+def is_gone(session: int) -> bool:
+    try:
+        os.killpg(session, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+async def test_each_branch_is_made_once_and_waited_for_though_a_worker_is_killed(
+    tmp_path: Path,
+) -> None:
+    async with (
+        serving("--quiet", "--duration", "2") as plane,
+        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+    ):
+        ids = [(await neon.projects.create(wait=True)).project.id for _ in range(PROJECTS)]
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, EXAMPLE, str(BRANCHES), "--projects", ",".join(ids)),
+            *("--workers", str(WORKERS), "--per-minute", "60000", "--per-second", "1000"),
+            env=os.environ | {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url},
+            cwd=tmp_path,
+            stdout=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        assert process.stdout is not None
+        _, *pids = (await process.stdout.readline()).split()
+        assert len(pids) == WORKERS
+        while (there := await branches_in(neon, ids)) < BRANCHES * 0.45:  # noqa: ASYNC110 - asked over HTTP
+            await asyncio.sleep(0.1)
+        os.kill(int(pids[0]), signal.SIGKILL)
+        assert there < BRANCHES
+        output, _ = await process.communicate()
+        await check(neon, ids)
+    assert (process.returncode, output.splitlines()[-1]) == (0, b"1000 of 1000 branches are ready")
+    await until(lambda: is_gone(process.pid))
+    assert await asyncio.to_thread(os.listdir, tmp_path) == []

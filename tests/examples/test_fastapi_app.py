@@ -1,0 +1,116 @@
+"""The example of an application that makes a preview branch per request."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+import msgspec
+import pytest
+from fastapi_app import app
+
+from neonctl_async import NeonClient, OperationRef
+from neonctl_async.local import Durations, LocalControlPlane
+
+SLOW = Durations(default=30.0)
+
+
+@asynccontextmanager
+async def served(
+    monkeypatch: pytest.MonkeyPatch, durations: Durations
+) -> AsyncGenerator[tuple[httpx.AsyncClient, LocalControlPlane, NeonClient]]:
+    """The application, with its lifespan, on a project of a plane that is there already."""
+    async with (
+        LocalControlPlane(durations=durations) as plane,
+        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+    ):
+        project = (await neon.projects.create(name="previews")).project
+        monkeypatch.setenv("NEON_API_KEY", plane.api_key)
+        monkeypatch.setenv("NEON_API_HOST", plane.base_url)
+        monkeypatch.setenv("NEON_PROJECT_ID", project.id)
+        transport = httpx.ASGITransport(app)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=transport, base_url="http://previews") as http,
+        ):
+            yield http, plane, neon
+
+
+async def begun(http: httpx.AsyncClient, name: str = "pr-17") -> dict[str, Any]:
+    answer = await http.post("/previews", json={"name": name})
+    assert answer.status_code == 202
+    preview: dict[str, Any] = answer.json()
+    assert answer.headers["Location"] == f"/previews/{preview['id']}"
+    return preview
+
+
+async def concluded(http: httpx.AsyncClient, preview: dict[str, Any]) -> dict[str, Any]:
+    while preview["status"] == "pending":
+        await asyncio.sleep(0.02)
+        preview = (await http.get(f"/previews/{preview['id']}")).json()
+    return preview
+
+
+async def test_a_preview_is_answered_at_once_and_ready_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with served(monkeypatch, Durations(default=0.1)) as (http, _, neon):
+        preview = await begun(http)
+        assert (preview["name"], preview["status"]) == ("pr-17", "pending")
+        assert {step["action"] for step in preview["steps"].values()} == {
+            "create_branch",
+            "start_compute",
+        }
+        preview = await concluded(http, preview)
+        assert (preview["status"], preview["reason"]) == ("ready", None)
+        for step in preview["steps"].values():
+            operation = await neon.operations.get(step["project_id"], step["id"])
+            assert step["status"] == operation.status == "finished"
+
+
+async def test_a_preview_that_failed_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(monkeypatch, Durations(default=0.05)) as (http, plane, _):
+        await plane.fail_next("create_branch", error="out of storage")
+        preview = await concluded(http, await begun(http))
+        assert preview["status"] == "failed"
+        assert "out of storage" in preview["reason"]
+
+
+@pytest.mark.parametrize("gone", [False, True])
+async def test_a_preview_is_deleted_even_if_it_is_gone(
+    monkeypatch: pytest.MonkeyPatch, gone: bool
+) -> None:
+    async with served(monkeypatch, SLOW) as (http, _, neon):
+        path = f"/previews/{(await begun(http))['id']}"
+        [project] = await neon.projects.list().collect()
+        [preview] = await neon.branches.list(project.id, search="pr-17").collect()
+        if gone:
+            await neon.branches.delete(project.id, preview.id)
+        assert (await http.delete(path)).status_code == 204
+        assert await neon.branches.count(project.id, search="pr-17") == 0
+        assert (await http.get(path)).status_code == 404
+        assert (await http.delete(path)).status_code == 404
+
+
+async def test_what_the_platform_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with served(monkeypatch, SLOW) as (http, _plane, _):
+        await begun(http)
+        answer = await http.post("/previews", json={"name": "pr-17"})
+        assert answer.status_code == 409
+        assert "pr-17" in answer.json()["detail"]
+
+
+async def test_the_log_of_a_shutdown_resumes_what_is_pending(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "uvicorn.error")
+    async with served(monkeypatch, Durations(default=1.0)) as (http, _, _):
+        await begun(http, "first")
+        preview = await begun(http, "second")
+    told = [record.getMessage() for record in caplog.records if record.name == "uvicorn.error"]
+    assert [line.partition(" ")[0] for line in told] == ["first", "second"]
+    line = told[1].removeprefix("second is pending: wait for ")
+    references = msgspec.json.decode(line, type=list[OperationRef])
+    assert {reference.id for reference in references} == set(preview["steps"])

@@ -1,0 +1,151 @@
+"""The example that rotates all keys of an organization."""
+
+import asyncio
+import signal
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from neonctl_async import UNSET, ApiKey, AuthenticationError, NeonClient
+from neonctl_async.local import Fault, LocalControlPlane
+from tests.support.examples import run, started
+from tests.support.records import SECRETS
+from tests.support.until import until
+
+EXAMPLE = "rotate_keys.py"
+KEYS = "/organizations/{org_id}/api_keys"
+
+
+class Organization:
+    """The plane's own, with two keys for all of it and one for a project."""
+
+    def __init__(self, plane: LocalControlPlane, neon: NeonClient) -> None:
+        self.plane = plane
+        self.neon = neon
+        self.id = plane.org_id
+        self.tokens: list[str] = []
+
+    async def make_keys(self) -> None:
+        project = (await self.neon.projects.create(org_id=self.id)).project
+        for name, scope in (("ci", UNSET), ("../billing", UNSET), ("shop", project.id)):
+            created = await self.neon.organizations.create_api_key(
+                self.id, key_name=name, project_id=scope
+            )
+            self.tokens.append(created.key.reveal())
+
+    async def keys(self) -> list[ApiKey]:
+        return await self.neon.organizations.list_api_keys(self.id)
+
+    async def working(self, tokens: list[str]) -> int:
+        """How many of some tokens are those of valid keys."""
+        return [await self._works(token) for token in tokens].count(True)
+
+    async def _works(self, token: str) -> bool:
+        async with NeonClient(token, base_url=self.plane.base_url) as neon:
+            try:
+                await neon.projects.list().collect()
+            except AuthenticationError:
+                return False
+        return True
+
+
+@pytest.fixture
+async def organization() -> AsyncGenerator[Organization]:
+    async with (
+        LocalControlPlane() as plane,
+        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+    ):
+        organization = Organization(plane, neon)
+        await organization.make_keys()
+        yield organization
+
+
+def scopes(keys: list[ApiKey]) -> list[tuple[str, str]]:
+    return sorted((key.name, key.project_id or "") for key in keys)
+
+
+def stored(directory: Path) -> list[tuple[str, int, str]]:
+    """Name, permissions and text of each file."""
+    return [
+        (file.name, file.stat().st_mode & 0o777, file.read_text()) for file in directory.iterdir()
+    ]
+
+
+async def test_every_key_has_a_successor_that_its_owner_alone_can_read(
+    organization: Organization, tmp_path: Path
+) -> None:
+    before = await organization.keys()
+    code, output, complaints = await run(
+        organization.plane, EXAMPLE, organization.id, directory=tmp_path
+    )
+    assert (code, complaints) == (0, "")
+    assert "3 of 3 keys were rotated" in output
+    assert SECRETS.findall(output.encode()) == []
+    after = await organization.keys()
+    assert scopes(after) == scopes(before)
+    assert {key.id for key in after}.isdisjoint(key.id for key in before)
+    assert await organization.working(organization.tokens) == 0
+    kept = await asyncio.to_thread(stored, tmp_path)
+    assert {mode for _, mode, _ in kept} == {0o600}
+    assert {name for name, _, _ in kept} == {f"neon-key-{key.id}" for key in after}
+    assert await organization.working([token for *_, token in kept]) == 3
+
+
+async def test_a_dry_run_changes_nothing(organization: Organization) -> None:
+    before = scopes(await organization.keys())
+    code, output, _ = await run(organization.plane, EXAMPLE, organization.id, "--dry-run")
+    assert (code, output.count("would be rotated")) == (0, 3)
+    assert scopes(await organization.keys()) == before
+    assert await organization.working(organization.tokens) == 3
+
+
+FAILURES = {
+    "made": (Fault(route=f"POST {KEYS}", status=403, times=1), "cat", "whether it has a successor"),
+    "stored": (None, 'cat && [ "$KEY_NAME" != ci ]', "was not stored: revoke that"),
+    "revoked": (
+        Fault(route=f"DELETE {KEYS}/{{key_id}}", status=403, times=1),
+        "cat",
+        "was stored: revoke",
+    ),
+}
+
+
+@pytest.mark.parametrize("step", FAILURES)
+async def test_a_key_of_which_a_step_failed_stays_valid_and_is_told(
+    organization: Organization, step: str
+) -> None:
+    fault, command, told = FAILURES[step]
+    if fault is not None:
+        organization.plane.inject(fault)
+    code, output, _ = await run(
+        organization.plane, EXAMPLE, organization.id, "--store", f"{command} > /dev/null"
+    )
+    assert code == 1
+    assert told in output
+    assert "2 of 3 keys were rotated" in output
+    assert await organization.working(organization.tokens) == 1
+
+
+async def test_an_interrupt_revokes_nothing_whose_successor_is_not_stored(
+    organization: Organization,
+) -> None:
+    arguments = (organization.id, "--store", "exec sleep 60")
+    async with started(organization.plane, EXAMPLE, *arguments) as process:
+        await until(
+            lambda: [request.status for request in organization.plane.requests].count(200) == 8
+        )
+        process.send_signal(signal.SIGINT)
+        output, _ = await process.communicate()
+    assert process.returncode == 130
+    assert output.decode().count("it is valid still") == 3
+    assert await organization.working(organization.tokens) == 3
+
+
+async def test_a_key_of_the_organization_is_not_taken_for_it(organization: Organization) -> None:
+    token = organization.tokens[0]
+    code, _, complaints = await run(
+        organization.plane, EXAMPLE, organization.id, environment={"NEON_API_KEY": token}
+    )
+    assert (code, "take a personal key" in complaints) == (1, True)
+    assert await organization.working(organization.tokens) == 3

@@ -1,0 +1,68 @@
+"""The example that watches the operations of a project."""
+
+import asyncio
+import signal
+
+from neonctl_async import NeonClient, Operation
+from neonctl_async.local import Durations, Fault, LocalControlPlane
+from tests.support.examples import run, started
+from tests.support.until import until
+
+EXAMPLE = "watch_project.py"
+LOOK = "GET /projects/{project_id}/operations"
+
+
+async def lines_until(output: asyncio.StreamReader, text: str) -> list[str]:
+    """What is said, up to the line that holds ``text``."""
+    lines = [(await output.readline()).decode()]
+    while text not in lines[-1]:
+        assert lines[-1], lines
+        lines.append((await output.readline()).decode())
+    return lines
+
+
+def told(lines: list[str], operation: Operation) -> list[str]:
+    """The statuses that were shown of an operation."""
+    place = operation.endpoint_id or operation.branch_id or ""
+    return [line.split()[2] for line in lines if f" {operation.action} " in line and place in line]
+
+
+async def test_what_others_begin_is_shown_with_its_changes_until_interrupted() -> None:
+    async with (
+        LocalControlPlane(durations=Durations(default=0.1)) as plane,
+        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+    ):
+        begun = await neon.projects.create(wait=True)
+        project_id = begun.project.id
+        async with started(plane, EXAMPLE, project_id, "--every", "0.05") as process:
+            assert process.stdout is not None
+            lines = await lines_until(process.stdout, "create_timeline finished")
+            lost = plane.inject(Fault(route=LOOK, status=501, times=1))
+            await until(lambda: lost.fired == 1)  # it looks again
+            created = await neon.branches.create(project_id)
+            await plane.fail_next("delete_timeline", error="out of order")
+            lines += await lines_until(process.stdout, "create_branch finished")
+            deleted = await neon.branches.delete(project_id, created.branch.id)
+            lines += await lines_until(process.stdout, "delete_timeline failed")
+            process.send_signal(signal.SIGINT)
+            await process.communicate()
+        assert process.returncode == 130
+    for operation in begun.operations:
+        assert told(lines, operation) == ["finished"]
+    assert told(lines, created.operations[0])[-1] == "finished"
+    assert told(lines, deleted.operations[-1])[-1] == "failed"
+    assert lines[-1].endswith(": out of order\n")
+
+
+async def test_it_ends_when_the_time_is_up() -> None:
+    code, output, complaints = await run(None, EXAMPLE, "--for", "0.2")
+    assert (code, complaints) == (0, "")
+    assert "create_timeline" in output
+
+
+async def test_a_project_that_there_is_not_is_told() -> None:
+    async with LocalControlPlane() as plane:
+        code, _, complaints = await run(plane, EXAMPLE, "late-frost-12345678")
+    assert code == 1
+    assert "404" in complaints
+    assert "Traceback" not in complaints
