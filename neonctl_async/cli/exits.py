@@ -24,7 +24,7 @@ class ExitCode(IntEnum):
 
 
 def exit_code(error: Exception) -> ExitCode:
-    """The code for what a command raised: bad arguments are ValueError and TypeError."""
+    """The code for what a command raised: bad arguments are a ValueError."""
     match error:
         case OperationFailedError():
             return ExitCode.OPERATION_FAILED

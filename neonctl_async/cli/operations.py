@@ -1,5 +1,6 @@
 """``neonctl-async operations``."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -19,10 +20,11 @@ from neonctl_async.cli.labels import (
     status_label,
     status_style,
 )
-from neonctl_async.cli.options import WAIT_SECONDS, LimitOption, ProjectOption, TimeoutOption
+from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import Session
 from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.waiting.source import MAX_PAGE
 
 app = typer.Typer(
     help="Operations, the platform's records of its work: list, read, wait, watch.",
@@ -37,7 +39,7 @@ def _parse_file(name: str) -> pending.References:
     """Of ``--resume``: ``-`` is standard input."""
     try:
         if name == "-":
-            return pending.parse(typer.get_text_stream("stdin"))
+            return pending.parse(sys.stdin.read().splitlines())
         with Path(name).open(encoding="utf-8") as lines:
             return pending.parse(lines)
     except (OSError, ValueError) as error:
@@ -64,6 +66,7 @@ ResumeOption = Annotated[
         help="What an earlier command left pending; - is standard input.",
     ),
 ]
+NumberOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many at most.")]
 OptionalProject = Annotated[
     str | None,
     typer.Option(
@@ -101,10 +104,12 @@ _OPERATION: View[Operation] = View(
 
 @command(app, "list", example="operations list --limit 5")
 async def list_operations(
-    session: Session, project: ProjectOption, limit: LimitOption = 20
+    session: Session, project: ProjectOption, limit: NumberOption = 20
 ) -> None:
     """List the operations of a project, newest first, as the console's monitoring view does."""
-    operations = await session.neon.operations.list(project, limit=limit or NEWEST).collect(limit)
+    operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
+        limit
+    )
     session.screen.show_list(operations, await _named(session, operations))
 
 

@@ -84,7 +84,7 @@ def run(screen: Screen, base_url: str | None, work: Callable[[Session], Awaitabl
     except ConfigurationError as error:
         return _failed(screen, error)
     code = _outcome(session, work)
-    if code is not ExitCode.DONE:
+    if code not in {ExitCode.DONE, ExitCode.NOBODY_READS}:
         _leave(session)
     return code
 
@@ -102,7 +102,7 @@ def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> Ex
     except BrokenPipeError:
         stop_writing()
         return ExitCode.NOBODY_READS
-    except (NeonError, ValueError, TypeError) as error:
+    except (NeonError, ValueError) as error:
         return _failed(session.screen, error)
     return ExitCode.DONE
 

@@ -22,7 +22,6 @@ def lost(kind: type[TransportError]) -> TransportError:
     [
         (OperationFailedError(failed=[], settled=[], pending=[]), 1),
         (ValueError("branch_id is empty"), 2),
-        (TypeError("cannot wait on this"), 2),
         (ConfigurationError("no key"), 2),
         (NotFoundError(status=404, message="", method="GET", path="/"), 3),
         (lost(ConnectionFailedError), 3),

@@ -27,6 +27,8 @@ def test_as_many_are_listed_as_asked_for(cli: CommandLine, quick: Served) -> Non
     id = quick.project().project.id
     result = cli("operations", "list", "-p", id, "--limit", "1", "-o", "jsonl", at=quick)
     assert [one.action for one in operations(result.stdout)] == ["start_compute"]
+    more = cli("operations", "list", "-p", id, "--limit", "2000", "-o", "raw", at=quick)
+    assert len(more.stdout.split()) == 2
 
 
 def test_an_operation_is_shown_with_what_it_failed_of(cli: CommandLine, quick: Served) -> None:
