@@ -19,6 +19,8 @@ from neonctl_async import (
     RateBudget,
 )
 from neonctl_async.local import Durations, LocalControlPlane
+from tests.support.records import client_of
+from tests.support.server import MisbehavingServer, answer
 
 COMPUTE = [EndpointSpec(type="read_write")]
 

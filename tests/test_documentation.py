@@ -1,6 +1,7 @@
 """What README, docs and examples show works as shown."""
 
 import asyncio
+import importlib
 import inspect
 import os
 import re
@@ -20,6 +21,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 DOCS = [page for page in PAGES if page.parent.name == "docs" and page.name != "request.md"]
 
 
+importlib.import_module("rich")  # here, for it asks for the current directory: no loop may
 TEXTS = {page: page.read_text() for page in PAGES}
 
 

@@ -1,8 +1,8 @@
 """A wait before one's eyes."""
 
 import asyncio
+import importlib
 import io
-import subprocess
 import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -259,9 +259,8 @@ async def test_the_requests_that_count_now_are_shown_with_their_limit(
             assert shown(progress)[-1].endswith(f"with 0{of_limit} requests this minute")
 
 
-def test_without_rich_the_import_says_what_to_install() -> None:
-    hidden = "import sys; sys.modules['rich'] = None; import neonctl_async.progress"
-    tried = subprocess.run(
-        [sys.executable, "-c", hidden], capture_output=True, text=True, check=False
-    )
-    assert "progress needs rich: install neonctl-async[cli]" in tried.stderr
+def test_without_rich_the_import_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    monkeypatch.delitem(sys.modules, "neonctl_async.progress")
+    with pytest.raises(ImportError, match=r"install neonctl-async\[cli\]"):
+        importlib.import_module("neonctl_async.progress")

@@ -7,7 +7,7 @@ Recorded answers are in :mod:`neonctl_async.testing.recorded`, which needs
 from neonctl_async.testing.branches import BranchFactory
 from neonctl_async.testing.commands import FaultInForce
 from neonctl_async.testing.control_plane import ControlPlane
-from neonctl_async.testing.fake_clock import FakeClockLoop, loop_clock, real_time
+from neonctl_async.testing.fake_clock import FakeClockLoop, loop_clock, real_answers, real_time
 
 __all__ = [
     "BranchFactory",
@@ -15,5 +15,6 @@ __all__ = [
     "FakeClockLoop",
     "FaultInForce",
     "loop_clock",
+    "real_answers",
     "real_time",
 ]

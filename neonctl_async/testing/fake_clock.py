@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar, TypeVarTuple
 
+from neonctl_async.hooks import Hooks
+
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
@@ -27,8 +29,10 @@ class _JumpingSelector(selectors.DefaultSelector):
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is not None and timeout <= 0:
             return super().select(timeout)
+        has_sockets = len(self.get_map()) > 1  # beside the one that wakes the loop up
+        grace = self._grace if has_sockets else 0
         began = time.monotonic()
-        ready = super().select(timeout if self.real or timeout is None else self._grace)
+        ready = super().select(timeout if self.real or timeout is None else grace)
         if timeout is not None and not ready:
             # Rounded up: a timer must find that its time has come, not a hair before it.
             self.now = math.nextafter(self.now + timeout, math.inf)
@@ -40,10 +44,10 @@ class _JumpingSelector(selectors.DefaultSelector):
 class FakeClockLoop(asyncio.SelectorEventLoop):
     """A loop whose sleeps, timeouts and timers take no real time; ``time()`` begins at 0.
 
-    Once nothing is left to do, the clock jumps to the next timer. A socket gets ``grace`` real
-    seconds before that: enough for those of this process; where there are none, 0 will do. While
-    a thread works that ``run_in_executor`` or ``asyncio.to_thread`` started, a name lookup for
-    one, time goes as it really does; so it does within :func:`real_time`.
+    Once nothing is left to do, the clock jumps to the next timer. Where there are sockets, they
+    get ``grace`` real seconds before that, which is enough for a server of this process. While a
+    thread works that ``run_in_executor`` or ``asyncio.to_thread`` started, a name lookup for one,
+    time goes as it really does; so it does within :func:`real_time`.
     """
 
     def __init__(self, grace: float = 0.002) -> None:
@@ -88,15 +92,16 @@ def real_time() -> Generator[None]:
 
     On any other loop than a :class:`FakeClockLoop` it does nothing.
     """
-    loop = asyncio.get_running_loop()
-    if not isinstance(loop, FakeClockLoop):
-        yield
-        return
-    loop.begin_real_time()
+    _begin_real_time()
     try:
         yield
     finally:
-        loop.end_real_time()
+        _end_real_time()
+
+
+def real_answers() -> Hooks:
+    """Hooks for a client whose server is another process or thread: answers take real time."""
+    return Hooks(on_request=_begin_real_time, on_response=_end_real_time)
 
 
 def loop_clock() -> Callable[[], datetime]:
@@ -106,3 +111,15 @@ def loop_clock() -> Callable[[], datetime]:
     """
     loop = asyncio.get_running_loop()
     return loop.utc_now if isinstance(loop, FakeClockLoop) else lambda: datetime.now(UTC)
+
+
+def _begin_real_time(_event: object = None) -> None:
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, FakeClockLoop):
+        loop.begin_real_time()
+
+
+def _end_real_time(_event: object = None) -> None:
+    loop = asyncio.get_running_loop()
+    if isinstance(loop, FakeClockLoop):
+        loop.end_real_time()

@@ -5,7 +5,7 @@
     with RecordedAnswers() as answers:
         answers.add("POST", "/projects/p-1/branches", Path("create-branch.json"), status=201)
         answers.operation("p-1", "op-1", "running", "finished")
-        async with NeonClient("any key") as neon:
+        async with NeonClient("any-key") as neon:
             await neon.branches.create("p-1", wait=True)
 """
 

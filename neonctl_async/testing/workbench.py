@@ -18,7 +18,7 @@ from neonctl_async.testing.commands import TenantAdded
 from neonctl_async.testing.control_plane import ControlPlane
 from neonctl_async.testing.naming import LIFETIME_SECONDS, prefix_of_worker
 
-_LOCAL_POLLING = PollPolicy(initial=0.01, maximum=0.25)
+_LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
 """Operations take that little time there."""
 _CLIENTS = 2
 """How many clients a process has at once: the fixtures' own, and that of a test."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, tzinfo
 from typing import Self
 
-MODULES = ("transport.protocol", "waiting.poller", "waiting.waiter", "waiting.locks")
+MODULES = ("transport.protocol", "clock")
 """The modules that ask for the time of day."""
 TICK = 0.05
 """Seconds."""

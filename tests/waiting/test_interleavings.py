@@ -7,7 +7,6 @@ import asyncio
 import random
 from contextlib import aclosing
 from datetime import timedelta
-from functools import partial
 
 import pytest
 from msgspec import UNSET, UnsetType
@@ -31,7 +30,6 @@ from neonctl_async.waiting.waiter import Waiter
 from tests.support.clock import now
 from tests.support.records import EPOCH
 
-LOOP = partial(FakeClockLoop, grace=0.0)
 PROGRAMS = 2000
 CHUNKS = 20
 SLOWEST_ANSWER = 0.4
@@ -206,7 +204,7 @@ class Program:
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_wait_ends_with_the_truth_in_time_and_leaves_nothing_behind(chunk: int) -> None:
     outcomes: set[str] = set()
-    with asyncio.Runner(debug=False, loop_factory=LOOP) as runner:
+    with asyncio.Runner(debug=False, loop_factory=FakeClockLoop) as runner:
         for seed in range(chunk, PROGRAMS, CHUNKS):
             random.seed(seed)  # for the jitter of the looks
             program = Program(seed)

@@ -1,0 +1,28 @@
+"""The tests that the page on testing shows pass."""
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.support.pages import code_blocks, compiled
+
+PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
+
+
+def test_the_tests_shown_that_need_no_fixture_pass() -> None:
+    passed: list[str] = []
+    for line, code in code_blocks(PAGE.read_text(), "python"):
+        shown: dict[str, object] = {}
+        block = compiled(PAGE, line, code)
+        if "def test_" not in code or block.co_flags & inspect.CO_COROUTINE:
+            continue
+        exec(block, shown)
+        for name, test in shown.items():
+            if name.startswith("test_") and callable(test) and not _takes_fixtures(test):
+                test()
+                passed.append(name)
+    assert "test_a_wait_ends_in_time" in passed
+
+
+def _takes_fixtures(test: Callable[..., object]) -> bool:
+    return bool(inspect.signature(test).parameters)
