@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 from msgspec import UNSET
-from rich.text import Text
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
@@ -20,7 +19,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import Session
-from neonctl_async.cli.started import finish, outcomes
+from neonctl_async.cli.started import connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
@@ -49,16 +48,13 @@ _BRANCH: View[Branch] = View(
 
 
 def _created(screen: Screen) -> View[BranchCreated]:
-    def uri(created: BranchCreated) -> str | Text:
-        return screen.secret(created.connection_uri) if created.connection_uris else ""
-
     return View(
         columns={
             "ID": lambda created: created.branch.id,
             "Name": lambda created: created.branch.name,
             "Parent": lambda created: created.branch.parent_id or "",
             "Computes": lambda created: ", ".join(one.id for one in created.endpoints),
-            "Connection URI": uri,
+            "Connection URI": lambda created: connection_uri(screen, created),
             "Operations": lambda created: outcomes(created.operations),
         },
         raw=lambda created: created.branch.id,

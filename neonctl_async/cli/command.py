@@ -64,7 +64,9 @@ def command(
             raise typer.Exit(run(screen, api_host, lambda session: work(session, *args, **kwargs)))
 
         # What typer reads the options from.
-        invoke.__dict__["__signature__"] = _signature(work, _common if question is None else _asked)
+        invoke.__dict__["__signature__"] = _signature(
+            work, *([] if question is None else [_asked]), _common
+        )
         epilog = f"Example: {PROGRAM} {example}"
         group.command(name, help=work.__doc__, epilog=epilog)(invoke)
         return work
@@ -81,20 +83,18 @@ def _common(
     """Has the options of every command."""
 
 
-def _asked(
-    *,
-    yes: YesOption = False,
-    output: OutputOption = Output.TABLE,
-    api_host: HostOption = None,
-    no_color: NoColorOption = False,
-) -> None:
-    """Has the options of every command that asks a question."""
+def _asked(*, yes: YesOption = False) -> None:
+    """Has the option of every command that asks a question."""
 
 
-def _signature(work: Callable[..., object], others: Callable[..., None]) -> inspect.Signature:
-    """The parameters of a command: its own but for the session, and those of ``others``."""
-    _session, *own = inspect.signature(work).parameters.values()
-    return inspect.Signature([*own, *inspect.signature(others).parameters.values()])
+def _signature(*functions: Callable[..., object]) -> inspect.Signature:
+    """The parameters of all functions, but for the session that the first one is given."""
+    _session, *parameters = (
+        parameter
+        for function in functions
+        for parameter in inspect.signature(function).parameters.values()
+    )
+    return inspect.Signature(parameters)
 
 
 def _confirm(question: str) -> None:

@@ -7,6 +7,7 @@ import typer
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 WAIT_SECONDS = DEFAULT_TIMEOUT
+"""How long commands wait unless told otherwise."""
 
 
 def _seconds(seconds: float) -> float:

@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 from msgspec import UNSET
-from rich.text import Text
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
@@ -20,7 +19,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import Session
-from neonctl_async.cli.started import finish, outcomes
+from neonctl_async.cli.started import connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
 from neonctl_async.resources.projects import MAX_PAGE
 
@@ -47,16 +46,13 @@ _DELETED: View[ProjectDeleted] = View(
 
 
 def _created(screen: Screen) -> View[ProjectCreated]:
-    def uri(created: ProjectCreated) -> str | Text:
-        return screen.secret(created.connection_uri) if created.connection_uris else ""
-
     return View(
         columns={
             "ID": lambda created: created.project.id,
             "Name": lambda created: created.project.name,
             "Region": lambda created: created.project.region_id,
             "Branch": lambda created: f"{created.branch.name} ({created.branch.id})",
-            "Connection URI": uri,
+            "Connection URI": lambda created: connection_uri(screen, created),
             "Operations": lambda created: outcomes(created.operations),
         },
         raw=lambda created: created.project.id,

@@ -48,31 +48,31 @@ class Session:
         timeout: float,
         tell: Tell | None = None,
     ) -> None:
-        """Wait for operations, in sight of the user. ``awaited`` holds how far they are."""
+        """Wait for operations; each record goes to ``tell``, else is shown as progress.
+
+        ``awaited`` holds how far they are.
+        """
         if not operations:
             return
         self.awaited = pending.Awaited(operations)
-        with self._progress() if tell is None else _told(tell) as progress:
+        with self._shown(tell) as show:
 
             def note(operation: Operation) -> None:
                 self.awaited.note(operation)
-                progress(operation)
+                show(operation)
 
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
 
     @contextmanager
-    def _progress(self) -> Generator[Tell]:
-        """The live display, or lines from time to time; scripts get nothing but what they read."""
-        if self.screen.output is Output.TABLE or self.screen.errors.is_terminal:
+    def _shown(self, tell: Tell | None) -> Generator[Tell]:
+        """What is called with each record: a live display, or lines, unless scripts would read."""
+        if tell is not None:
+            yield tell
+        elif self.screen.output is Output.TABLE or self.screen.errors.is_terminal:
             with WaitProgress(self.neon, console=self.screen.errors) as progress:
                 yield progress
         else:
             yield lambda _operation: None
-
-
-@contextmanager
-def _told(tell: Tell) -> Generator[Tell]:
-    yield tell
 
 
 def run(screen: Screen, base_url: str | None, work: Callable[[Session], Awaitable[None]]) -> int:
@@ -125,7 +125,7 @@ def _leave(session: Session) -> None:
         session.screen.tell(f"still pending: {', '.join(names)}")
     else:
         session.screen.tell(
-            f"{len(left)} operations are still pending; to wait for them: "
+            f"operations still pending: {len(left)}; to wait for them: "
             f"neonctl-async operations wait --resume {path}"
         )
 

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from rich.text import Text
 
 from neonctl_async.cli.labels import action_label, status_label, status_style
-from neonctl_async.cli.output import View
+from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import Session
 from neonctl_async.errors import NeonError
+from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.operations import Operation, Started
 
 StartedT = TypeVar("StartedT", bound=Started)
@@ -38,6 +39,11 @@ async def finish(
     finally:
         newest = session.awaited.records or started.operations
         session.screen.show(replace(started, operations=newest), view)
+
+
+def connection_uri(screen: Screen, created: BranchCreated) -> str:
+    """How to connect to what was created, if it has a compute; hidden unless asked for."""
+    return screen.secret(created.connection_uri) if created.connection_uris else ""
 
 
 def outcomes(operations: Sequence[Operation]) -> Text:

@@ -1,13 +1,18 @@
 """How a command ends: its exit code, and what it says and leaves."""
 
+import asyncio
 import signal
 from pathlib import Path
 
 import pytest
 
+from neonctl_async import NeonClient
+from neonctl_async.cli.output import Output, Screen
+from neonctl_async.cli.session import Session
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served
+from tests.support.records import API_KEY
 
 
 def test_without_a_key_it_says_how_to_get_one(cli: CommandLine) -> None:
@@ -58,10 +63,22 @@ def test_an_interrupted_wait_tells_how_to_resume_it(slow: Served, number: int) -
     [file] = Path.cwd().iterdir()
     interrupted, left = output.err.splitlines()
     assert interrupted == "interrupted"
-    assert left.startswith("2 operations are still pending")
+    assert left.startswith("operations still pending: 2; to wait for them: ")
     assert left.endswith(f": neonctl-async operations wait --resume {file.name}")
     assert len(file.read_text().splitlines()) == 2
     assert output.code == 130
+
+
+async def test_a_request_that_is_interrupted_may_have_been_carried_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    session = Session(Screen(Output.TABLE), NeonClient(API_KEY))
+    task = asyncio.create_task(session.ask(asyncio.Event().wait()))
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert capsys.readouterr().err == ("the request was under way: it may have been carried out\n")
 
 
 def test_where_no_file_can_be_written_the_operations_are_named(
