@@ -8,11 +8,11 @@ except ImportError as missing:
     if missing.name not in {"rich", "typer"}:
         raise
 
-    def main() -> int:
+    def main() -> None:
         """Say what is missing."""
         sys.stderr.write("neonctl-async needs an extra: pip install 'neonctl-async[cli]'\n")
-        return 2
+        sys.exit(2)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

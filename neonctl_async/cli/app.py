@@ -1,6 +1,5 @@
 """The command line ``neonctl-async``: its groups of commands, and how it is entered."""
 
-import signal
 from typing import Annotated
 
 import typer
@@ -8,8 +7,6 @@ import typer
 from neonctl_async._version import __version__
 from neonctl_async.cli import api_keys, branches, demo, local, operations, projects
 from neonctl_async.cli.command import PROGRAM
-from neonctl_async.cli.exits import ExitCode
-from neonctl_async.cli.session import stop_writing
 
 app = typer.Typer(
     help="The Neon control plane, at the command line. Waits for what it starts.",
@@ -53,16 +50,6 @@ def _options(
     """Has the options of the program itself."""
 
 
-def main() -> int:
-    """Run the command line; answers its exit code. A SIGTERM is taken as Ctrl-C."""
-    signal.signal(signal.SIGTERM, lambda _number, _frame: signal.raise_signal(signal.SIGINT))
-    try:
-        app(prog_name=PROGRAM)
-    except SystemExit as end:
-        return int(end.code or 0)
-    except KeyboardInterrupt:
-        return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        stop_writing()
-        return ExitCode.NOBODY_READS
-    return ExitCode.DONE
+def main() -> None:
+    """Run the command line, and end the process with its exit code."""
+    app(prog_name=PROGRAM)

@@ -2,9 +2,10 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from neonctl_async.cli import pending
@@ -91,16 +92,20 @@ def run(screen: Screen, base_url: str | None, work: Callable[[Session], Awaitabl
 
 def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> ExitCode:
     async def in_session() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        with suppress(NotImplementedError):  # on Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         async with session.neon:
             await work(session)
 
     try:
         asyncio.run(in_session())
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, asyncio.CancelledError):
         session.screen.tell("interrupted", "bold red")
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        stop_writing()
+        _stop_writing()
         return ExitCode.NOBODY_READS
     except (NeonError, ValueError) as error:
         return _failed(session.screen, error)
@@ -130,7 +135,7 @@ def _leave(session: Session) -> None:
         )
 
 
-def stop_writing() -> None:
+def _stop_writing() -> None:
     """Have standard output go nowhere: whoever read it is gone."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())

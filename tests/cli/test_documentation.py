@@ -12,7 +12,8 @@ from tests.cli.served import Served
 from tests.cli.test_command import COMMANDS
 from tests.support.pages import code_blocks
 
-PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = (DOCS / "command-line.md").read_text(encoding="utf-8")
 ELSEWHERE = {"local", "demo", "--install-completion"}
 """What is not run here: it has tests of its own, or would change the shell."""
 
@@ -45,3 +46,10 @@ def test_the_page_names_every_command_and_exit_code() -> None:
         ), name
     for code in ExitCode:
         assert str(int(code)) in PAGE
+
+
+def test_pictures_are_small_and_fetch_nothing() -> None:
+    for name in re.findall(r"\]\((pictures/[\w-]+\.svg)\)", PAGE):
+        picture = (DOCS / name).read_text(encoding="utf-8")
+        assert "url(http" not in picture.replace('"', "")
+        assert len(picture) < 100_000

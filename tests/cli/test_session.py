@@ -50,11 +50,17 @@ def test_nobody_who_reads_is_no_error(quick: Served) -> None:
     assert (output.err, output.code) == ("", 141)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_wait_tells_how_to_resume_it(slow: Served, number: int) -> None:
+IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
+"""As scripts run what is to be done in the background: without SIGINT."""
+
+
+@pytest.mark.parametrize(("how", "number"), [((), signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)])
+def test_an_interrupted_wait_tells_how_to_resume_it(
+    slow: Served, how: tuple[str, ...], number: int
+) -> None:
     id = slow.project().project.id
     environment = {**slow.environment, "NEON_PROJECT_ID": id}
-    command = (*COMMAND, "operations", "watch", "-o", "jsonl")
+    command = (*how, *COMMAND, "operations", "watch", "-o", "jsonl")
     with started(*command, **environment) as process:
         assert process.stdout is not None
         process.stdout.readline()
