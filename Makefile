@@ -17,11 +17,15 @@ PRISM = 5.16.0
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
 
-.PHONY: demo test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
+.PHONY: demo screens test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
-	env -u NEON_API_KEY -u NEON_API_HOST $(BIN)/python examples/fan_out.py
+	$(BIN)/neonctl-async demo
+
+# Takes the pictures of docs/command-line.md anew; needs tmux.
+screens: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tools.screens
 
 test: $(VERSIONS:%=test-%)
 

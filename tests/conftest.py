@@ -24,7 +24,7 @@ def pytest_asyncio_loop_factories(
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NEON_API_KEY", "NEON_API_HOST"):
+    for name in ("NEON_API_KEY", "NEON_API_HOST", "NEON_PROJECT_ID", "NEON_ORG_ID"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -71,7 +71,6 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 SAYS = {
     "quickstart.py": "preview is ready",
-    "fan_out.py": "20 branches ready",
     "ephemeral_branch.py": "1 branch left: the default one",
 }
 

@@ -30,9 +30,11 @@ class FailOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     error: str = AS_PLANNED
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; answers its exit status."""
-    parser = _parser()
+def main(
+    arguments: Sequence[str] | None = None, *, prog: str = "python -m neonctl_async.local"
+) -> int:
+    """Run the command, which is called ``prog``; answers its exit status."""
+    parser = _parser(prog)
     options = parser.parse_args(arguments)
     if not is_loopback(options.host):
         if not options.expose:
@@ -103,11 +105,12 @@ async def _announce(plane: LocalControlPlane, key_name: str | None, out: TextIO)
         sys.stderr.write("the key was printed at the first start; --create-key makes another\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m neonctl_async.local",
+        prog=prog,
         description="Serve a local control plane until interrupted. Prints two lines to paste "
         "into a shell: the base address, and, at first start, the first API key.",
+        epilog="Example: %(prog)s --port 0 --data plane.db",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")

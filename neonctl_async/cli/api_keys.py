@@ -1,0 +1,123 @@
+"""``neonctl-async api-keys``."""
+
+from typing import Annotated
+
+import typer
+from msgspec import UNSET
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.output import View
+from neonctl_async.cli.session import Session
+from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
+
+app = typer.Typer(
+    help="Keys of the API, personal unless --org or --project is given: list, create, revoke.",
+    no_args_is_help=True,
+)
+
+KeyOrgOption = Annotated[
+    str | None,
+    typer.Option("--org", metavar="ORG_ID", help="Keys of this organization."),
+]
+KeyProjectOption = Annotated[
+    str | None,
+    typer.Option(
+        "--project", "-p", metavar="PROJECT_ID", help="Keys scoped to this project of one."
+    ),
+]
+
+_KEY: View[ApiKey] = View(
+    columns={
+        "ID": lambda key: str(key.id),
+        "Name": lambda key: key.name,
+        "Project": lambda key: key.project_id or "",
+        "Created": lambda key: moment_label(key.created_at),
+        "Last used": lambda key: moment_label(key.last_used_at),
+    },
+    raw=lambda key: str(key.id),
+)
+_CREATED: View[ApiKeyCreated] = View(
+    columns={
+        "ID": lambda key: str(key.id),
+        "Name": lambda key: key.name or "",
+        "Project": lambda key: key.project_id or "",
+        "Key": lambda key: key.key.reveal(),
+    },
+    raw=lambda key: key.key.reveal(),
+)
+_REVOKED: View[ApiKeyRevoked] = View(
+    columns={
+        "Revoked": lambda key: str(key.id),
+        "Name": lambda key: key.name,
+    },
+    raw=lambda key: str(key.id),
+)
+
+
+@command(app, "list", example="api-keys list")
+async def list_keys(
+    session: Session, org: KeyOrgOption = None, project: KeyProjectOption = None
+) -> None:
+    """List keys, without their tokens."""
+    org_id = await _organization(session, org, project)
+    if org_id is None:
+        keys = await session.neon.api_keys.list()
+    else:
+        keys = await session.neon.organizations.list_api_keys(org_id)
+    shown = [key for key in keys if project is None or key.project_id == project]
+    session.screen.show_list(shown, _KEY)
+
+
+@command(app, "create", example="api-keys create deploys --output raw")
+async def create_key(
+    session: Session,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What it is for.", show_default=False)
+    ],
+    org: KeyOrgOption = None,
+    project: KeyProjectOption = None,
+) -> None:
+    """Create a key, and show its token: this once, and never again.
+
+    With --output raw the token is all that goes to standard output.
+    """
+    org_id = await _organization(session, org, project)
+    if org_id is None:
+        request = session.neon.api_keys.create(key_name=name)
+    else:
+        request = session.neon.organizations.create_api_key(
+            org_id, key_name=name, project_id=project or UNSET
+        )
+    created = await session.ask(request)
+    session.screen.show_secrets = True
+    session.screen.tell("keep this key: it is shown once, and cannot be shown again", "yellow")
+    session.screen.show(created, _CREATED)
+
+
+@command(
+    app, "revoke", example="api-keys revoke $NEON_KEY_ID", question="Revoke key {key} for ever?"
+)
+async def revoke_key(
+    session: Session,
+    key: Annotated[int, typer.Argument(metavar="KEY_ID", help="The key.", show_default=False)],
+    org: KeyOrgOption = None,
+    project: KeyProjectOption = None,
+) -> None:
+    """Revoke a key, at once and for ever."""
+    org_id = await _organization(session, org, project)
+    if org_id is None:
+        request = session.neon.api_keys.revoke(key)
+    else:
+        request = session.neon.organizations.revoke_api_key(org_id, key)
+    session.screen.show(await session.ask(request), _REVOKED)
+
+
+async def _organization(session: Session, org: str | None, project: str | None) -> str | None:
+    """Whose keys are meant; None is the user's. Keys of a project are its organization's."""
+    if org is not None or project is None:
+        return org
+    found = await session.neon.projects.get(project)
+    if found.org_id is None:
+        raise ValueError(f"project {project} belongs to no organization: it has no keys of its own")
+    return found.org_id

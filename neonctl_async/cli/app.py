@@ -1,0 +1,55 @@
+"""The command line ``neonctl-async``: its groups of commands, and how it is entered."""
+
+from typing import Annotated
+
+import typer
+
+from neonctl_async._version import __version__
+from neonctl_async.cli import api_keys, branches, demo, local, operations, projects
+from neonctl_async.cli.command import PROGRAM
+
+app = typer.Typer(
+    help="The Neon control plane, at the command line. Waits for what it starts.",
+    epilog="NEON_API_KEY holds the key. There is no option for it: arguments are seen by others.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(projects.app, name="projects")
+app.add_typer(branches.app, name="branches")
+app.add_typer(operations.app, name="operations")
+app.add_typer(api_keys.app, name="api-keys")
+app.command(
+    "local",
+    add_help_option=False,
+    context_settings={
+        "allow_extra_args": True,
+        "ignore_unknown_options": True,
+        "allow_interspersed_args": False,
+    },
+)(local.serve)
+app.command("demo", epilog=f"Example: {PROGRAM} demo --seconds 0.1")(demo.show)
+
+
+def _show_version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Show the version, and exit."
+        ),
+    ] = False,
+) -> None:
+    """Has the options of the program itself."""
+
+
+def main() -> None:
+    """Run the command line, and end the process with its exit code."""
+    app(prog_name=PROGRAM)

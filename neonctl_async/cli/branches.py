@@ -1,0 +1,151 @@
+"""``neonctl-async branches``."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+from msgspec import UNSET
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    LimitOption,
+    NameOption,
+    ProjectOption,
+    SecretsOption,
+    TimeoutOption,
+    WaitOption,
+)
+from neonctl_async.cli.output import Screen, View
+from neonctl_async.cli.session import Session
+from neonctl_async.cli.started import connection_uri, finish, outcomes
+from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
+from neonctl_async.models.endpoints import EndpointSpec, EndpointType
+
+app = typer.Typer(help="Branches of a project: list, read, create, delete.", no_args_is_help=True)
+
+BranchArgument = Annotated[
+    str, typer.Argument(metavar="BRANCH_ID", help="The branch.", show_default=False)
+]
+
+_PAGE = 1000
+_LISTED: View[Branch] = View(
+    columns={
+        "ID": lambda branch: branch.id,
+        "Name": lambda branch: branch.name,
+        "Default": lambda branch: "yes" if branch.default else "",
+        "State": lambda branch: branch.current_state,
+        "Expires": lambda branch: moment_label(branch.expires_at),
+        "Created": lambda branch: moment_label(branch.created_at),
+    },
+    raw=lambda branch: branch.id,
+)
+_BRANCH: View[Branch] = View(
+    columns={**_LISTED.columns, "Parent": lambda branch: branch.parent_id or ""},
+    raw=lambda branch: branch.id,
+)
+
+
+def _created(screen: Screen) -> View[BranchCreated]:
+    return View(
+        columns={
+            "ID": lambda created: created.branch.id,
+            "Name": lambda created: created.branch.name,
+            "Parent": lambda created: created.branch.parent_id or "",
+            "Computes": lambda created: ", ".join(one.id for one in created.endpoints),
+            "Connection URI": lambda created: connection_uri(screen, created),
+            "Operations": lambda created: outcomes(created.operations),
+        },
+        raw=lambda created: created.branch.id,
+    )
+
+
+def _deleted(branch_id: str) -> View[BranchDeleted]:
+    return View(
+        columns={
+            "Deleted": lambda _deleted: branch_id,
+            "Name": lambda deleted: deleted.branch.name if deleted.branch else "",
+            "Operations": lambda deleted: outcomes(deleted.operations),
+        },
+        raw=lambda _deleted: branch_id,
+    )
+
+
+@command(app, "list", example="branches list")
+async def list_branches(
+    session: Session,
+    project: ProjectOption,
+    search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
+    limit: LimitOption = None,
+) -> None:
+    """List the branches of a project, last updated first."""
+    listed = session.neon.branches.list(
+        project, limit=min(limit or _PAGE, _PAGE), search=search or UNSET
+    )
+    session.screen.show_list(await listed.collect(limit), _LISTED)
+
+
+@command(app, "get", example="branches get $NEON_BRANCH_ID")
+async def get_branch(session: Session, branch: BranchArgument, project: ProjectOption) -> None:
+    """Show a branch."""
+    session.screen.show(await session.neon.branches.get(project, branch), _BRANCH)
+
+
+@command(app, "create", example="branches create --name preview")
+async def create_branch(
+    session: Session,
+    project: ProjectOption,
+    name: NameOption = None,
+    parent: Annotated[
+        str | None,
+        typer.Option("--parent", metavar="BRANCH_ID", help="Left out, the default branch."),
+    ] = None,
+    *,
+    compute: Annotated[
+        bool, typer.Option("--compute/--no-compute", help="With a compute to connect to, or not.")
+    ] = True,
+    expires_in: Annotated[
+        int | None,
+        typer.Option(
+            "--expires-in", metavar="SECONDS", min=1, help="The platform deletes it then."
+        ),
+    ] = None,
+    show_secrets: SecretsOption = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    """Create a branch."""
+    session.screen.show_secrets = show_secrets
+    expires_at = datetime.now(UTC) + timedelta(seconds=expires_in or 0)
+    request = session.neon.branches.create(
+        project,
+        name=name or UNSET,
+        parent_id=parent or UNSET,
+        expires_at=expires_at if expires_in else UNSET,
+        endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
+    )
+    created = await session.ask(request)
+    told = f"branch {created.branch.id} was created"
+    view = _created(session.screen)
+    await finish(session, created, view, told=told, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "delete",
+    example="branches delete $NEON_BRANCH_ID",
+    question="Delete branch {branch} of project {project}?",
+)
+async def delete_branch(
+    session: Session,
+    branch: BranchArgument,
+    project: ProjectOption,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    """Delete a branch."""
+    deleted = await session.ask(session.neon.branches.delete(project, branch))
+    told = f"branch {branch} was deleted"
+    await finish(session, deleted, _deleted(branch), told=told, wait=wait, timeout=timeout)

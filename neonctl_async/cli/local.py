@@ -1,0 +1,10 @@
+"""``neonctl-async local``: has the options of ``python -m neonctl_async.local``, read there."""
+
+import typer
+
+from neonctl_async.local.__main__ import main
+
+
+def serve(context: typer.Context) -> None:
+    """Serve a local control plane, offline, until interrupted."""
+    raise typer.Exit(main(context.args, prog=context.command_path))

@@ -1,0 +1,75 @@
+"""What a wait that did not end well leaves to be waited for."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from neonctl_async.cli.labels import is_pending
+from neonctl_async.models.operations import Operation, OperationRef
+
+
+class References(NamedTuple):
+    """References to operations, as a file holds them: a line of JSON each."""
+
+    operations: Sequence[OperationRef]
+
+
+class Awaited:
+    """Operations that are waited for: of each the newest record, else the reference."""
+
+    def __init__(self, operations: Iterable[Operation | OperationRef] = ()) -> None:
+        self._newest = {operation.ref: operation for operation in operations}
+
+    def note(self, operation: Operation) -> None:
+        """Take in a record."""
+        self._newest[operation.ref] = operation
+
+    @property
+    def records(self) -> list[Operation]:
+        """The newest records, in the order given."""
+        return [one for one in self._newest.values() if isinstance(one, Operation)]
+
+    @property
+    def pending(self) -> list[OperationRef]:
+        """What has not ended, as far as is known."""
+        return [
+            ref
+            for ref, newest in self._newest.items()
+            if not isinstance(newest, Operation) or is_pending(newest)
+        ]
+
+
+def written(operations: Sequence[OperationRef]) -> Path:
+    """The new file, in the current directory, that references were written to.
+
+    It is never one that is there already. Raises OSError where it cannot be written.
+    """
+    number = 1
+    while True:
+        path = Path(f"neonctl-async-pending-{number}.jsonl")
+        try:
+            with path.open("xb") as file:
+                file.write(msgspec.json.Encoder().encode_lines(operations))
+        except FileExistsError:
+            number += 1
+        else:
+            return path
+
+
+def parse(lines: Iterable[str]) -> References:
+    """The references in the lines of a file. Operations as ``--output jsonl`` prints them will do.
+
+    Raises ValueError, naming the line, for anything else.
+    """
+    found: list[OperationRef] = []
+    for number, line in enumerate(lines, 1):
+        if line.strip():
+            try:
+                found.append(msgspec.json.decode(line, type=OperationRef))
+            except msgspec.DecodeError as error:
+                raise ValueError(
+                    f"line {number} is no reference to an operation: {error}"
+                ) from None
+    return References(found)

@@ -1,0 +1,128 @@
+"""``neonctl-async projects``."""
+
+from typing import Annotated
+
+import typer
+from msgspec import UNSET
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    LimitOption,
+    NameOption,
+    OrgOption,
+    ProjectArgument,
+    SecretsOption,
+    TimeoutOption,
+    WaitOption,
+)
+from neonctl_async.cli.output import Screen, View
+from neonctl_async.cli.session import Session
+from neonctl_async.cli.started import connection_uri, finish, outcomes
+from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
+from neonctl_async.resources.projects import MAX_PAGE
+
+app = typer.Typer(help="Projects: list, read, create, delete.", no_args_is_help=True)
+
+_PROJECT: View[Project] = View(
+    columns={
+        "ID": lambda project: project.id,
+        "Name": lambda project: project.name,
+        "Region": lambda project: project.region_id,
+        "Postgres": lambda project: str(project.pg_version),
+        "Created": lambda project: moment_label(project.created_at),
+    },
+    raw=lambda project: project.id,
+)
+_DELETED: View[ProjectDeleted] = View(
+    columns={
+        "Deleted": lambda deleted: deleted.project.id,
+        "Name": lambda deleted: deleted.project.name,
+        "Operations": lambda deleted: outcomes(deleted.operations),
+    },
+    raw=lambda deleted: deleted.project.id,
+)
+
+
+def _created(screen: Screen) -> View[ProjectCreated]:
+    return View(
+        columns={
+            "ID": lambda created: created.project.id,
+            "Name": lambda created: created.project.name,
+            "Region": lambda created: created.project.region_id,
+            "Branch": lambda created: f"{created.branch.name} ({created.branch.id})",
+            "Connection URI": lambda created: connection_uri(screen, created),
+            "Operations": lambda created: outcomes(created.operations),
+        },
+        raw=lambda created: created.project.id,
+    )
+
+
+@command(app, "list", example="projects list")
+async def list_projects(
+    session: Session,
+    search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
+    org: OrgOption = None,
+    limit: LimitOption = None,
+) -> None:
+    """List the projects that the key reaches."""
+    listed = session.neon.projects.list(
+        limit=min(limit or MAX_PAGE, MAX_PAGE), search=search or UNSET, org_id=org or UNSET
+    )
+    session.screen.show_list(await listed.collect(limit), _PROJECT)
+
+
+@command(app, "get", example="projects get $NEON_PROJECT_ID")
+async def get_project(session: Session, project: ProjectArgument) -> None:
+    """Show a project."""
+    session.screen.show(await session.neon.projects.get(project), _PROJECT)
+
+
+@command(app, "create", example="projects create --name shop")
+async def create_project(
+    session: Session,
+    name: NameOption = None,
+    region: Annotated[
+        str | None, typer.Option("--region", metavar="REGION_ID", help="As in aws-us-east-2.")
+    ] = None,
+    pg_version: Annotated[
+        int | None, typer.Option("--pg-version", metavar="N", help="The version of Postgres.")
+    ] = None,
+    org: OrgOption = None,
+    *,
+    show_secrets: SecretsOption = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    """Create a project, with a branch, a compute, a role and a database."""
+    session.screen.show_secrets = show_secrets
+    request = session.neon.projects.create(
+        name=name or UNSET,
+        region_id=region or UNSET,
+        pg_version=pg_version or UNSET,
+        org_id=org or UNSET,
+    )
+    created = await session.ask(request)
+    told = f"project {created.project.id} was created"
+    view = _created(session.screen)
+    await finish(session, created, view, told=told, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "delete",
+    example="projects delete $NEON_PROJECT_ID",
+    question="Delete project {project} with all that it holds?",
+)
+async def delete_project(
+    session: Session,
+    project: ProjectArgument,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    """Delete a project with all that it holds. For seven days it can be recovered."""
+    deleted = await session.ask(session.neon.projects.delete(project))
+    told = f"project {project} was deleted"
+    await finish(session, deleted, _DELETED, told=told, wait=wait, timeout=timeout)

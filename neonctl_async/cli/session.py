@@ -1,0 +1,142 @@
+"""One command at work: its client, what it waits for, and how it ends."""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TypeVar
+
+from neonctl_async.cli import pending
+from neonctl_async.cli.exits import ExitCode, exit_code
+from neonctl_async.cli.output import Output, Screen
+from neonctl_async.client import NeonClient
+from neonctl_async.config import API_KEY_VARIABLE
+from neonctl_async.errors import ConfigurationError, NeonError
+from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.progress import WaitProgress
+
+T = TypeVar("T")
+Tell = Callable[[Operation], object]
+
+_NO_KEY = (
+    f"no API key: set {API_KEY_VARIABLE} to one made in the platform's console, under account "
+    "settings; or run `neonctl-async local` and paste the lines that it prints"
+)
+
+
+class Session:
+    """What a command works with: the client, and the screen."""
+
+    def __init__(self, screen: Screen, neon: NeonClient) -> None:
+        self.screen = screen
+        self.neon = neon
+        self.awaited = pending.Awaited()
+
+    async def ask(self, request: Awaitable[T]) -> T:
+        """Send a request that changes something. When interrupted, says that it may have."""
+        try:
+            return await request
+        except asyncio.CancelledError:
+            self.screen.tell("the request was under way: it may have been carried out")
+            raise
+
+    async def wait(
+        self,
+        operations: Sequence[Operation | OperationRef],
+        *,
+        timeout: float,
+        tell: Tell | None = None,
+    ) -> None:
+        """Wait for operations; each record goes to ``tell``, else is shown as progress.
+
+        ``awaited`` holds how far they are.
+        """
+        if not operations:
+            return
+        self.awaited = pending.Awaited(operations)
+        with self._shown(tell) as show:
+
+            def note(operation: Operation) -> None:
+                self.awaited.note(operation)
+                show(operation)
+
+            await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
+
+    @contextmanager
+    def _shown(self, tell: Tell | None) -> Generator[Tell]:
+        """What is called with each record: a live display, or lines, unless scripts would read."""
+        if tell is not None:
+            yield tell
+        elif self.screen.output is Output.TABLE or self.screen.errors.is_terminal:
+            with WaitProgress(self.neon, console=self.screen.errors) as progress:
+                yield progress
+        else:
+            yield lambda _operation: None
+
+
+def run(screen: Screen, base_url: str | None, work: Callable[[Session], Awaitable[None]]) -> int:
+    """Do the work of a command; answers its exit code, once every error was told in a line."""
+    if not os.environ.get(API_KEY_VARIABLE):
+        return _failed(screen, ConfigurationError(_NO_KEY))
+    try:
+        session = Session(screen, NeonClient(base_url=base_url, trust_env=True))
+    except ConfigurationError as error:
+        return _failed(screen, error)
+    code = _outcome(session, work)
+    if code not in {ExitCode.DONE, ExitCode.NOBODY_READS}:
+        _leave(session)
+    return code
+
+
+def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> ExitCode:
+    async def in_session() -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        with suppress(NotImplementedError):  # on Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        async with session.neon:
+            await work(session)
+
+    try:
+        asyncio.run(in_session())
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        session.screen.tell("interrupted", "bold red")
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        _stop_writing()
+        return ExitCode.NOBODY_READS
+    except (NeonError, ValueError) as error:
+        return _failed(session.screen, error)
+    return ExitCode.DONE
+
+
+def _failed(screen: Screen, error: Exception) -> ExitCode:
+    screen.tell(f"error: {error}", "bold red")
+    return exit_code(error)
+
+
+def _leave(session: Session) -> None:
+    """Write down what is still pending, and tell how to go on."""
+    left = session.awaited.pending
+    if not left:
+        return
+    try:
+        path = pending.written(left)
+    except OSError as error:
+        session.screen.tell(f"cannot write down what is pending: {error}", "bold red")
+        names = (f"{one.id} in {one.project_id}" for one in left)
+        session.screen.tell(f"still pending: {', '.join(names)}")
+    else:
+        session.screen.tell(
+            f"operations still pending: {len(left)}; to wait for them: "
+            f"neonctl-async operations wait --resume {path}"
+        )
+
+
+def _stop_writing() -> None:
+    """Have standard output go nowhere: whoever read it is gone."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

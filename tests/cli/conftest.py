@@ -1,0 +1,61 @@
+"""The command line in this process, against a local control plane."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from neonctl_async.cli.app import app
+from neonctl_async.local import Durations, LocalControlPlane
+from tests.cli.served import Served, served
+
+
+class CommandLine(Protocol):
+    """Runs a command: against a plane where one is given."""
+
+    def __call__(
+        self, *arguments: str, at: Served | None = None, typed: str | None = None, **env: str
+    ) -> Result: ...
+
+
+@pytest.fixture(scope="session")
+def quick() -> Iterator[Served]:
+    """A plane whose operations take no time."""
+    with served(LocalControlPlane(durations=Durations(default=0))) as plane:
+        yield plane
+
+
+@pytest.fixture(scope="session")
+def slow() -> Iterator[Served]:
+    """A plane whose operations do not end."""
+    with served(LocalControlPlane(durations=Durations(default=1000))) as plane:
+        yield plane
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What commands write, they write into the current directory."""
+    monkeypatch.chdir(tmp_path)
+    for name in [name for name in os.environ if name.startswith(("NEON_", "NO_COLOR"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def cli() -> CommandLine:
+    def run(
+        *arguments: str, at: Served | None = None, typed: str | None = None, **env: str
+    ) -> Result:
+        environment = {**(at.environment if at else {}), **env}
+        return CliRunner().invoke(
+            app,
+            arguments,
+            input=typed,
+            env=environment,
+            prog_name="neonctl-async",
+            catch_exceptions=False,
+        )
+
+    return run

@@ -1,0 +1,58 @@
+"""A local control plane in a thread of its own: the command line runs an event loop itself."""
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from typing import TypeVar
+
+from neonctl_async import BranchCreated, NeonClient, ProjectCreated
+from neonctl_async.local import LocalControlPlane
+
+T = TypeVar("T")
+
+
+class Served:
+    """A plane that is running, and ways to reach it from this thread."""
+
+    def __init__(self, plane: LocalControlPlane, loop: asyncio.AbstractEventLoop) -> None:
+        self.plane = plane
+        self._loop = loop
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {"NEON_API_KEY": self.plane.api_key, "NEON_API_HOST": self.plane.base_url}
+
+    def ask(self, question: Callable[[NeonClient], Awaitable[T]]) -> T:
+        """What a client is answered."""
+
+        async def answer() -> T:
+            async with NeonClient(self.plane.api_key, base_url=self.plane.base_url) as neon:
+                return await question(neon)
+
+        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
+
+    def project(self, name: str = "shop") -> ProjectCreated:
+        return self.ask(lambda neon: neon.projects.create(name=name))
+
+    def branch(self, project_id: str, name: str = "preview") -> BranchCreated:
+        return self.ask(lambda neon: neon.branches.create(project_id, name=name))
+
+    def fail_next(self, action: str) -> None:
+        asyncio.run_coroutine_threadsafe(self.plane.fail_next(action), self._loop).result()
+
+
+@contextmanager
+def served(plane: LocalControlPlane) -> Generator[Served]:
+    """Serve until the end of the block."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        asyncio.run_coroutine_threadsafe(plane.start(), loop).result()
+        yield Served(plane, loop)
+        asyncio.run_coroutine_threadsafe(plane.stop(), loop).result()
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

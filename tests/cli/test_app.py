@@ -1,0 +1,59 @@
+"""The program as a whole: version, completion, and how it is entered."""
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from neonctl_async import __version__
+from tests.cli.conftest import CommandLine
+from tests.cli.process import COMMAND, PACKAGE, ended, started
+
+
+def test_it_tells_its_version(cli: CommandLine) -> None:
+    assert cli("--version").stdout == f"{__version__}\n"
+
+
+@pytest.mark.parametrize("arguments", [("frob",), ("projects", "frob"), ("projects", "list", "-x")])
+def test_what_there_is_not_is_a_mistake_of_usage(
+    cli: CommandLine, arguments: tuple[str, ...]
+) -> None:
+    result = cli(*arguments)
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+def test_there_is_no_option_for_the_key(cli: CommandLine) -> None:
+    for command in ((), ("projects",), ("projects", "list"), ("api-keys", "create")):
+        assert "--api-key" not in cli(*command, "--help").stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_there_is_completion_for_the_usual_shells(cli: CommandLine, shell: str) -> None:
+    script = cli(_NEONCTL_ASYNC_COMPLETE=f"source_{shell}").stdout
+    assert "_NEONCTL_ASYNC_COMPLETE" in script
+    words = "neonctl-async branches cr"
+    completed = cli(
+        _NEONCTL_ASYNC_COMPLETE=f"complete_{shell}",
+        _TYPER_COMPLETE_FISH_ACTION="get-args",
+        COMP_WORDS=words,
+        COMP_CWORD="2",
+        _TYPER_COMPLETE_ARGS=words,
+    )
+    assert "create" in completed.stdout
+    assert "delete" not in completed.stdout
+
+
+def test_the_script_of_the_shell_it_runs_in_is_shown() -> None:
+    program = shlex.join(COMMAND)
+    with started("bash", "-c", f"{program} --show-completion; exit $?") as process:
+        output = ended(process)
+    assert "complete -o default -F" in output.out
+    assert (output.err, output.code) == ("", 0)
+
+
+def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(name='typer')")
+    with started(*COMMAND, PYTHONPATH=f"{tmp_path}:{PACKAGE}") as process:
+        output = ended(process)
+    assert output.err == "neonctl-async needs an extra: pip install 'neonctl-async[cli]'\n"
+    assert (output.out, output.code) == ("", 2)

@@ -1,0 +1,128 @@
+"""What all commands have in common."""
+
+import os
+import pty
+import re
+import shlex
+import signal
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+import pytest
+import typer
+
+from neonctl_async.cli.app import app
+from tests.cli.conftest import CommandLine
+from tests.cli.process import COMMAND, ended, started
+from tests.cli.served import Served
+from tests.support.records import SECRETS
+
+
+def commands(group: typer.Typer, *above: str) -> Iterator[tuple[str, ...]]:
+    """The names of all commands, from the group down."""
+    for one in group.registered_commands:
+        assert one.name is not None
+        yield (*above, one.name)
+    for inner in group.registered_groups:
+        assert inner.typer_instance is not None
+        assert isinstance(inner.name, str)
+        yield from commands(inner.typer_instance, *above, inner.name)
+
+
+COMMANDS = list(commands(app))
+
+
+def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
+    """The arguments of the example that the help of a command shows."""
+    shown = " ".join(cli(*command, "--help").stdout.split())
+    [example] = re.findall(r"Example: neonctl-async (.+)$", shown)
+    arguments = shlex.split(os.path.expandvars(example))
+    assert arguments[: len(command)] == list(command)
+    return arguments
+
+
+def test_there_are_as_many_commands_as_there_should_be() -> None:
+    assert len(COMMANDS) == 17
+
+
+@pytest.mark.parametrize("command", [one for one in COMMANDS if len(one) > 1], ids=" ".join)
+def test_the_example_of_a_command_works(
+    cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    created = quick.project()
+    id = created.project.id
+    key = quick.ask(lambda neon: neon.api_keys.create(key_name="example"))
+    monkeypatch.setenv("NEON_PROJECT_ID", id)
+    monkeypatch.setenv("NEON_OPERATION_ID", created.operations[0].id)
+    monkeypatch.setenv("NEON_BRANCH_ID", quick.branch(id, "example").branch.id)
+    monkeypatch.setenv("NEON_KEY_ID", str(key.id))
+    result = cli(*example_of(cli, command), at=quick)
+    assert result.exit_code == 0, result.output
+    assert quick.plane.api_key not in result.output
+
+
+def test_the_example_of_the_demo_has_all_branches_ready_without_a_key(cli: CommandLine) -> None:
+    result = cli(*example_of(cli, ("demo",)))
+    assert "20 branches ready in 5 projects" in result.stdout
+    assert "40 of 40 operations ended" in result.stderr
+    assert not SECRETS.search(result.output_bytes)
+    assert result.exit_code == 0
+
+
+def test_the_example_of_a_local_control_plane_serves_until_it_is_ended(cli: CommandLine) -> None:
+    with started(*COMMAND, *example_of(cli, ("local",))) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline().startswith("export NEON_API_HOST=")
+        process.send_signal(signal.SIGTERM)
+        assert ended(process).code == 0
+
+
+def test_colours_are_for_terminals_that_want_them(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    listing = ("operations", "list", "-p", id)
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    green = "\x1b[32mOK"
+    assert green in cli(*listing, at=quick, **terminal).stdout
+    assert green not in cli(*listing, at=quick, **terminal, NO_COLOR="1").stdout
+    assert green not in cli(*listing, "--no-color", at=quick, **terminal).stdout
+    assert "\x1b" not in cli(*listing, at=quick).stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer", "code"), [((), "n", 130), ((), "y", 0), (("--yes",), "", 0)]
+)
+def test_a_deletion_is_asked_for_on_a_terminal(
+    quick: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...],
+    answer: str,
+    code: int,
+) -> None:
+    id = quick.project("asked").project.id
+    for name, value in quick.environment.items():
+        monkeypatch.setenv(name, value)
+    with typing(f"{answer}\n") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(SystemExit) as end:
+            app(["projects", "delete", id, *arguments])
+    question = f"Delete project {id} with all that it holds? [y/N]: "
+    output = capsys.readouterr()
+    assert (question in output.err) == bool(answer)
+    assert output.out.startswith("Deleted") == (code == 0)
+    assert end.value.code == code
+    left = quick.ask(lambda neon: neon.projects.list(search=id).collect())
+    assert bool(left) == (code != 0)
+
+
+@contextmanager
+def typing(line: str) -> Generator[TextIO]:
+    """A terminal on which somebody types a line."""
+    ours, theirs = pty.openpty()
+    os.write(ours, line.encode())
+    try:
+        with os.fdopen(theirs) as stdin:
+            yield stdin
+    finally:
+        os.close(ours)

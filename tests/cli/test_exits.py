@@ -1,0 +1,34 @@
+import pytest
+
+from neonctl_async import (
+    ClientClosedError,
+    ConfigurationError,
+    ConnectionFailedError,
+    NotFoundError,
+    OperationFailedError,
+    RequestTimeoutError,
+    TransportError,
+    WaitTimeoutError,
+)
+from neonctl_async.cli.exits import exit_code
+
+
+def lost(kind: type[TransportError]) -> TransportError:
+    return kind("no answer", method="GET", path="/", request_id="1", maybe_delivered=False)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OperationFailedError(failed=[], settled=[], pending=[]), 1),
+        (ValueError("branch_id is empty"), 2),
+        (ConfigurationError("no key"), 2),
+        (NotFoundError(status=404, message="", method="GET", path="/"), 3),
+        (lost(ConnectionFailedError), 3),
+        (lost(RequestTimeoutError), 3),
+        (ClientClosedError("closed"), 3),
+        (WaitTimeoutError(timeout=1.0, settled=[], pending=[], last_error=None), 4),
+    ],
+)
+def test_an_error_leads_to_the_exit_code_of_its_kind(error: Exception, code: int) -> None:
+    assert exit_code(error) == code

@@ -1,0 +1,137 @@
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from neonctl_async import Operation, OperationRef
+from tests.cli.conftest import CommandLine
+from tests.cli.served import Served
+
+PENDING = Path("neonctl-async-pending-1.jsonl")
+
+
+def operations(lines: str) -> list[Operation]:
+    return msgspec.json.Decoder(Operation).decode_lines(lines)
+
+
+def test_the_listing_shows_what_the_console_shows(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    result = cli("operations", "list", "-p", created.project.id, at=quick)
+    header, start, create = result.stdout.splitlines()
+    assert header.split() == ["Operation", "Branch", "Compute", "Status", "Duration", "Date"]
+    assert start.startswith(f"Start compute    main    {created.endpoints[0].id}  OK      0.0 s")
+    assert create.startswith("Create timeline  main")
+
+
+def test_as_many_are_listed_as_asked_for(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    result = cli("operations", "list", "-p", id, "--limit", "1", "-o", "jsonl", at=quick)
+    assert [one.action for one in operations(result.stdout)] == ["start_compute"]
+    more = cli("operations", "list", "-p", id, "--limit", "2000", "-o", "raw", at=quick)
+    assert len(more.stdout.split()) == 2
+
+
+def test_an_operation_is_shown_with_what_it_failed_of(cli: CommandLine, quick: Served) -> None:
+    quick.fail_next("create_timeline")
+    created = quick.project()
+    operation = created.operations[0]
+    result = cli("operations", "get", operation.id, "-p", created.project.id, at=quick)
+    shown = dict(line.split(maxsplit=1) for line in result.stdout.splitlines() if " " in line)
+    assert shown["ID"] == operation.id
+    assert shown["Status"] == "Error"
+    assert shown["Error"]
+
+
+def test_without_ids_all_that_is_pending_is_waited_for(cli: CommandLine, slow: Served) -> None:
+    created = slow.project()
+    slow.branch(created.project.id)
+    result = cli(
+        *("operations", "wait", "--timeout", "0", "-o", "jsonl"),
+        at=slow,
+        NEON_PROJECT_ID=created.project.id,
+    )
+    assert len(operations(result.stdout)) == 3
+    assert len(PENDING.read_text().splitlines()) == 3
+    assert result.exit_code == 4
+
+
+def test_what_has_ended_needs_no_wait(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    id = created.project.id
+    result = cli("operations", "wait", "-p", id, "-o", "raw", at=quick)
+    assert result.stdout == ""
+    assert result.stderr == f"nothing is pending in project {id}\n"
+    named = created.operations[0].id
+    assert cli("operations", "wait", named, "-p", id, "-o", "raw", at=quick).stdout.strip() == named
+
+
+def test_operations_that_failed_are_shown_and_lead_to_1(cli: CommandLine, quick: Served) -> None:
+    quick.fail_next("create_timeline")
+    created = quick.project()
+    ids = [one.id for one in created.operations]
+    result = cli("operations", "wait", *ids, "-p", created.project.id, at=quick)
+    assert result.stdout.count("Error") == 2
+    assert "error: 2 of 2 operations ended unsuccessfully" in result.stderr
+    assert result.exit_code == 1
+    assert not PENDING.exists()
+
+
+def test_a_wait_is_resumed_from_the_file_that_the_last_one_left(
+    cli: CommandLine, slow: Served
+) -> None:
+    created = slow.project()
+    env = {"NEON_PROJECT_ID": created.project.id}
+    assert cli("operations", "wait", "--timeout", "0", at=slow, **env).exit_code == 4
+    refs = msgspec.json.Decoder(OperationRef).decode_lines(PENDING.read_bytes())
+    assert sorted(one.id for one in refs) == sorted(one.id for one in created.operations)
+    again = cli("operations", "wait", "--resume", str(PENDING), "--timeout", "0", at=slow)
+    assert again.exit_code == 4
+    assert "--resume neonctl-async-pending-2.jsonl" in again.stderr
+
+
+def test_a_listing_can_be_waited_for_from_standard_input(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    lines = cli("operations", "list", "-p", id, "-o", "jsonl", at=quick).stdout
+    result = cli("operations", "wait", "--resume", "-", "-o", "raw", at=quick, typed=lines)
+    assert result.stdout.split() == [one.id for one in operations(lines)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--resume", "missing.jsonl"), "No such file"),
+        (("--resume", "-"), "line 1 is no reference"),
+        ((), "no project: give --project"),
+        (("--timeout", "nan", "-p", "x"), "nan is not 0 or more seconds"),
+    ],
+)
+@pytest.mark.parametrize("command", ["wait", "watch"])
+def test_what_cannot_be_waited_for_is_a_mistake_of_usage(
+    cli: CommandLine, quick: Served, command: str, arguments: tuple[str, ...], complaint: str
+) -> None:
+    result = cli("operations", command, *arguments, at=quick, typed='{"id": 1}\n')
+    assert complaint in " ".join(result.stderr.replace("│", "").split())
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+def test_ids_and_a_file_are_not_taken_together(cli: CommandLine, quick: Served) -> None:
+    result = cli("operations", "wait", "some-id", "--resume", "-", at=quick, typed="")
+    assert result.stderr == "error: --resume names the operations: give it, or ids, not both\n"
+    assert result.exit_code == 2
+
+
+def test_a_watch_shows_each_change(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    ids = [one.id for one in created.operations]
+    arguments = ("operations", "watch", *ids, "-p", created.project.id)
+    lines = cli(*arguments, at=quick).stdout.splitlines()
+    assert sorted(line.split()[-1] for line in lines) == sorted(ids)
+    assert all(" OK " in line for line in lines)
+    shown = operations(cli(*arguments, "--output", "jsonl", at=quick).stdout)
+    assert sorted(one.id for one in shown) == sorted(ids)
+
+
+def test_a_watch_is_no_single_value(cli: CommandLine, quick: Served) -> None:
+    result = cli("operations", "watch", "-p", "x", "--output", "json", at=quick)
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert "take jsonl" in result.stderr

@@ -1,0 +1,65 @@
+import msgspec
+import pytest
+
+from neonctl_async import Project, ProjectCreated
+from neonctl_async.models.secret import decode_hook
+from tests.cli.conftest import CommandLine
+from tests.cli.served import Served
+from tests.support.records import SECRETS
+
+
+def test_projects_are_listed_with_what_tells_them_apart(cli: CommandLine, quick: Served) -> None:
+    created = quick.project("listed")
+    result = cli("projects", "list", "--search", "listed", at=quick)
+    header, line = result.stdout.splitlines()
+    assert header.split() == ["ID", "Name", "Region", "Postgres", "Created"]
+    assert line.split()[:3] == [created.project.id, "listed", "aws-us-east-2"]
+    assert (result.stderr, result.exit_code) == ("", 0)
+
+
+def test_a_listing_ends_where_it_is_told_to(cli: CommandLine, quick: Served) -> None:
+    for number in range(3):
+        quick.project(f"limited-{number}")
+    arguments = ("projects", "list", "--search", "limited", "--output", "raw")
+    assert len(cli(*arguments, at=quick).stdout.split()) == 3
+    assert len(cli(*arguments, "--limit", "2", at=quick).stdout.split()) == 2
+
+
+def test_one_project_is_shown(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    result = cli("projects", "get", id, "--output", "json", at=quick)
+    assert msgspec.json.decode(result.stdout, type=Project).id == id
+
+
+def test_a_created_project_is_ready_and_hides_its_password(cli: CommandLine, quick: Served) -> None:
+    result = cli("projects", "create", "--name", "made", at=quick)
+    assert "Create timeline: OK, Start compute: OK" in result.stdout
+    assert "**********" in result.stdout
+    assert not SECRETS.search(result.output_bytes)
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_passwords_are_shown_where_asked(cli: CommandLine, quick: Served, output: str) -> None:
+    result = cli("projects", "create", "--show-secrets", "--output", output, at=quick)
+    assert SECRETS.search(result.stdout_bytes)
+    assert quick.plane.api_key not in result.output
+
+
+def test_a_project_that_does_not_get_ready_is_told_of_with_its_id(
+    cli: CommandLine, quick: Served
+) -> None:
+    quick.fail_next("create_timeline")
+    result = cli("projects", "create", "--output", "json", at=quick)
+    shown = msgspec.json.decode(result.stdout, type=ProjectCreated, dec_hook=decode_hook)
+    assert [one.status for one in shown.operations] == ["failed", "failed"]
+    assert f"project {shown.project.id} was created\nerror: 2 of 2" in result.stderr
+    assert result.exit_code == 1
+
+
+def test_a_deleted_project_is_gone(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    assert cli("projects", "delete", id, at=quick).exit_code == 0
+    result = cli("projects", "get", id, at=quick)
+    assert (result.stdout, result.exit_code) == ("", 3)
+    assert result.stderr.startswith(f"error: GET /projects/{id}: 404 Not Found")

@@ -1,0 +1,110 @@
+"""Pictures of the command line, taken in tmux, as SVG: run by ``make screens``."""
+
+import asyncio
+import io
+import os
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.text import Text
+
+from neonctl_async import EndpointSpec, NeonClient
+from neonctl_async.local import Durations, LocalControlPlane
+
+PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+WIDTH, HEIGHT = 100, 30
+DURATIONS = Durations(default=1.0, by_action={"create_branch": 1.9})
+TMUX = f"tmux -L neonctl-async-{os.getpid()}"
+
+
+class Screen(NamedTuple):
+    """A command, and when it is looked at: after so many seconds, or once it has ended."""
+
+    command: str
+    after: float | None = None
+
+
+SCREENS = {
+    "operations": Screen("neonctl-async operations list"),
+    "projects": Screen("neonctl-async projects list"),
+    "demo": Screen("neonctl-async demo"),
+    "progress": Screen("neonctl-async demo", after=5.0),
+}
+
+
+async def main() -> None:
+    """Take all pictures."""
+    async with (
+        LocalControlPlane(durations=DURATIONS) as plane,
+        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+    ):
+        environment = {
+            **os.environ,
+            "NEON_API_KEY": plane.api_key,
+            "NEON_API_HOST": plane.base_url,
+            "NEON_PROJECT_ID": await populate(plane, neon),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+            "TZ": "UTC",
+        }
+        PICTURES.mkdir(exist_ok=True)
+        for name, screen in SCREENS.items():
+            shown = await take(screen, environment)
+            (PICTURES / f"{name}.svg").write_text(drawn(name, shown), encoding="utf-8")
+
+
+async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
+    """Projects, one of which has operations of every kind of status; its id."""
+    for name in ("billing", "search"):
+        await neon.projects.create(name=name, wait=True)
+    shop = (await neon.projects.create(name="shop", wait=True)).project.id
+    compute = [EndpointSpec(type="read_write")]
+    await neon.branches.create(shop, name="preview-1", endpoints=compute, wait=True)
+    await plane.fail_next("create_branch", error="the parent's data could not be read")
+    await neon.branches.create(shop, name="preview-2")
+    await asyncio.sleep(2 * DURATIONS.default)
+    await neon.branches.create(shop, name="preview-3", endpoints=compute)
+    return shop
+
+
+async def take(screen: Screen, environment: Mapping[str, str]) -> str:
+    """What the terminal shows, with the codes of its colours."""
+    script = (
+        f"printf '$ %s\\n' '{screen.command}'; {screen.command}; {TMUX} wait-for -S done; sleep 60"
+    )
+    size = ("-x", str(WIDTH), "-y", str(HEIGHT))
+    await tmux("-f", os.devnull, "new-session", "-d", *size, "sh", "-c", script, env=environment)
+    try:
+        if screen.after is None:
+            await tmux("wait-for", "done")
+        else:
+            await asyncio.sleep(screen.after)
+        return await tmux("capture-pane", "-e", "-p")
+    finally:
+        await tmux("kill-server")
+
+
+async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
+    """What tmux prints, on a server of its own."""
+    process = await asyncio.create_subprocess_exec(
+        *TMUX.split(), *arguments, env=env, stdout=asyncio.subprocess.PIPE
+    )
+    output, _ = await process.communicate()
+    if process.returncode:
+        raise RuntimeError(f"tmux {arguments[0]} ended with {process.returncode}")
+    return output.decode()
+
+
+def drawn(name: str, shown: str) -> str:
+    """A picture that fetches no font from anywhere: those of the machine will do."""
+    console = Console(record=True, width=WIDTH, file=io.StringIO())
+    console.print(Text.from_ansi(shown.rstrip()))
+    svg = console.export_svg(title="neonctl-async", unique_id=name)
+    return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
