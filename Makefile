@@ -8,6 +8,9 @@ endif
 NEWEST = $(lastword $(VERSIONS))
 BIN = .venv-$(NEWEST)/bin
 
+# The processes that tests start find the package compiled.
+export PYTHONDONTWRITEBYTECODE =
+
 # How long to fuzz.
 SECONDS = 60
 
