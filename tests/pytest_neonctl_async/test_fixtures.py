@@ -109,27 +109,30 @@ FAULTS_AND_CLEARING = """
 """
 
 
-@pytest.mark.parametrize("mode", ["strict", "auto"])
-def test_they_work_with_pytest_asyncio_and_without_a_loop(
-    mode: str, run_suite: RunSuite, pytester: pytest.Pytester
+def test_each_test_has_what_it_asks_for_and_leaves_nothing_to_the_next(
+    run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
-    pytester.makepyfile(test_loops=ON_EVERY_LOOP)
-    run_suite("--asyncio-mode", mode).assert_outcomes(passed=4)
+    [shown] = [code for _, code in code_blocks(PAGE.read_text(), "python") if "neon_branch" in code]
+    pytester.makepyfile(
+        test_faults=FAULTS_AND_CLEARING, test_loops=ON_EVERY_LOOP, test_shown_on_the_page=shown
+    )
+    run_suite("-o", "neon_operation_seconds=0.03").assert_outcomes(passed=5 + 4 + 2)
 
 
+@pytest.mark.scale
+def test_they_work_with_pytest_asyncio_in_auto_mode(
+    run_suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(ON_EVERY_LOOP)
+    run_suite("--asyncio-mode=auto").assert_outcomes(passed=4)
+
+
+@pytest.mark.scale
 def test_they_work_with_the_runner_of_anyio(run_suite: RunSuite, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(BY_ANYIO)
     run = run_suite("-p", "no:asyncio", "-W", "ignore::pytest.PytestConfigWarning")
     run.assert_outcomes(passed=1, errors=1)
     run.stdout.fnmatch_lines("*neon_client needs an event loop: install pytest-asyncio*")
-
-
-def test_a_test_plans_faults_and_leaves_nothing_to_the_next(
-    run_suite: RunSuite, pytester: pytest.Pytester
-) -> None:
-    [shown] = [code for _, code in code_blocks(PAGE.read_text(), "python") if "neon_branch" in code]
-    pytester.makepyfile(test_faults=FAULTS_AND_CLEARING, test_shown_on_the_page=shown)
-    run_suite("-o", "neon_operation_seconds=0.03").assert_outcomes(passed=7)
 
 
 def test_a_duration_that_is_none_is_refused(run_suite: RunSuite) -> None:
