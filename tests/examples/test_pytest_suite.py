@@ -7,8 +7,10 @@ import pytest
 from tests.support.examples import EXAMPLES
 
 
-def test_it_passes_offline_wherever_it_lies(pytester: pytest.Pytester) -> None:
+def test_it_passes_offline_whatever_the_settings_of_those_around_it(
+    pytester: pytest.Pytester,
+) -> None:
     shutil.copytree(EXAMPLES / "pytest_suite", pytester.path / "suite")
-    pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
-    result = pytester.runpytest_subprocess("-W", "error")
+    pytester.makeini("[pytest]\naddopts = --strict-config\nof_a_plugin_not_installed = 1")
+    result = pytester.runpytest_subprocess("-W", "error", "suite")
     assert (result.ret, result.parseoutcomes()) == (0, {"passed": 6})
