@@ -102,6 +102,7 @@ def drawn(name: str, shown: str) -> str:
     """A picture that fetches no font from anywhere: those of the machine will do."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(Text.from_ansi(shown.rstrip()))
+    console.print()  # the last line is cut off a little below
     svg = console.export_svg(title="neonctl-async", unique_id=name)
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 

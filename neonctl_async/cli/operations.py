@@ -52,7 +52,7 @@ OperationArgument = Annotated[
 OperationsArgument = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="[OPERATION_ID]...",
+        metavar="OPERATION_ID",
         help=f"Left out, those that are pending among the newest {NEWEST} of the project.",
         show_default=False,
     ),

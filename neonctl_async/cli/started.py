@@ -43,7 +43,10 @@ async def finish(
 
 def connection_uri(screen: Screen, created: BranchCreated) -> str:
     """How to connect to what was created, if it has a compute; hidden unless asked for."""
-    return screen.secret(created.connection_uri) if created.connection_uris else ""
+    if not created.connection_uris:
+        return ""
+    shown = screen.secret(created.connection_uri)
+    return shown if screen.show_secrets else f"{shown} (--show-secrets shows it)"
 
 
 def outcomes(operations: Sequence[Operation]) -> Text:

@@ -10,6 +10,7 @@
 """
 
 import inspect
+import os
 import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -29,7 +30,7 @@ import msgspec
 from aiohttp import BytesPayload, ClientResponse
 from yarl import URL
 
-from neonctl_async.config import DEFAULT_BASE_URL
+from neonctl_async.config import BASE_URL_VARIABLE, DEFAULT_BASE_URL
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.protocol import Json
 
@@ -57,10 +58,12 @@ class RecordedRequest(msgspec.Struct, frozen=True):
 class RecordedAnswers:
     """Answers the requests to ``base_url`` of every client in this process while it is entered.
 
-    Built on aioresponses. Requests to other addresses go there.
+    It is what it is for a client: left out, ``NEON_API_HOST`` or the platform's. Built on
+    aioresponses. Requests to other addresses go there.
     """
 
-    def __init__(self, base_url: str = DEFAULT_BASE_URL) -> None:
+    def __init__(self, base_url: str | None = None) -> None:
+        base_url = base_url or os.environ.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL
         self.requests: list[RecordedRequest] = []
         """What was asked, in order."""
         self._base_path = urlsplit(base_url).path.rstrip("/")

@@ -231,6 +231,16 @@ async def test_what_is_asked_elsewhere_goes_there(answers: RecordedAnswers) -> N
     assert answers.requests == []
 
 
+async def test_they_are_for_the_address_that_the_environment_names_to_clients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("NEON_API_HOST", "http://127.0.0.1:1/api/v2")
+    with RecordedAnswers() as answers:
+        answers.add("GET", "/regions", {"regions": []})
+        async with NeonClient("any-key") as neon:
+            assert await neon.regions.list() == []
+
+
 def test_what_could_never_be_asked_is_refused() -> None:
     answers = RecordedAnswers()
     with pytest.raises(ValueError, match="method is 'FETCH'"):
