@@ -77,6 +77,7 @@ class MainHost:
         self._process = process = subprocess.Popen(
             [
                 sys.executable,
+                "-P",  # no module of the directory that the tests run in
                 "-m",
                 "neonctl_async.testing.server",
                 f"--operation-seconds={self._operation_seconds}",

@@ -19,9 +19,6 @@ _RUN = pytest.StashKey[str]()
 _WORKBENCH = pytest.StashKey["Workbench"]()
 _SWEPT = pytest.StashKey[list[str]]()
 _WORKER_INPUT = "neonctl_async"
-_FIXTURES = frozenset(
-    {"neon_control_plane", "neon_client", "neon_project", "neon_branch", "neon_branch_factory"}
-)
 _NEEDED = ("NEON_API_KEY", "NEON_PROJECT_ID")
 
 
@@ -60,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
         run, door = told
         config.stash[_RUN] = run
         config.stash[_HOST] = WorkerHost(Door(*door))
-    if config.pluginmanager.hasplugin("asyncio"):
+    if _default_loop_scope(config) is not None:
         config.pluginmanager.import_plugin("pytest_neonctl_async.with_asyncio")
 
 
@@ -73,6 +70,15 @@ def _operation_seconds(config: pytest.Config) -> float:
     if not 0 <= seconds < float("inf"):
         raise pytest.UsageError(f"neon_operation_seconds is {text!r}: expected seconds, 0 or more")
     return seconds
+
+
+def _default_loop_scope(config: pytest.Config) -> str | None:
+    """On which loop pytest-asyncio runs a test; None without it, or one that has no such choice."""
+    try:
+        scope: str = config.getini("asyncio_default_test_loop_scope")
+    except ValueError:
+        return None
+    return scope
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -91,7 +97,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
         return (yield)
     finally:
         workbench = item.config.stash.get(_WORKBENCH, None)
-        if workbench is not None and not _FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+        if workbench is not None:  # whatever the test is: it may have asked for fixtures by name
             workbench.clear()
 
 
@@ -108,7 +114,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     host.close()
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
     """Tell what was swept."""
     no_lines: list[str] = []
     for line in terminalreporter.config.stash.get(_SWEPT, no_lines):
@@ -143,16 +149,16 @@ def neon_control_plane(_neon_workbench: "Workbench") -> "ControlPlane":
 def neon_client(request: pytest.FixtureRequest) -> "NeonClient":
     """A ``NeonClient`` on the event loop of the test: pytest-asyncio's, or anyio's runner's."""
     marker = request.node.get_closest_marker("asyncio")  # in auto mode, pytest-asyncio sets it
+    default_loop_scope = _default_loop_scope(request.config)
     if marker is None and "anyio_backend" in request.fixturenames:
         name = "_neon_client_for_anyio"
-    elif request.config.pluginmanager.hasplugin("asyncio"):
-        asked = marker.kwargs.get("loop_scope") if marker else None
-        loop_scope = asked or request.config.getini("asyncio_default_test_loop_scope")
-        name = f"_neon_client_on_{loop_scope}_loop"
+    elif default_loop_scope is not None:
+        asked = marker.kwargs.get("loop_scope") or marker.kwargs.get("scope") if marker else None
+        name = f"_neon_client_on_{asked or default_loop_scope}_loop"
     else:
         pytest.fail(
-            "neon_client needs an event loop: install pytest-asyncio, or mark the test with "
-            "pytest.mark.anyio",
+            "neon_client needs an event loop: install pytest-asyncio 0.26 or later, or mark the "
+            "test with pytest.mark.anyio",
             pytrace=False,
         )
     client: NeonClient = request.getfixturevalue(name)

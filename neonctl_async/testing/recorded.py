@@ -139,7 +139,7 @@ class RecordedAnswers:
         self, method: str, url: URL, *, data: BytesPayload | None = None, **_more: object
     ) -> CallbackResult:
         path = url.path.removeprefix(self._base_path)
-        request = RecordedRequest(method, path, _query(url.query_string), _sent(data))
+        request = RecordedRequest(method, path, _query(url.raw_query_string), _sent(data))
         self.requests.append(request)
         answer = next((one for one in self._answers if one.is_for(request)), None)
         if answer is None:

@@ -141,6 +141,71 @@ def test_a_duration_that_is_none_is_refused(run_suite: RunSuite) -> None:
     run.stderr.fnmatch_lines("*neon_operation_seconds is 'soon': expected seconds, 0 or more")
 
 
+def test_fixtures_that_are_asked_for_by_name_leave_nothing_either(
+    run_suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(
+        """
+        import asyncio
+        import pytest
+        from neonctl_async.local import Fault
+
+        def test_asks_as_it_goes(request):
+            plane = request.getfixturevalue("neon_control_plane")
+            request.getfixturevalue("neon_project")
+            asyncio.run(plane.inject(Fault(route="GET /projects", status=404)))
+
+        @pytest.mark.asyncio
+        async def test_begins_with_nothing(neon_client):
+            assert await neon_client.projects.list().collect() == []
+        """
+    )
+    run_suite().assert_outcomes(passed=2)
+
+
+def test_a_loop_is_found_by_the_older_name_of_its_scope(
+    run_suite: RunSuite, pytester: pytest.Pytester
+) -> None:
+    pytester.makepyfile(
+        """
+        import pytest
+
+        @pytest.mark.asyncio(scope="module")
+        async def test_it(neon_client):
+            await neon_client.projects.list().collect()
+        """
+    )
+    run_suite("-W", "ignore::pytest.PytestDeprecationWarning").assert_outcomes(passed=1)
+
+
+def test_an_unrelated_suite_runs_on_older_pytest_and_pytest_asyncio(
+    run_suite: RunSuite, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makepyfile(
+        older="""
+        import sys
+        import types
+        import pytest
+
+        del pytest.TerminalReporter  # pytest has it since 8.4
+        for name in ("pytest_asyncio", "pytest_asyncio.plugin"):
+            sys.modules[name] = types.ModuleType(name)
+        sys.modules["pytest_asyncio"].fixture = pytest.fixture  # one without a loop_scope
+        """
+    )
+    pytester.makepyfile("def test_it(): ...")
+    pytester.syspathinsert()
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    options = (
+        "-o",
+        "asyncio_default_fixture_loop_scope=",
+        "-W",
+        "ignore::pytest.PytestConfigWarning",
+    )
+    run = run_suite("-p", "older", "-p", "asyncio", "-p", "neonctl-async", *options)
+    run.assert_outcomes(passed=1)
+
+
 def test_an_unrelated_suite_imports_no_more_than_the_hooks(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:

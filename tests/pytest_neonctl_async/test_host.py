@@ -3,6 +3,7 @@
 import json
 import socket
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -43,6 +44,18 @@ def test_a_plane_that_does_not_start_is_told_to_the_worker(
     try:
         with pytest.raises(RuntimeError, match="did not start: it says why on stderr"):
             WorkerHost(host.door()).plane()
+    finally:
+        host.close()
+
+
+def test_a_module_where_the_tests_run_does_not_get_into_the_plane(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secrets.py").write_text("raise ImportError('it is for the tests')")
+    monkeypatch.chdir(tmp_path)
+    host = MainHost(0.01)
+    try:
+        assert host.plane().base_url
     finally:
         host.close()
 

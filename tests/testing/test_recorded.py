@@ -4,6 +4,7 @@ import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -176,6 +177,14 @@ async def test_the_query_chooses_the_answer(answers: RecordedAnswers) -> None:
     async with NeonClient(API_KEY) as neon:
         listed = await neon.operations.list(PROJECT, limit=1).collect()
     assert [one.id for one in listed] == ["b", "a"]
+
+
+@pytest.mark.parametrize("search", ["a b", "a&b=c", "100%", "%41", "1+1", "ü"])
+async def test_a_query_is_told_as_it_was_meant(answers: RecordedAnswers, search: str) -> None:
+    answers.add("GET", f"/projects?{urlencode({'search': search})}", {"projects": []})
+    async with NeonClient(API_KEY) as neon:
+        assert await neon.projects.list(search=search).collect() == []
+    assert answers.requests[0].query["search"] == search
 
 
 async def test_an_answer_is_given_as_often_as_told(answers: RecordedAnswers) -> None:
