@@ -7,11 +7,13 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 _STOP_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
+_QUESTION_SECONDS = 2.0
 
 
 class Plane(NamedTuple):
@@ -21,12 +23,32 @@ class Plane(NamedTuple):
     console_url: str
     console_token: str
 
+    def __repr__(self) -> str:
+        return f"<Plane {self.base_url}>"
+
+
+class Platform:
+    """The platform, as the environment names it when a run begins: what tests do to it is theirs.
+
+    ``base_url`` is None where the environment names none. The repr shows no key.
+    """
+
+    NEEDED = ("NEON_API_KEY", "NEON_PROJECT_ID")
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self.api_key = environment["NEON_API_KEY"]
+        self.project_id = environment["NEON_PROJECT_ID"]
+        self.base_url = environment.get("NEON_API_HOST") or None
+
 
 class Door(NamedTuple):
     """Where a worker asks for the control plane. Goes to the worker as a list."""
 
     port: int
     token: str
+
+    def __repr__(self) -> str:
+        return f"<Door {self.port}>"
 
 
 class Host(Protocol):
@@ -88,6 +110,7 @@ class MainHost:
         assert process.stdout is not None
         line = process.stdout.readline()
         if not line:
+            process.wait()
             raise RuntimeError("the local control plane did not start: it says why on stderr")
         return Plane(*json.loads(line))
 
@@ -138,7 +161,7 @@ class _OpenDoor:
                     self._answer(connection)
 
     def _answer(self, connection: socket.socket) -> None:
-        connection.settimeout(_ANSWER_SECONDS)
+        connection.settimeout(_QUESTION_SECONDS)
         with connection.makefile("rb") as question:
             token = question.readline(100).strip()
         if not hmac.compare_digest(token, self.address.token.encode()):

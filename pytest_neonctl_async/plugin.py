@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from pytest_neonctl_async.host import Door, Host, MainHost, WorkerHost
+from pytest_neonctl_async.host import Door, Host, MainHost, Platform, WorkerHost
 
 if TYPE_CHECKING:
     from neonctl_async import BranchCreated, NeonClient, Project
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 _HOST = pytest.StashKey[Host]()
 _RUN = pytest.StashKey[str]()
 _WORKBENCH = pytest.StashKey["Workbench"]()
+_PLATFORM = pytest.StashKey[Platform]()
 _SWEPT = pytest.StashKey[list[str]]()
 _WORKER_INPUT = "neonctl_async"
-_NEEDED = ("NEON_API_KEY", "NEON_PROJECT_ID")
 
 
 class _Worker(Protocol):
@@ -46,9 +46,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options; nothing is started yet."""
     if config.getoption("neon_cloud"):
-        missing = [name for name in _NEEDED if not os.environ.get(name)]
+        missing = [name for name in Platform.NEEDED if not os.environ.get(name)]
         if missing:
             raise pytest.UsageError(f"--neon-cloud needs {' and '.join(missing)} to be set")
+        config.stash[_PLATFORM] = Platform(os.environ)
     told: tuple[str, Door] | None = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
     if told is None:
         config.stash[_RUN] = secrets.token_hex(4)
@@ -101,17 +102,24 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
             workbench.clear()
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]:
     """Sweep what workers that were killed have left on the platform, and end the process."""
-    host = session.config.stash.get(_HOST, None)
-    if not isinstance(host, MainHost):
-        return
-    if session.config.getoption("neon_cloud"):
+    try:
+        return (yield)
+    finally:
+        host = session.config.stash.get(_HOST, None)
+        if isinstance(host, MainHost):
+            host.close()
+            _sweep(session.config)
+
+
+def _sweep(config: pytest.Config) -> None:
+    platform = config.stash.get(_PLATFORM, None)
+    if platform is not None and not config.getoption("collectonly"):
         from neonctl_async.testing.sweep import sweep_now
 
-        session.config.stash[_SWEPT] = sweep_now(session.config.stash[_RUN])
-    host.close()
+        config.stash[_SWEPT] = sweep_now(platform, config.stash[_RUN])
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
@@ -123,11 +131,15 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None
 
 @pytest.fixture(scope="session")
 def _neon_workbench(request: pytest.FixtureRequest) -> "Generator[Workbench, None, None]":
-    from neonctl_async.testing.workbench import open_workbench
+    from neonctl_async.testing.workbench import open_on_plane, open_on_platform
 
     config = request.config
-    plane = None if config.getoption("neon_cloud") else config.stash[_HOST].plane()
-    with open_workbench(plane, config.stash[_RUN]) as workbench:
+    run = config.stash[_RUN]
+    if _PLATFORM in config.stash:
+        opened = open_on_platform(config.stash[_PLATFORM], run)
+    else:
+        opened = open_on_plane(config.stash[_HOST].plane(), run)
+    with opened as workbench:
         config.stash[_WORKBENCH] = workbench
         yield workbench
         del config.stash[_WORKBENCH]

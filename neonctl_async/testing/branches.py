@@ -35,8 +35,11 @@ class BranchFactory:
     def __init__(self, elsewhere: Elsewhere, ephemeral: Ephemeral) -> None:
         self._elsewhere = elsewhere
         self._ephemeral = ephemeral
+        self.made: list[str] = []
+        """The ids of the branches."""
         self._branches = AsyncExitStack()
         self._creating: set[asyncio.Task[object]] = set()
+        self._is_over = False
 
     async def __call__(self, **settings: Unpack[BranchSettings]) -> BranchCreated:
         """A new branch, with a compute unless ``endpoints`` tells otherwise."""
@@ -49,17 +52,22 @@ class BranchFactory:
     async def _create(self, settings: BranchSettings) -> BranchCreated:
         task = asyncio.current_task()
         assert task is not None, "it runs in a task of its own"
+        if self._is_over:
+            raise RuntimeError("the test that this factory was for is over")
         self._creating.add(task)
         try:
-            return await self._branches.enter_async_context(self._ephemeral(**settings))
+            created = await self._branches.enter_async_context(self._ephemeral(**settings))
         finally:
             self._creating.discard(task)
+        self.made.append(created.branch.id)
+        return created
 
     def delete_all(self) -> None:
         """Delete the branches, last made first: the others may be their parents. It blocks."""
         self._elsewhere.call(self._delete_all())
 
     async def _delete_all(self) -> None:
+        self._is_over = True
         if self._creating:  # by a test that did not live to see them
             for task in self._creating:
                 task.cancel()

@@ -157,3 +157,6 @@ class TenantAdded(msgspec.Struct, frozen=True):
     api_key: str
     user_id: str
     org_id: str
+
+    def __repr__(self) -> str:
+        return f"<TenantAdded {self.number}>"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Generator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager
 from typing import TypeVar
 
 from anyio.from_thread import start_blocking_portal
@@ -28,6 +28,23 @@ class Elsewhere:
     def call(self, coroutine: Coroutine[None, None, T]) -> T:
         """The same from where there is no event loop: it blocks."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+
+    @contextmanager
+    def entered(self, opened: AbstractAsyncContextManager[T]) -> Generator[T, None, None]:
+        """What a context manager gives that is entered and left there. It holds no cancel scope."""
+        given = self.call(_enter(opened))
+        try:
+            yield given
+        finally:
+            self.call(_leave(opened))
+
+
+async def _enter(opened: AbstractAsyncContextManager[T]) -> T:
+    return await opened.__aenter__()
+
+
+async def _leave(opened: AbstractAsyncContextManager[object]) -> None:
+    await opened.__aexit__(None, None, None)
 
 
 @contextmanager

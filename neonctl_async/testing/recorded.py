@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace, TracebackType
-from typing import Any, Self, TypeAlias
+from typing import Any, ClassVar, Self, TypeAlias
 from urllib.parse import parse_qs, unquote, urlsplit
 
 try:
@@ -59,21 +59,27 @@ class RecordedAnswers:
     """Answers the requests to ``base_url`` of every client in this process while it is entered.
 
     It is what it is for a client: left out, ``NEON_API_HOST`` or the platform's. Built on
-    aioresponses. Requests to other addresses go there.
+    aioresponses, of which there is one at a time. Requests to other addresses go there.
     """
 
+    _is_entered: ClassVar[bool] = False
+
     def __init__(self, base_url: str | None = None) -> None:
-        base_url = base_url or os.environ.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL
+        named = base_url or os.environ.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL
+        base_url = str(URL(named)).rstrip("/")  # without a port that goes without saying
         self.requests: list[RecordedRequest] = []
         """What was asked, in order."""
-        self._base_path = urlsplit(base_url).path.rstrip("/")
+        self._base_path = urlsplit(base_url).path
         self._answers: list[_Answer] = []
         self._operations: dict[str, dict[str, _Operation]] = {}
         self._mock: Any = aioresponses(passthrough_unmatched=True)
-        self._address = re.compile(re.escape(base_url.rstrip("/")) + "/")
+        self._address = re.compile(re.escape(base_url) + "/")
 
     def __enter__(self) -> Self:
+        if RecordedAnswers._is_entered:
+            raise RuntimeError("a RecordedAnswers is entered already: leave it first, or add to it")
         self._mock.start()
+        RecordedAnswers._is_entered = True
         for method in METHODS:
             answer = partial(self._answer, method)
             self._mock.add(self._address, method, callback=answer, repeat=True)
@@ -86,6 +92,7 @@ class RecordedAnswers:
         traceback: TracebackType | None,
     ) -> None:
         self._mock.stop()
+        RecordedAnswers._is_entered = False
 
     def add(
         self,

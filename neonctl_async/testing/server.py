@@ -6,9 +6,11 @@ It prints where it is, and ends when its standard input does: with the process t
 import argparse
 import asyncio
 import hmac
+import os
 import secrets
 import signal
 import sys
+import threading
 from contextlib import suppress
 
 import msgspec
@@ -101,11 +103,19 @@ async def serve(operation_seconds: float) -> None:
             where = (plane.base_url, console.url, console.token)
             sys.stdout.write(msgspec.json.encode(where).decode() + "\n")
             sys.stdout.flush()
-            reading = loop.run_in_executor(None, sys.stdin.buffer.read)
-            reading.add_done_callback(lambda _: stopped.set())
+            # A daemon: nothing waits for it where SIGTERM came first.
+            waiting = threading.Thread(target=_await_end, args=(loop, stopped), daemon=True)
+            waiting.start()
             await stopped.wait()
         finally:
             await console.stop()
+
+
+def _await_end(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
+    while os.read(sys.stdin.fileno(), 1024):
+        pass
+    with suppress(RuntimeError):  # the loop has ended already
+        loop.call_soon_threadsafe(stopped.set)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from types import NoneType
-from typing import Protocol
 
 from neonctl_async.client import NeonClient
 from neonctl_async.config import PollPolicy, RateBudget, RetryPolicy
+from neonctl_async.errors import NeonError
+from neonctl_async.models.branches import Branch
 from neonctl_async.models.projects import Project
+from neonctl_async.models.secret import Secret
 from neonctl_async.testing import commands
 from neonctl_async.testing.branches import BranchFactory
 from neonctl_async.testing.commands import TenantAdded
@@ -17,6 +19,8 @@ from neonctl_async.testing.control_plane import ControlPlane
 from neonctl_async.testing.elsewhere import Elsewhere, run_elsewhere
 from neonctl_async.testing.fake_clock import real_answers
 from neonctl_async.testing.naming import LIFETIME_SECONDS, prefix_of_worker
+from neonctl_async.testing.places import OnPlane, OnPlatform, client_of
+from neonctl_async.testing.sweep import clear_away
 
 _LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
 """Operations take that little time there."""
@@ -24,31 +28,47 @@ _CLIENTS = 2
 """How many clients a process has at once: the fixtures' own, and that of a test."""
 
 
-class Served(Protocol):
-    """Where a control plane is served, and the console that rules it."""
-
-    @property
-    def base_url(self) -> str:
-        """Where its clients send their requests."""
-        ...
-
-    @property
-    def console_url(self) -> str:
-        """Where commands for it go."""
-        ...
-
-    @property
-    def console_token(self) -> str:
-        """What they have to carry."""
-        ...
-
-
 class Workbench:
-    """Makes and clears away what tests ask for.
+    """Makes and clears away what tests ask for; its own client runs ``elsewhere``."""
 
-    Its own client runs ``elsewhere``. ``control_plane`` is
-    None on the platform.
-    """
+    control_plane: ControlPlane | None = None
+
+    def __init__(
+        self, elsewhere: Elsewhere, client: Callable[[], NeonClient], neon: NeonClient, prefix: str
+    ) -> None:
+        self.client = client
+        self._elsewhere = elsewhere
+        self._neon = neon
+        self._prefix = prefix
+
+    def project(self) -> Project:
+        """The project of a test."""
+        raise NotImplementedError
+
+    @contextmanager
+    def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
+        """What makes branches of a project, which are deleted in the end."""
+        ephemeral = partial(
+            self._neon.branches.ephemeral,
+            project_id,
+            name_prefix=self._prefix,
+            ttl_seconds=LIFETIME_SECONDS,
+        )
+        factory = BranchFactory(self._elsewhere, ephemeral)
+        try:
+            yield factory
+        finally:
+            self._delete_all(project_id, factory)
+
+    def clear(self) -> None:
+        """Have the next test find nothing that this one has left."""
+
+    def _delete_all(self, project_id: str, factory: BranchFactory) -> None:
+        raise NotImplementedError
+
+
+class LocalWorkbench(Workbench):
+    """On a control plane, where each test has a project of its own, and all is cleared after it."""
 
     def __init__(
         self,
@@ -56,70 +76,91 @@ class Workbench:
         client: Callable[[], NeonClient],
         neon: NeonClient,
         prefix: str,
-        control_plane: ControlPlane | None,
+        control_plane: ControlPlane,
     ) -> None:
-        self.client = client
-        self.control_plane = control_plane
-        self._elsewhere = elsewhere
-        self._neon = neon
-        self._prefix = prefix
-        self._project: Project | None = None
+        super().__init__(elsewhere, client, neon, prefix)
+        self.control_plane = self._plane = control_plane
 
     def project(self) -> Project:
-        """A new project, or the one of the platform."""
-        if self.control_plane is not None:
-            return self._elsewhere.call(self._create_project(self.control_plane.org_id))
-        if self._project is None:
-            self._project = self._elsewhere.call(
-                self._neon.projects.get(os.environ["NEON_PROJECT_ID"])
-            )
-        return self._project
+        """A new project."""
+        return self._elsewhere.call(self._create_project())
 
-    async def _create_project(self, org_id: str) -> Project:
+    async def _create_project(self) -> Project:
+        org_id = self._plane.org_id
         created = await self._neon.projects.create(name="test", org_id=org_id, wait=True)
         return created.project
 
-    @contextmanager
-    def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
-        """What makes branches of a project, which are deleted in the end."""
-        factory = BranchFactory(
-            self._elsewhere,
-            partial(
-                self._neon.branches.ephemeral,
-                project_id,
-                name_prefix=self._prefix,
-                ttl_seconds=LIFETIME_SECONDS,
-            ),
-        )
-        try:
-            yield factory
-        finally:
-            if self.control_plane is not None:  # what a test has planned is for the test
-                self._elsewhere.call(self.control_plane.send(commands.ClearFaults(), NoneType))
-            factory.delete_all()
-
     def clear(self) -> None:
         """Have the control plane begin anew."""
-        if self.control_plane is not None:
-            self._elsewhere.call(self.control_plane.send(commands.Reset(), NoneType))
+        self._elsewhere.call(self._plane.send(commands.Reset(), NoneType))
+
+    def _delete_all(self, project_id: str, factory: BranchFactory) -> None:
+        del project_id
+        # The test may have planned faults, or revoked the key. What stays is cleared anyway.
+        with suppress(NeonError):
+            self._elsewhere.call(self._plane.send(commands.ClearFaults(), NoneType))
+            factory.delete_all()
+
+
+class PlatformWorkbench(Workbench):
+    """On the platform, where all tests share a project."""
+
+    def __init__(
+        self,
+        elsewhere: Elsewhere,
+        client: Callable[[], NeonClient],
+        neon: NeonClient,
+        prefix: str,
+        project: Project,
+    ) -> None:
+        super().__init__(elsewhere, client, neon, prefix)
+        self._project = project
+
+    def project(self) -> Project:
+        """The one that was named."""
+        return self._project
+
+    def _delete_all(self, project_id: str, factory: BranchFactory) -> None:
+        try:
+            factory.delete_all()
+        except NeonError:
+            # The test may have given them children, or have protected them.
+            self._elsewhere.call(self._clear_away(project_id, factory))
+
+    async def _clear_away(self, project_id: str, factory: BranchFactory) -> None:
+        failures: list[NeonError] = []
+
+        def tell(_branch: Branch, error: NeonError | None) -> None:
+            if error is not None:
+                failures.append(error)
+
+        await clear_away(self._neon, project_id, lambda branch: branch.id in factory.made, tell)
+        if failures:
+            raise failures[0]
 
 
 @contextmanager
-def open_workbench(plane: Served | None, run: str) -> Generator[Workbench, None, None]:
-    """A workbench on a control plane, or on the platform that the environment names."""
+def open_on_plane(plane: OnPlane, run: str) -> Generator[Workbench, None, None]:
+    """A workbench on a control plane, as a tenant of its own."""
     with run_elsewhere() as elsewhere:
-        opened = _on_platform(elsewhere, run) if plane is None else _on_plane(elsewhere, run, plane)
-        workbench = elsewhere.call(opened.__aenter__())
-        try:
+        opened = _on_plane(elsewhere, plane, prefix_of_worker(run))
+        with elsewhere.entered(opened) as workbench:
             yield workbench
-        finally:
-            elsewhere.call(opened.__aexit__(None, None, None))
+
+
+@contextmanager
+def open_on_platform(platform: OnPlatform, run: str) -> Generator[Workbench, None, None]:
+    """A workbench on the platform."""
+    with run_elsewhere() as elsewhere:
+        opened = _on_platform(elsewhere, platform, prefix_of_worker(run))
+        with elsewhere.entered(opened) as workbench:
+            yield workbench
 
 
 @asynccontextmanager
-async def _on_plane(elsewhere: Elsewhere, run: str, plane: Served) -> AsyncGenerator[Workbench]:
+async def _on_plane(elsewhere: Elsewhere, plane: OnPlane, prefix: str) -> AsyncGenerator[Workbench]:
     console = NeonClient(
-        plane.console_token,
+        Secret(plane.console_token),
         base_url=plane.console_url,
         retry=RetryPolicy.never(),
         budget=RateBudget.unlimited(),
@@ -128,20 +169,23 @@ async def _on_plane(elsewhere: Elsewhere, run: str, plane: Served) -> AsyncGener
         tenant = await console.request("POST", "/tenants", type=TenantAdded)
         client = partial(
             NeonClient,
-            tenant.api_key,
+            Secret(tenant.api_key),
             base_url=plane.base_url,
             budget=RateBudget.unlimited(),
             polling=_LOCAL_POLLING,
             hooks=[real_answers()],  # those of tests on a fake clock, too
         )
-        control_plane = ControlPlane(plane.base_url, tenant, console, elsewhere)
         async with client() as neon:
-            yield Workbench(elsewhere, client, neon, prefix_of_worker(run), control_plane)
+            control_plane = ControlPlane(plane.base_url, tenant, console, elsewhere)
+            yield LocalWorkbench(elsewhere, client, neon, prefix, control_plane)
 
 
 @asynccontextmanager
-async def _on_platform(elsewhere: Elsewhere, run: str) -> AsyncGenerator[Workbench]:
+async def _on_platform(
+    elsewhere: Elsewhere, platform: OnPlatform, prefix: str
+) -> AsyncGenerator[Workbench]:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    client = partial(NeonClient, budget=RateBudget().split(_CLIENTS * workers))
+    client = partial(client_of, platform, parts=_CLIENTS * workers)
     async with client() as neon:
-        yield Workbench(elsewhere, client, neon, prefix_of_worker(run), None)
+        project = await neon.projects.get(platform.project_id)
+        yield PlatformWorkbench(elsewhere, client, neon, prefix, project)

@@ -57,6 +57,21 @@ BY_ANYIO = """
     def test_without_any_loop(neon_client): ...
 """
 
+ASKED_FOR_BY_NAME = """
+    import asyncio
+    import pytest
+    from neonctl_async.local import Fault
+
+    def test_asks_as_it_goes(request):
+        plane = request.getfixturevalue("neon_control_plane")
+        request.getfixturevalue("neon_project")
+        asyncio.run(plane.inject(Fault(route="GET /projects", status=404)))
+
+    @pytest.mark.asyncio
+    async def test_begins_with_nothing(neon_client):
+        assert await neon_client.projects.list().collect() == []
+"""
+
 FAULTS_AND_CLEARING = """
     import pytest
     from neonctl_async import NotFoundError, OperationFailedError, RetryPolicy, ServerError
@@ -86,6 +101,13 @@ FAULTS_AND_CLEARING = """
         await neon_control_plane.inject(Fault(drop=True))
         await neon_control_plane.fail_next("create_branch")
 
+    async def test_takes_away_what_the_fixtures_need(neon_client, neon_branch, neon_project):
+        where = neon_project.id
+        await neon_client.branches.create(where, parent_id=neon_branch.branch.id, wait=True)
+        await neon_client.branches.update(where, neon_branch.branch.id, protected=True, wait=True)
+        [key] = await neon_client.api_keys.list()
+        await neon_client.api_keys.revoke(key.id)
+
     async def test_begins_with_nothing(neon_client, neon_control_plane):
         assert list(await neon_control_plane.requests()) == []
         assert await neon_client.projects.list().collect() == []
@@ -114,9 +136,12 @@ def test_each_test_has_what_it_asks_for_and_leaves_nothing_to_the_next(
 ) -> None:
     [shown] = [code for _, code in code_blocks(PAGE.read_text(), "python") if "neon_branch" in code]
     pytester.makepyfile(
-        test_faults=FAULTS_AND_CLEARING, test_loops=ON_EVERY_LOOP, test_shown_on_the_page=shown
+        test_asked_for_by_name=ASKED_FOR_BY_NAME,
+        test_faults=FAULTS_AND_CLEARING,
+        test_loops=ON_EVERY_LOOP,
+        test_shown_on_the_page=shown,
     )
-    run_suite("-o", "neon_operation_seconds=0.03").assert_outcomes(passed=5 + 4 + 2)
+    run_suite("-o", "neon_operation_seconds=0.03").assert_outcomes(passed=2 + 6 + 4 + 2)
 
 
 @pytest.mark.scale
@@ -141,28 +166,7 @@ def test_a_duration_that_is_none_is_refused(run_suite: RunSuite) -> None:
     run.stderr.fnmatch_lines("*neon_operation_seconds is 'soon': expected seconds, 0 or more")
 
 
-def test_fixtures_that_are_asked_for_by_name_leave_nothing_either(
-    run_suite: RunSuite, pytester: pytest.Pytester
-) -> None:
-    pytester.makepyfile(
-        """
-        import asyncio
-        import pytest
-        from neonctl_async.local import Fault
-
-        def test_asks_as_it_goes(request):
-            plane = request.getfixturevalue("neon_control_plane")
-            request.getfixturevalue("neon_project")
-            asyncio.run(plane.inject(Fault(route="GET /projects", status=404)))
-
-        @pytest.mark.asyncio
-        async def test_begins_with_nothing(neon_client):
-            assert await neon_client.projects.list().collect() == []
-        """
-    )
-    run_suite().assert_outcomes(passed=2)
-
-
+@pytest.mark.scale
 def test_a_loop_is_found_by_the_older_name_of_its_scope(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
@@ -178,6 +182,7 @@ def test_a_loop_is_found_by_the_older_name_of_its_scope(
     run_suite("-W", "ignore::pytest.PytestDeprecationWarning").assert_outcomes(passed=1)
 
 
+@pytest.mark.scale
 def test_an_unrelated_suite_runs_on_older_pytest_and_pytest_asyncio(
     run_suite: RunSuite, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

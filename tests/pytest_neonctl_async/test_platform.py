@@ -37,6 +37,18 @@ WHATEVER_TESTS_DO = """
     async def test_deletes_its_branch(neon_client, neon_branch):
         await neon_client.branches.delete(neon_branch.branch.project_id, neon_branch.branch.id)
 
+    async def test_leaves_children_and_protection(neon_client, neon_branch, neon_branch_factory):
+        where = neon_branch.branch.project_id
+        child = await neon_client.branches.create(where, parent_id=neon_branch.branch.id, wait=True)
+        await neon_client.branches.create(where, parent_id=child.branch.id, name="mine", wait=True)
+        other = await neon_branch_factory()
+        await neon_client.branches.update(where, other.branch.id, protected=True, wait=True)
+
+    async def test_changes_the_environment(monkeypatch, neon_client, neon_branch):
+        del os.environ["NEON_PROJECT_ID"]
+        monkeypatch.delenv("NEON_API_KEY")
+        await neon_client.branches.get(neon_branch.branch.project_id, neon_branch.branch.id)
+
     async def test_needs_the_local_control_plane(neon_control_plane):
         raise AssertionError("there is none")
 """
@@ -50,6 +62,8 @@ INTERRUPTED = """
 """
 
 KILLED = """
+    import os
+
     async def test_kills_its_worker(neon_branch_factory):
         parent = await neon_branch_factory()
         await neon_branch_factory(parent_id=parent.branch.id)
@@ -89,10 +103,25 @@ async def test_whatever_tests_do_no_branch_is_left_behind(
 ) -> None:
     run = await run_on_platform(plane, WHATEVER_TESTS_DO + KILLED, "-n2")
     assert await names(neon, project_id) == set()
-    run.assert_outcomes(passed=5, failed=4, skipped=1)
+    run.assert_outcomes(passed=7, failed=4, skipped=1)
     run.stdout.fnmatch_lines(["*worker 'gw?' crashed*", "neon: deleted branch neonctl-pytest-*"])
     assert sum(line.startswith("neon: deleted") for line in run.outlines) == 2
     assert plane.api_key not in run.stdout.str() + run.stderr.str()
+
+
+@pytest.mark.scale
+async def test_the_end_of_a_run_is_swept_even_where_a_hook_of_others_fails(
+    run_on_platform: RunOnPlatform,
+    pytester: pytest.Pytester,
+    plane: LocalControlPlane,
+    neon: NeonClient,
+    project_id: str,
+) -> None:
+    failing = "def pytest_sessionfinish(): raise ValueError('as it does')"
+    await asyncio.to_thread(pytester.makeconftest, failing)
+    run = await run_on_platform(plane, KILLED, "-n1", "--asyncio-mode=auto")
+    assert "ValueError: as it does" in run.stderr.str() + run.stdout.str()
+    assert await names(neon, project_id) == set()
 
 
 async def test_ctrl_c_while_a_branch_is_made_leaves_none_behind(

@@ -250,6 +250,21 @@ async def test_they_are_for_the_address_that_the_environment_names_to_clients(
             assert await neon.regions.list() == []
 
 
+async def test_a_port_that_goes_without_saying_makes_no_difference() -> None:
+    with RecordedAnswers("https://example.com:443/api/v2/") as answers:
+        answers.add("GET", "/regions", {"regions": []})
+        for base_url in ("https://example.com/api/v2", "https://example.com:443/api/v2"):
+            async with NeonClient("any-key", base_url=base_url) as neon:
+                answers.add("GET", "/regions", {"regions": []})
+                assert await neon.regions.list() == []
+
+
+def test_there_is_one_at_a_time(answers: RecordedAnswers) -> None:
+    with pytest.raises(RuntimeError, match="entered already: leave it first, or add to it"):
+        RecordedAnswers("https://example.com/api/v2").__enter__()
+    assert answers.requests == []
+
+
 def test_what_could_never_be_asked_is_refused() -> None:
     answers = RecordedAnswers()
     with pytest.raises(ValueError, match="method is 'FETCH'"):

@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from neonctl_async import NeonClient, NeonError
+from neonctl_async import APIError, BranchCreated, NeonClient, NeonError
 from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.testing import commands
 from neonctl_async.testing.server import Console
-from neonctl_async.testing.workbench import Workbench, open_workbench
-from pytest_neonctl_async.host import Plane
+from neonctl_async.testing.workbench import Workbench, open_on_plane, open_on_platform
+from pytest_neonctl_async.host import Plane, Platform
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ async def served(plane: LocalControlPlane) -> AsyncIterator[Plane]:
 
 async def test_branches_are_gone_when_the_factory_is_left(served: Plane) -> None:
     def use() -> None:
-        with open_workbench(served, "0a0a0a0a") as bench:
+        with open_on_plane(served, "0a0a0a0a") as bench:
             project = bench.project()
             with bench.branches(project.id) as factory:
                 parent = factory.create()
@@ -43,6 +43,78 @@ async def test_branches_are_gone_when_the_factory_is_left(served: Plane) -> None
     await asyncio.to_thread(use)
 
 
+async def test_a_factory_is_of_one_test(served: Plane) -> None:
+    def use() -> None:
+        with open_on_plane(served, "0a0a0a0a") as bench:
+            project = bench.project()
+            with bench.branches(project.id) as factory:
+                pass
+            with pytest.raises(RuntimeError, match="the test that this factory was for is over"):
+                factory.create()
+            assert asyncio.run(count(bench, project.id)) == 1
+
+    await asyncio.to_thread(use)
+
+
+async def test_on_the_platform_all_that_came_of_a_branch_goes_with_it(
+    plane: LocalControlPlane,
+) -> None:
+    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+        project_id = (await neon.projects.create(name="tests", wait=True)).project.id
+        platform = platform_of(plane, project_id)
+
+        def use() -> None:
+            with open_on_platform(platform, "0a0a0a0a") as bench:
+                assert bench.project().id == project_id
+                bench.clear()
+                with bench.branches(project_id) as factory:
+                    asyncio.run(burden(bench, factory.create()))
+
+        await asyncio.to_thread(use)
+        assert await neon.branches.count(project_id) == 1
+
+
+def platform_of(plane: LocalControlPlane, project_id: str) -> Platform:
+    """What a run with ``--neon-cloud`` knows of a plane that stands in for the platform."""
+    return Platform(
+        {
+            "NEON_API_KEY": plane.api_key,
+            "NEON_API_HOST": plane.base_url,
+            "NEON_PROJECT_ID": project_id,
+        }
+    )
+
+
+async def burden(bench: Workbench, created: BranchCreated) -> None:
+    """Give a branch a child, and protect it."""
+    where = created.branch.project_id
+    async with bench.client() as neon:
+        await neon.branches.create(where, parent_id=created.branch.id, name="child", wait=True)
+        await neon.branches.update(where, created.branch.id, protected=True, wait=True)
+
+
+async def test_what_cannot_be_deleted_on_the_platform_fails_the_test(
+    plane: LocalControlPlane,
+) -> None:
+    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+        project_id = (await neon.projects.create(name="tests", wait=True)).project.id
+        platform = platform_of(plane, project_id)
+
+        def use() -> None:
+            with open_on_platform(platform, "0a0a0a0a") as bench:
+                with bench.branches(project_id) as factory:
+                    branch_id = factory.create().branch.id
+                    asyncio.run(make_default(bench, project_id, branch_id))
+
+        with pytest.raises(APIError, match="default"):
+            await asyncio.to_thread(use)
+
+
+async def make_default(bench: Workbench, project_id: str, branch_id: str) -> None:
+    async with bench.client() as neon:
+        await neon.branches.set_as_default(project_id, branch_id, wait=True)
+
+
 async def count(bench: Workbench, project_id: str) -> int:
     async with bench.client() as neon:
         return await neon.branches.count(project_id)
@@ -50,7 +122,7 @@ async def count(bench: Workbench, project_id: str) -> int:
 
 async def test_faults_of_a_test_do_not_keep_its_branches(served: Plane) -> None:
     def use() -> None:
-        with open_workbench(served, "0a0a0a0a") as bench:
+        with open_on_plane(served, "0a0a0a0a") as bench:
             project = bench.project()
             assert bench.control_plane is not None
             with bench.branches(project.id) as factory:
@@ -63,7 +135,7 @@ async def test_faults_of_a_test_do_not_keep_its_branches(served: Plane) -> None:
 
 async def test_a_creation_that_nobody_waits_for_any_more_is_undone(served: Plane) -> None:
     def use() -> None:
-        with open_workbench(served, "0a0a0a0a") as bench:
+        with open_on_plane(served, "0a0a0a0a") as bench:
             project = bench.project()
             with bench.branches(project.id) as factory:
                 assert bench.control_plane is not None
@@ -86,7 +158,7 @@ async def give_up(creation: object) -> None:
 
 async def test_a_cleared_tenant_disturbs_no_other(served: Plane) -> None:
     def use() -> None:
-        with open_workbench(served, "a") as mine, open_workbench(served, "b") as anothers:
+        with open_on_plane(served, "a") as mine, open_on_plane(served, "b") as anothers:
             project = anothers.project()
             mine.project()
             mine.clear()
@@ -111,7 +183,7 @@ async def test_a_bench_leaves_no_thread_behind(served: Plane) -> None:
     before = threading.active_count()
 
     def use() -> int:
-        with open_workbench(served, "a"):
+        with open_on_plane(served, "a"):
             during = threading.active_count()
         assert threading.active_count() < during
         return threading.active_count()
