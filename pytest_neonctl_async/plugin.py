@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini(
         "neon_operation_seconds",
         "how long an operation of the local control plane takes, in seconds",
-        default="0.01",
+        default="0.005",
     )
 
 
