@@ -69,7 +69,7 @@ class Session:
         """What is called with each record: a live display, or lines, unless scripts would read."""
         if tell is not None:
             yield tell
-        elif self.screen.output is Output.TABLE or self.screen.errors.is_terminal:
+        elif self.screen.output is Output.TABLE or self.screen.errors.file.isatty():
             with WaitProgress(self.neon, console=self.screen.errors) as progress:
                 yield progress
         else:
