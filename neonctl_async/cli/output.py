@@ -127,7 +127,7 @@ def _details(record: T, view: View[T]) -> Text:
     cells = {title: _cell(of(record)) for title, of in view.columns.items()}
     width = max(map(len, cells))
     return Text("\n").join(
-        Text(f"{title:<{width}}  ", "bold").append_text(cell)
+        Text.assemble((f"{title:<{width}}  ", "bold"), cell)
         for title, cell in cells.items()
         if cell
     )
