@@ -7,6 +7,7 @@
 """
 
 import asyncio
+import sys
 from collections import Counter
 from datetime import datetime, timedelta
 from itertools import islice
@@ -41,6 +42,13 @@ WIDEST_BAR = 40
 """In columns; a quarter of the screen where that is less."""
 
 
+def console_on_stderr(*, no_color: bool | None = None) -> Console:
+    """Rich's on stderr, live on a terminal alone: FORCE_COLOR asks for colours, not for frames."""
+    console = Console(stderr=True, no_color=no_color)
+    console.is_interactive = console.is_interactive and console.file.isatty()
+    return console
+
+
 class WaitProgress:
     """Shows how far operations are: call it with each record, as ``on_update`` does.
 
@@ -54,7 +62,7 @@ class WaitProgress:
 
     def __init__(self, neon: NeonClient, *, console: Console | None = None) -> None:
         self._neon = neon
-        self._console = console or Console(stderr=True)
+        self._console = console or console_on_stderr()
         self._tally = _Tally()
         self._live: Live | None = None
 
@@ -62,7 +70,14 @@ class WaitProgress:
         self._loop = asyncio.get_running_loop()
         self._started = self._loop.time()
         if self._console.is_interactive:
-            self._live = Live(self, console=self._console, auto_refresh=False)
+            self._live = Live(
+                self,
+                console=self._console,
+                auto_refresh=False,
+                # What goes to a file or a pipe goes there, live display or not.
+                redirect_stdout=sys.stdout.isatty(),
+                redirect_stderr=sys.stderr.isatty(),
+            )
             self._live.start(refresh=True)
         self._every = LINE_EVERY if self._live is None else FRAME_EVERY
         self._timer = self._loop.call_later(self._every, self._tick)

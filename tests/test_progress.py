@@ -169,6 +169,26 @@ async def test_no_color_takes_the_colours_away(
     assert "\x1b[3" not in written(terminal)
 
 
+async def test_what_a_script_prints_meanwhile_stays_where_it_belongs(
+    idle: NeonClient, terminal: Console, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with WaitProgress(idle, console=terminal):
+        sys.stdout.write("an id\n")
+        sys.stderr.write("a log\n")
+    assert capsys.readouterr() == ("an id\n", "a log\n")
+    assert "an id" not in written(terminal)
+
+
+async def test_colours_that_are_forced_make_no_terminal_of_a_file(
+    idle: NeonClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with WaitProgress(idle) as progress:
+        progress(operation())
+    assert CURSOR_HIDDEN not in capsys.readouterr().err
+
+
 async def test_of_many_failures_the_first_are_shown(idle: NeonClient) -> None:
     with WaitProgress(idle, console=a_file()) as progress:
         for number in range(300):

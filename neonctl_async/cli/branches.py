@@ -117,18 +117,24 @@ async def create_branch(
 ) -> None:
     """Create a branch."""
     session.screen.show_secrets = show_secrets
-    expires_at = datetime.now(UTC) + timedelta(seconds=expires_in or 0)
     request = session.neon.branches.create(
         project,
         name=name or UNSET,
         parent_id=parent or UNSET,
-        expires_at=expires_at if expires_in else UNSET,
+        expires_at=_in(expires_in) if expires_in else UNSET,
         endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
     )
     created = await session.ask(request)
     told = f"branch {created.branch.id} was created"
     view = _created(session.screen)
     await finish(session, created, view, told=told, wait=wait, timeout=timeout)
+
+
+def _in(seconds: int) -> datetime:
+    try:
+        return datetime.now(UTC) + timedelta(seconds=seconds)
+    except OverflowError:
+        raise ValueError(f"--expires-in {seconds} is after the last date there is") from None
 
 
 @command(

@@ -166,6 +166,8 @@ async def _targets(
     if resume is not None:
         if operations:
             raise ValueError("--resume names the operations: give it, or ids, not both")
+        if not resume.operations:
+            session.screen.tell("the file names no operation: there is nothing to wait for")
         return resume.operations
     if project is None:
         raise ValueError("no project: give --project, set NEON_PROJECT_ID, or use --resume FILE")

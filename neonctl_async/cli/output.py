@@ -13,6 +13,7 @@ from rich.text import Text
 
 from neonctl_async.cli.labels import printable
 from neonctl_async.models.secret import Secret
+from neonctl_async.progress import console_on_stderr
 
 T = TypeVar("T")
 _ENDLESS = 10_000
@@ -49,9 +50,9 @@ class Screen:
     def __init__(self, output: Output, *, no_color: bool = False) -> None:
         self.output = output
         self.show_secrets = False
-        self.errors = Console(stderr=True, no_color=no_color or None)
+        self.errors = console_on_stderr(no_color=no_color or None)
         self._console = Console(no_color=no_color or None)
-        if not self._console.is_terminal:
+        if not self._console.file.isatty():
             self._console.width = _ENDLESS
 
     def show_list(self, records: Sequence[T], view: View[T]) -> None:
@@ -126,7 +127,7 @@ def _details(record: T, view: View[T]) -> Text:
     cells = {title: _cell(of(record)) for title, of in view.columns.items()}
     width = max(map(len, cells))
     return Text("\n").join(
-        Text(f"{title:<{width}}  ", "bold").append_text(cell)
+        Text.assemble((f"{title:<{width}}  ", "bold"), cell)
         for title, cell in cells.items()
         if cell
     )

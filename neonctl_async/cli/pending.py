@@ -44,14 +44,24 @@ class Awaited:
 def written(operations: Sequence[OperationRef]) -> Path:
     """The new file, in the current directory, that references were written to.
 
-    It is never one that is there already. Raises OSError where it cannot be written.
+    It is never one that is there already. Raises OSError where it cannot be written, and leaves
+    none that is torn.
     """
+    path = _new_file()
+    try:
+        path.write_bytes(msgspec.json.Encoder().encode_lines(operations))
+    except OSError:
+        path.unlink()
+        raise
+    return path
+
+
+def _new_file() -> Path:
     number = 1
     while True:
         path = Path(f"neonctl-async-pending-{number}.jsonl")
         try:
-            with path.open("xb") as file:
-                file.write(msgspec.json.Encoder().encode_lines(operations))
+            path.touch(exist_ok=False)
         except FileExistsError:
             number += 1
         else:

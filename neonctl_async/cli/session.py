@@ -1,6 +1,7 @@
 """One command at work: its client, what it waits for, and how it ends."""
 
 import asyncio
+import logging
 import os
 import signal
 import sys
@@ -69,7 +70,7 @@ class Session:
         """What is called with each record: a live display, or lines, unless scripts would read."""
         if tell is not None:
             yield tell
-        elif self.screen.output is Output.TABLE or self.screen.errors.is_terminal:
+        elif self.screen.output is Output.TABLE or self.screen.errors.file.isatty():
             with WaitProgress(self.neon, console=self.screen.errors) as progress:
                 yield progress
         else:
@@ -84,8 +85,9 @@ def run(screen: Screen, base_url: str | None, work: Callable[[Session], Awaitabl
         session = Session(screen, NeonClient(base_url=base_url, trust_env=True))
     except ConfigurationError as error:
         return _failed(screen, error)
-    code = _outcome(session, work)
-    if code not in {ExitCode.DONE, ExitCode.NOBODY_READS}:
+    with _notices_told(screen):
+        code = _outcome(session, work)
+    if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.NOBODY_READS}:
         _leave(session)
     return code
 
@@ -110,6 +112,28 @@ def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> Ex
     except (NeonError, ValueError) as error:
         return _failed(session.screen, error)
     return ExitCode.DONE
+
+
+class _Notices(logging.Handler):
+    """Tells what the library logs. It quotes the platform, and is made as harmless as all else."""
+
+    def __init__(self, screen: Screen) -> None:
+        super().__init__(logging.WARNING)
+        self._screen = screen
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._screen.tell(record.getMessage())
+
+
+@contextmanager
+def _notices_told(screen: Screen) -> Generator[None]:
+    notices = _Notices(screen)
+    logger = logging.getLogger("neonctl_async")
+    logger.addHandler(notices)
+    try:
+        yield
+    finally:
+        logger.removeHandler(notices)
 
 
 def _failed(screen: Screen, error: Exception) -> ExitCode:

@@ -1,6 +1,7 @@
 from datetime import UTC, datetime, timedelta
 
 import msgspec
+import pytest
 
 from neonctl_async import Branch, BranchCreated
 from neonctl_async.models.secret import decode_hook
@@ -32,6 +33,15 @@ def test_what_is_left_out_of_a_branch_is_not_made(cli: CommandLine, quick: Serve
     assert branch.branch.expires_at is not None
     left = branch.branch.expires_at - datetime.now(UTC)
     assert timedelta(0) < left <= timedelta(hours=1)
+
+
+@pytest.mark.parametrize("seconds", ["999999999999", "99999999999999"])
+def test_a_time_that_no_date_stands_for_is_a_mistake_of_usage(
+    cli: CommandLine, quick: Served, seconds: str
+) -> None:
+    result = cli("branches", "create", "-p", "x", "--expires-in", seconds, at=quick)
+    assert result.stderr == f"error: --expires-in {seconds} is after the last date there is\n"
+    assert result.exit_code == 2
 
 
 def test_without_waiting_the_operations_are_as_they_begin(cli: CommandLine, slow: Served) -> None:

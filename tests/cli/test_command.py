@@ -89,6 +89,24 @@ def test_colours_are_for_terminals_that_want_them(cli: CommandLine, quick: Serve
     assert "\x1b" not in cli(*listing, at=quick).stdout
 
 
+def test_of_a_record_the_titles_are_bold(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
+    first = cli("projects", "get", id, at=quick, **terminal).stdout.splitlines()[0]
+    assert first == f"\x1b[1mID        \x1b[0m{id}"
+
+
+def test_colours_that_are_forced_leave_a_pipe_as_wide_as_it_is(
+    cli: CommandLine, quick: Served
+) -> None:
+    id = quick.project().project.id
+    terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "40"}
+    listed = cli("operations", "list", "-p", id, at=quick, **terminal).stdout
+    assert len(listed.splitlines()) == 3
+    waited = cli("branches", "create", "-p", id, "-o", "json", at=quick, **terminal)
+    assert waited.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "answer", "code"), [((), "n", 130), ((), "y", 0), (("--yes",), "", 0)]
 )

@@ -120,6 +120,20 @@ def test_ids_and_a_file_are_not_taken_together(cli: CommandLine, quick: Served) 
     assert result.exit_code == 2
 
 
+def test_a_file_that_names_nothing_is_told(cli: CommandLine, quick: Served) -> None:
+    result = cli("operations", "wait", "--resume", "-", at=quick, typed="\n")
+    assert result.stderr == "the file names no operation: there is nothing to wait for\n"
+    assert result.exit_code == 0
+
+
+def test_what_cannot_be_an_id_is_not_written_down(cli: CommandLine, quick: Served) -> None:
+    result = cli("operations", "wait", "a/b", "-p", "x", at=quick)
+    assert result.stderr.startswith("error: operation_id is 'a/b'")
+    assert len(result.stderr.splitlines()) == 1
+    assert result.exit_code == 2
+    assert not PENDING.exists()
+
+
 def test_a_watch_shows_each_change(cli: CommandLine, quick: Served) -> None:
     created = quick.project()
     ids = [one.id for one in created.operations]

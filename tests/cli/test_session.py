@@ -9,6 +9,7 @@ import pytest
 from neonctl_async import NeonClient
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.cli.session import Session
+from neonctl_async.local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served
@@ -100,6 +101,35 @@ def test_where_no_file_can_be_written_the_operations_are_named(
     assert complaint.startswith("cannot write down what is pending")
     assert all(one.id in named for one in created.operations)
     assert result.exit_code == 4
+
+
+def test_a_file_that_cannot_be_written_whole_is_not_left(slow: Served) -> None:
+    id = slow.project().project.id
+    without_room = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *COMMAND)
+    arguments = ("operations", "wait", "--timeout", "0", "-p", id)
+    with started(*without_room, *arguments, **slow.environment) as process:
+        output = ended(process)
+    assert "cannot write down what is pending" in output.err
+    assert not list(Path.cwd().iterdir())
+    assert output.code == 4
+
+
+def test_a_further_try_is_told_in_a_line_that_no_terminal_obeys(
+    cli: CommandLine, quick: Served
+) -> None:
+    message = "no\nroom \x1b]0;owned\x07"
+    quick.plane.inject(
+        Fault(
+            route="GET /projects",
+            status=503,
+            message=message,
+            headers={"Retry-After": "0"},
+            times=1,
+        )
+    )
+    [line] = cli("projects", "list", "-o", "json", at=quick).stderr.splitlines()
+    assert line.startswith("trying again in ")
+    assert r"503 Service Unavailable: no\nroom \x1b]0;owned\x07 (request" in line
 
 
 def test_a_wait_tells_people_how_far_it_is_and_scripts_nothing(
