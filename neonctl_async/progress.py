@@ -42,9 +42,16 @@ WIDEST_BAR = 40
 """In columns; a quarter of the screen where that is less."""
 
 
+class _ConsoleOnStderr(Console):
+    """Does not end the process where nobody reads what it writes."""
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
 def console_on_stderr(*, no_color: bool | None = None) -> Console:
     """Rich's on stderr, live on a terminal alone: FORCE_COLOR asks for colours, not for frames."""
-    console = Console(stderr=True, no_color=no_color)
+    console = _ConsoleOnStderr(stderr=True, no_color=no_color)
     console.is_interactive = console.is_interactive and console.file.isatty()
     return console
 
@@ -103,7 +110,8 @@ class WaitProgress:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
-        below = [*self._tally.failed(), self._summary(), *self._tally.by_status()]
+        # The failures come last: where the screen is too low for all of it, the end is cut.
+        below = [self._summary(), *self._tally.by_status(), *self._tally.failed()]
         taken = sum(len(line.wrap(console, width)) for line in below)
         room = max(1, min(MOST_PROJECTS, console.height - taken - 2))
         yield _bars(self._tally.projects, room, min(WIDEST_BAR, width // 4))

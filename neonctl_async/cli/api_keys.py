@@ -3,10 +3,10 @@
 from typing import Annotated
 
 import typer
-from msgspec import UNSET
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.options import or_unset
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import Session
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
@@ -87,11 +87,12 @@ async def create_key(
         request = session.neon.api_keys.create(key_name=name)
     else:
         request = session.neon.organizations.create_api_key(
-            org_id, key_name=name, project_id=project or UNSET
+            org_id, key_name=name, project_id=or_unset(project)
         )
     created = await session.ask(request)
     session.screen.show_secrets = True
-    session.screen.tell("keep this key: it is shown once, and cannot be shown again", "yellow")
+    warning = f"keep key {created.id}: it is shown once, and cannot be shown again"
+    session.screen.tell(warning, "yellow")
     session.screen.show(created, _CREATED)
 
 

@@ -4,7 +4,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
-from msgspec import UNSET
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
@@ -16,6 +15,7 @@ from neonctl_async.cli.options import (
     SecretsOption,
     TimeoutOption,
     WaitOption,
+    or_unset,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import Session
@@ -81,7 +81,7 @@ async def list_branches(
 ) -> None:
     """List the branches of a project, last updated first."""
     listed = session.neon.branches.list(
-        project, limit=min(limit or _PAGE, _PAGE), search=search or UNSET
+        project, limit=min(limit or _PAGE, _PAGE), search=or_unset(search)
     )
     session.screen.show_list(await listed.collect(limit), _LISTED)
 
@@ -119,9 +119,9 @@ async def create_branch(
     session.screen.show_secrets = show_secrets
     request = session.neon.branches.create(
         project,
-        name=name or UNSET,
-        parent_id=parent or UNSET,
-        expires_at=_in(expires_in) if expires_in else UNSET,
+        name=or_unset(name),
+        parent_id=or_unset(parent),
+        expires_at=or_unset(None if expires_in is None else _in(expires_in)),
         endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
     )
     created = await session.ask(request)

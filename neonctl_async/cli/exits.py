@@ -8,6 +8,7 @@ from neonctl_async.errors import (
     OperationFailedError,
     WaitTimeoutError,
 )
+from neonctl_async.waiting.status import UNSUCCESSFUL
 
 
 class ExitCode(IntEnum):
@@ -18,6 +19,8 @@ class ExitCode(IntEnum):
     USAGE = 2
     API_ERROR = 3
     TIMED_OUT = 4
+    NOT_WRITTEN = 74
+    """Standard output could not be written: a full disk."""
     INTERRUPTED = 130
     NOBODY_READS = 141
     """Standard output was closed, as by ``head``: what a shell shows of a SIGPIPE."""
@@ -28,6 +31,8 @@ def exit_code(error: Exception) -> ExitCode:
     match error:
         case OperationFailedError():
             return ExitCode.OPERATION_FAILED
+        case WaitTimeoutError() if any(one.status in UNSUCCESSFUL for one in error.settled):
+            return ExitCode.OPERATION_FAILED  # which waiting on does not change
         case WaitTimeoutError():
             return ExitCode.TIMED_OUT
         case NeonError() if not isinstance(error, ConfigurationError):

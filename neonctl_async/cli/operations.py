@@ -1,7 +1,9 @@
 """``neonctl-async operations``."""
 
+import asyncio
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +25,7 @@ from neonctl_async.cli.labels import (
 from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import Session
+from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.source import MAX_PAGE
 
@@ -133,8 +136,11 @@ async def wait_for_operations(
     awaited = await _targets(session, operations, project, resume)
     try:
         await session.wait(awaited, timeout=timeout)
-    finally:
-        session.screen.show_list(session.awaited.records, _view({}))
+    except (NeonError, asyncio.CancelledError):
+        with suppress(OSError):  # what went wrong with the wait is told in any case
+            session.screen.show_list(session.awaited.records, _view({}))
+        raise
+    session.screen.show_list(session.awaited.records, _view({}))
 
 
 @command(app, "watch", example="operations watch --output jsonl")

@@ -1,13 +1,24 @@
 """Options that several commands have."""
 
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
+from msgspec import UNSET, UnsetType
 
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 WAIT_SECONDS = DEFAULT_TIMEOUT
 """How long commands wait unless told otherwise."""
+
+
+T = TypeVar("T")
+
+
+def or_unset(value: T | None) -> T | UnsetType:
+    """What an option was given. Raises ValueError for an empty text: a variable was not set."""
+    if value == "":
+        raise ValueError("an option is empty: leave it out, or give it a value")
+    return UNSET if value is None else value
 
 
 def _seconds(seconds: float) -> float:

@@ -8,6 +8,7 @@ import msgspec
 
 from neonctl_async.cli.labels import is_pending
 from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.waiting.status import UNSUCCESSFUL
 
 
 class References(NamedTuple):
@@ -31,6 +32,17 @@ class Awaited:
         """The newest records, in the order given."""
         return [one for one in self._newest.values() if isinstance(one, Operation)]
 
+    def drop_missing(self, path: str) -> None:
+        """Leave out what the platform does not know: the answer to ``path`` was a 404."""
+        self._newest = {
+            ref: newest for ref, newest in self._newest.items() if path not in _looks_at(ref)
+        }
+
+    @property
+    def failed(self) -> list[Operation]:
+        """Those that have ended unsuccessfully."""
+        return [one for one in self.records if one.status in UNSUCCESSFUL and not is_pending(one)]
+
     @property
     def pending(self) -> list[OperationRef]:
         """What has not ended, as far as is known."""
@@ -39,6 +51,12 @@ class Awaited:
             for ref, newest in self._newest.items()
             if not isinstance(newest, Operation) or is_pending(newest)
         ]
+
+
+def _looks_at(ref: OperationRef) -> tuple[str, str]:
+    """The paths that an operation is read at, with others or alone."""
+    of_project = f"/projects/{ref.project_id}/operations"
+    return of_project, f"{of_project}/{ref.id}"
 
 
 def written(operations: Sequence[OperationRef]) -> Path:

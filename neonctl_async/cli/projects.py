@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from msgspec import UNSET
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
@@ -16,6 +15,7 @@ from neonctl_async.cli.options import (
     SecretsOption,
     TimeoutOption,
     WaitOption,
+    or_unset,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import Session
@@ -68,7 +68,7 @@ async def list_projects(
 ) -> None:
     """List the projects that the key reaches."""
     listed = session.neon.projects.list(
-        limit=min(limit or MAX_PAGE, MAX_PAGE), search=search or UNSET, org_id=org or UNSET
+        limit=min(limit or MAX_PAGE, MAX_PAGE), search=or_unset(search), org_id=or_unset(org)
     )
     session.screen.show_list(await listed.collect(limit), _PROJECT)
 
@@ -98,10 +98,10 @@ async def create_project(
     """Create a project, with a branch, a compute, a role and a database."""
     session.screen.show_secrets = show_secrets
     request = session.neon.projects.create(
-        name=name or UNSET,
-        region_id=region or UNSET,
-        pg_version=pg_version or UNSET,
-        org_id=org or UNSET,
+        name=or_unset(name),
+        region_id=or_unset(region),
+        pg_version=or_unset(pg_version),
+        org_id=or_unset(org),
     )
     created = await session.ask(request)
     told = f"project {created.project.id} was created"

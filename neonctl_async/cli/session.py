@@ -14,7 +14,12 @@ from neonctl_async.cli.exits import ExitCode, exit_code
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.client import NeonClient
 from neonctl_async.config import API_KEY_VARIABLE
-from neonctl_async.errors import ConfigurationError, NeonError
+from neonctl_async.errors import (
+    ConfigurationError,
+    NeonError,
+    NotFoundError,
+    OperationFailedError,
+)
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.progress import WaitProgress
 
@@ -105,12 +110,22 @@ def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> Ex
         asyncio.run(in_session())
     except (KeyboardInterrupt, asyncio.CancelledError):
         session.screen.tell("interrupted", "bold red")
+        _tell_failures(session)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         _stop_writing()
         return ExitCode.NOBODY_READS
     except (NeonError, ValueError) as error:
-        return _failed(session.screen, error)
+        code = _failed(session.screen, error)
+        if isinstance(error, NotFoundError):
+            session.awaited.drop_missing(error.path)
+        elif not isinstance(error, OperationFailedError):
+            _tell_failures(session)
+        return code
+    except OSError as error:
+        _stop_writing()
+        session.screen.tell(f"error: standard output cannot be written: {error}", "bold red")
+        return ExitCode.NOT_WRITTEN
     return ExitCode.DONE
 
 
@@ -139,6 +154,13 @@ def _notices_told(screen: Screen) -> Generator[None]:
 def _failed(screen: Screen, error: Exception) -> ExitCode:
     screen.tell(f"error: {error}", "bold red")
     return exit_code(error)
+
+
+def _tell_failures(session: Session) -> None:
+    """Tell what has ended unsuccessfully by the time that a wait ends for another reason."""
+    for failed in session.awaited.failed:
+        reason = f": {failed.error}" if failed.error else ""
+        session.screen.tell(f"{failed.action} {failed.id} is {failed.status}{reason}", "red")
 
 
 def _leave(session: Session) -> None:

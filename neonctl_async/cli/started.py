@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -30,15 +31,20 @@ async def finish(
 
     ``told`` says what has been done all the same when the wait does not end well.
     """
+
+    def show() -> None:
+        newest = session.awaited.records or started.operations
+        session.screen.show(replace(started, operations=newest), view)
+
     try:
         if wait:
             await session.wait(started.operations, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
         session.screen.tell(told)
+        with suppress(OSError):  # what went wrong with the wait is told in any case
+            show()
         raise
-    finally:
-        newest = session.awaited.records or started.operations
-        session.screen.show(replace(started, operations=newest), view)
+    show()
 
 
 def connection_uri(screen: Screen, created: BranchCreated) -> str:

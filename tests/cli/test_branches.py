@@ -96,3 +96,12 @@ def test_a_name_cannot_command_the_terminal(cli: CommandLine, quick: Served) -> 
     result = cli("branches", "list", "-p", id, at=quick)
     assert "\\x1b[2Jgone" in result.stdout
     assert "\x1b" not in result.stdout
+
+
+def test_a_parent_that_is_empty_is_not_taken_for_the_default_one(
+    cli: CommandLine, quick: Served
+) -> None:
+    project_id = quick.project().project.id
+    result = cli("branches", "create", "-p", project_id, "--parent", "", at=quick)
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert result.stderr == "error: an option is empty: leave it out, or give it a value\n"

@@ -4,8 +4,9 @@ import msgspec
 import pytest
 
 from neonctl_async import Operation, OperationRef
+from neonctl_async.local import Durations, LocalControlPlane
 from tests.cli.conftest import CommandLine
-from tests.cli.served import Served
+from tests.cli.served import Served, served
 
 PENDING = Path("neonctl-async-pending-1.jsonl")
 
@@ -149,3 +150,27 @@ def test_a_watch_is_no_single_value(cli: CommandLine, quick: Served) -> None:
     result = cli("operations", "watch", "-p", "x", "--output", "json", at=quick)
     assert (result.stdout, result.exit_code) == ("", 2)
     assert "take jsonl" in result.stderr
+
+
+def test_a_wait_that_times_out_with_failures_tells_them_and_leads_to_1(cli: CommandLine) -> None:
+    durations = Durations(default=1000, by_action={"create_branch": 0})
+    with served(LocalControlPlane(durations=durations)) as plane:
+        begun = plane.project()
+        plane.fail_next("create_branch")
+        [failed] = plane.branch(begun.project.id).operations
+        ids = (failed.id, begun.operations[0].id)
+        waiting = ("operations", "wait", *ids, "-p", begun.project.id, "--timeout", "0.1")
+        result = cli(*waiting, "-o", "raw", at=plane)
+    assert result.exit_code == 1
+    assert "1 of 2 operations had not ended after 0.1 s" in result.stderr
+    assert f"create_branch {failed.id} is failed: the operation failed, as planned" in result.stderr
+    assert "operations still pending: 1; to wait for them" in result.stderr
+    assert sorted(result.stdout.split()) == sorted(ids)
+
+
+def test_what_there_is_not_is_not_written_down(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    result = cli("operations", "wait", "nope", "-p", project_id, at=quick)
+    assert result.exit_code == 3
+    assert "pending" not in result.stderr
+    assert list(Path.cwd().iterdir()) == []

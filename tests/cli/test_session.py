@@ -51,6 +51,28 @@ def test_nobody_who_reads_is_no_error(quick: Served) -> None:
     assert (output.err, output.code) == ("", 141)
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
+def test_standard_output_that_cannot_be_written_is_told(quick: Served) -> None:
+    command = ("sh", "-c", '"$@" > /dev/full', "sh", *COMMAND)
+    with started(*command, "api-keys", "create", "lost", "-o", "raw", **quick.environment) as one:
+        output = ended(one)
+    [key] = [key for key in quick.ask(lambda neon: neon.api_keys.list()) if key.name == "lost"]
+    warning, error = output.err.splitlines()
+    assert warning.startswith(f"keep key {key.id}: ")
+    assert error.startswith("error: standard output cannot be written: ")
+    assert output.code == 74
+
+
+def test_a_wait_goes_on_though_nobody_reads_what_it_tells(slow: Served) -> None:
+    with started(*COMMAND, "projects", "create", "--timeout", "0.5", **slow.environment) as process:
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None
+            pipe.close()
+        assert process.wait() == 4
+    [file] = Path.cwd().iterdir()
+    assert file.name == "neonctl-async-pending-1.jsonl"
+
+
 IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
 """As scripts run what is to be done in the background: without SIGINT."""
 
