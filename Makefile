@@ -33,11 +33,11 @@ screens: .venv-$(NEWEST)/ready-test
 test: $(VERSIONS:%=test-%)
 
 test-%: .venv-%/ready-test
-	.venv-$*/bin/python -X dev -m pytest --numprocesses 3
+	.venv-$*/bin/python -X dev -m pytest --numprocesses 4
 
 # The tests on the newest CPython once more, twice as slow, and how much of the code they run.
 coverage: .venv-$(NEWEST)/ready-test
-	$(BIN)/python -X dev -m pytest --numprocesses 3 --cov
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov
 
 # Every method against the description that the platform publishes, served on loopback.
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY)
