@@ -62,7 +62,7 @@ format: .venv-$(NEWEST)/ready-check
 docs: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tools.reference
 
-# As many branches as users have, by workers that die.
+# What takes many processes: suites of the plugin's users, examples, workers that die.
 scale: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -X dev -m pytest -m scale
 

@@ -23,7 +23,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from neonctl_async import (
-    ConflictError,
+    APIError,
     EndpointSpec,
     NeonClient,
     NeonError,
@@ -178,8 +178,10 @@ OnePreview = Annotated[Preview, Depends(one_preview)]
 @app.exception_handler(NeonError)
 async def tell(_: Request, error: NeonError) -> JSONResponse:
     """What the platform refused is told to who asked for it."""
-    taken = isinstance(error, ConflictError)
-    return JSONResponse({"detail": str(error)}, status_code=409 if taken else 502)
+    status_code = status.HTTP_502_BAD_GATEWAY
+    if isinstance(error, APIError) and error.status in {400, 409, 422}:  # for the asker to mend
+        status_code = error.status
+    return JSONResponse({"detail": str(error)}, status_code=status_code)
 
 
 @app.post("/previews", status_code=status.HTTP_202_ACCEPTED)

@@ -2,7 +2,13 @@
 
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    contextmanager,
+    suppress,
+)
 from functools import partial
 from types import NoneType
 
@@ -139,22 +145,22 @@ class PlatformWorkbench(Workbench):
             raise failures[0]
 
 
-@contextmanager
-def open_on_plane(plane: OnPlane, run: str) -> Generator[Workbench, None, None]:
+def open_on_plane(plane: OnPlane, run: str) -> AbstractContextManager[Workbench]:
     """A workbench on a control plane, as a tenant of its own."""
-    with run_elsewhere() as elsewhere:
-        opened = _on_plane(elsewhere, plane, prefix_of_worker(run))
-        with elsewhere.entered(opened) as workbench:
-            yield workbench
+    return _open(lambda elsewhere: _on_plane(elsewhere, plane, prefix_of_worker(run)))
+
+
+def open_on_platform(platform: OnPlatform, run: str) -> AbstractContextManager[Workbench]:
+    """A workbench on the platform."""
+    return _open(lambda elsewhere: _on_platform(elsewhere, platform, prefix_of_worker(run)))
 
 
 @contextmanager
-def open_on_platform(platform: OnPlatform, run: str) -> Generator[Workbench, None, None]:
-    """A workbench on the platform."""
-    with run_elsewhere() as elsewhere:
-        opened = _on_platform(elsewhere, platform, prefix_of_worker(run))
-        with elsewhere.entered(opened) as workbench:
-            yield workbench
+def _open(
+    make: Callable[[Elsewhere], AbstractAsyncContextManager[Workbench]],
+) -> Generator[Workbench, None, None]:
+    with run_elsewhere() as elsewhere, elsewhere.entered(make(elsewhere)) as workbench:
+        yield workbench
 
 
 @asynccontextmanager

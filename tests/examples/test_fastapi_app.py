@@ -100,6 +100,7 @@ async def test_what_the_platform_refuses_is_told(monkeypatch: pytest.MonkeyPatch
         answer = await http.post("/previews", json={"name": "pr-17"})
         assert answer.status_code == 409
         assert "pr-17" in answer.json()["detail"]
+        assert (await http.post("/previews", json={"name": "x" * 300})).status_code in {400, 422}
 
 
 async def test_the_log_of_a_shutdown_resumes_what_is_pending(

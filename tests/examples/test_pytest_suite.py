@@ -6,6 +6,8 @@ import pytest
 
 from tests.support.examples import EXAMPLES
 
+pytestmark = pytest.mark.scale
+
 
 def test_it_passes_offline_whatever_the_settings_of_those_around_it(
     pytester: pytest.Pytester,

@@ -3,11 +3,14 @@
 import asyncio
 import signal
 
+import pytest
+
 from neonctl_async import NeonClient, Operation
 from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.support.examples import run, started
 from tests.support.until import until
 
+pytestmark = pytest.mark.scale
 EXAMPLE = "watch_project.py"
 LOOK = "GET /projects/{project_id}/operations"
 

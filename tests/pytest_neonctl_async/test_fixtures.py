@@ -211,6 +211,7 @@ def test_an_unrelated_suite_runs_on_older_pytest_and_pytest_asyncio(
     run.assert_outcomes(passed=1)
 
 
+@pytest.mark.scale
 def test_an_unrelated_suite_imports_no_more_than_the_hooks(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:

@@ -73,7 +73,7 @@ async def answers(base_url: str) -> bool:
     host, _, port = base_url.split("/")[2].rpartition(":")
     try:
         _, writer = await asyncio.open_connection(host, int(port))
-    except ConnectionRefusedError:
+    except ConnectionError:
         return False
     writer.close()
     await writer.wait_closed()

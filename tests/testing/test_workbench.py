@@ -29,6 +29,20 @@ async def served(plane: LocalControlPlane) -> AsyncIterator[Plane]:
     await console.stop()
 
 
+@pytest.fixture
+async def platform(plane: LocalControlPlane) -> Platform:
+    """What a run with ``--neon-cloud`` knows of a plane that stands in for the platform."""
+    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+        project_id = (await neon.projects.create(name="tests", wait=True)).project.id
+    return Platform(
+        {
+            "NEON_API_KEY": plane.api_key,
+            "NEON_API_HOST": plane.base_url,
+            "NEON_PROJECT_ID": project_id,
+        }
+    )
+
+
 async def test_branches_are_gone_when_the_factory_is_left(served: Plane) -> None:
     def use() -> None:
         with open_on_plane(served, "0a0a0a0a") as bench:
@@ -57,32 +71,17 @@ async def test_a_factory_is_of_one_test(served: Plane) -> None:
 
 
 async def test_on_the_platform_all_that_came_of_a_branch_goes_with_it(
-    plane: LocalControlPlane,
+    platform: Platform,
 ) -> None:
-    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
-        project_id = (await neon.projects.create(name="tests", wait=True)).project.id
-        platform = platform_of(plane, project_id)
+    def use() -> None:
+        with open_on_platform(platform, "0a0a0a0a") as bench:
+            assert bench.project().id == platform.project_id
+            bench.clear()
+            with bench.branches(platform.project_id) as factory:
+                asyncio.run(burden(bench, factory.create()))
+            assert asyncio.run(count(bench, platform.project_id)) == 1
 
-        def use() -> None:
-            with open_on_platform(platform, "0a0a0a0a") as bench:
-                assert bench.project().id == project_id
-                bench.clear()
-                with bench.branches(project_id) as factory:
-                    asyncio.run(burden(bench, factory.create()))
-
-        await asyncio.to_thread(use)
-        assert await neon.branches.count(project_id) == 1
-
-
-def platform_of(plane: LocalControlPlane, project_id: str) -> Platform:
-    """What a run with ``--neon-cloud`` knows of a plane that stands in for the platform."""
-    return Platform(
-        {
-            "NEON_API_KEY": plane.api_key,
-            "NEON_API_HOST": plane.base_url,
-            "NEON_PROJECT_ID": project_id,
-        }
-    )
+    await asyncio.to_thread(use)
 
 
 async def burden(bench: Workbench, created: BranchCreated) -> None:
@@ -94,20 +93,16 @@ async def burden(bench: Workbench, created: BranchCreated) -> None:
 
 
 async def test_what_cannot_be_deleted_on_the_platform_fails_the_test(
-    plane: LocalControlPlane,
+    platform: Platform,
 ) -> None:
-    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
-        project_id = (await neon.projects.create(name="tests", wait=True)).project.id
-        platform = platform_of(plane, project_id)
+    def use() -> None:
+        with open_on_platform(platform, "0a0a0a0a") as bench:
+            with bench.branches(platform.project_id) as factory:
+                branch_id = factory.create().branch.id
+                asyncio.run(make_default(bench, platform.project_id, branch_id))
 
-        def use() -> None:
-            with open_on_platform(platform, "0a0a0a0a") as bench:
-                with bench.branches(project_id) as factory:
-                    branch_id = factory.create().branch.id
-                    asyncio.run(make_default(bench, project_id, branch_id))
-
-        with pytest.raises(APIError, match="default"):
-            await asyncio.to_thread(use)
+    with pytest.raises(APIError, match="default"):
+        await asyncio.to_thread(use)
 
 
 async def make_default(bench: Workbench, project_id: str, branch_id: str) -> None:
