@@ -1,13 +1,12 @@
 """Options, hooks and fixtures."""
 
 import os
-import secrets
 from collections.abc import AsyncGenerator, Generator
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from pytest_neonctl_async.host import Door, Host, MainHost, Platform, WorkerHost
+from pytest_neonctl_async.host import Host, MainHost, Platform
 
 if TYPE_CHECKING:
     from neonctl_async import BranchCreated, NeonClient, Project
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from neonctl_async.testing.workbench import Workbench
 
 _HOST = pytest.StashKey[Host]()
+_DOOR = pytest.StashKey["OpenDoor"]()
 _RUN = pytest.StashKey[str]()
 _WORKBENCH = pytest.StashKey["Workbench"]()
 _PLATFORM = pytest.StashKey[Platform]()
@@ -50,14 +50,15 @@ def pytest_configure(config: pytest.Config) -> None:
         if missing:
             raise pytest.UsageError(f"--neon-cloud needs {' and '.join(missing)} to be set")
         config.stash[_PLATFORM] = Platform(os.environ)
-    told: tuple[str, Door] | None = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
+    told: tuple[str, int, str] | None = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
     if told is None:
-        config.stash[_RUN] = secrets.token_hex(4)
+        config.stash[_RUN] = os.urandom(4).hex()
         config.stash[_HOST] = MainHost(_operation_seconds(config))
     else:
-        run, door = told
-        config.stash[_RUN] = run
-        config.stash[_HOST] = WorkerHost(Door(*door))
+        from pytest_neonctl_async.door import Door, WorkerHost
+
+        config.stash[_RUN], port, token = told
+        config.stash[_HOST] = WorkerHost(Door(port, token))
     if _default_loop_scope(config) is not None:
         config.pluginmanager.import_plugin("pytest_neonctl_async.with_asyncio")
 
@@ -85,10 +86,12 @@ def _default_loop_scope(config: pytest.Config) -> str | None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "_Worker") -> None:
     """Tell a worker of pytest-xdist where to ask for the control plane."""
+    from pytest_neonctl_async.door import OpenDoor
+
     stash = node.config.stash
-    host = stash[_HOST]
-    assert isinstance(host, MainHost), "workers are configured by the main process"
-    node.workerinput[_WORKER_INPUT] = (stash[_RUN], tuple(host.door()))
+    if _DOOR not in stash:
+        stash[_DOOR] = OpenDoor(stash[_HOST].plane)
+    node.workerinput[_WORKER_INPUT] = (stash[_RUN], *stash[_DOOR].address)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -110,6 +113,8 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     finally:
         host = session.config.stash.get(_HOST, None)
         if isinstance(host, MainHost):
+            if _DOOR in session.config.stash:
+                session.config.stash[_DOOR].close()
             host.close()
             _sweep(session.config)
 
