@@ -12,9 +12,10 @@ if TYPE_CHECKING:
     from neonctl_async import BranchCreated, NeonClient, Project
     from neonctl_async.testing import BranchFactory, ControlPlane
     from neonctl_async.testing.workbench import Workbench
+    from pytest_neonctl_async.door import OpenDoor
 
 _HOST = pytest.StashKey[Host]()
-_DOOR = pytest.StashKey["OpenDoor"]()
+_DOOR: "pytest.StashKey[OpenDoor]" = pytest.StashKey()
 _RUN = pytest.StashKey[str]()
 _WORKBENCH = pytest.StashKey["Workbench"]()
 _PLATFORM = pytest.StashKey[Platform]()
@@ -86,11 +87,11 @@ def _default_loop_scope(config: pytest.Config) -> str | None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "_Worker") -> None:
     """Tell a worker of pytest-xdist where to ask for the control plane."""
-    from pytest_neonctl_async.door import OpenDoor
+    from pytest_neonctl_async import door
 
     stash = node.config.stash
     if _DOOR not in stash:
-        stash[_DOOR] = OpenDoor(stash[_HOST].plane)
+        stash[_DOOR] = door.OpenDoor(stash[_HOST].plane)
     node.workerinput[_WORKER_INPUT] = (stash[_RUN], *stash[_DOOR].address)
 
 
