@@ -67,8 +67,14 @@ async def test_each_branch_is_made_once_and_waited_for_though_a_worker_is_killed
         assert process.stdout is not None
         _, *pids = (await process.stdout.readline()).split()
         assert len(pids) == WORKERS
-        while (there := await branches_in(neon, ids)) < BRANCHES * 0.45:  # noqa: ASYNC110 - asked over HTTP
-            await asyncio.sleep(0.1)
+        there = 0
+
+        async def is_in_the_middle() -> bool:
+            nonlocal there
+            there = await branches_in(neon, ids)
+            return there >= BRANCHES * 0.45
+
+        await until(is_in_the_middle, every=0.1)
         os.kill(int(pids[0]), signal.SIGKILL)
         assert there < BRANCHES
         output, _ = await process.communicate()

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
+from tests.support.until import until
 
 TELLS = """
     import os, pathlib, time
@@ -110,8 +111,11 @@ async def test_the_process_ends_even_where_the_run_is_killed(pytester: pytest.Py
     assert await answers(base_url)
     process.kill()
     await process.wait()
-    while await answers(base_url):  # noqa: ASYNC110 - a process that ends sets no event
-        await asyncio.sleep(0.02)
+    await until(lambda: is_silent(base_url), every=0.02)
+
+
+async def is_silent(base_url: str) -> bool:
+    return not await answers(base_url)
 
 
 def read(path: Path) -> str:
