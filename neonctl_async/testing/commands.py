@@ -1,13 +1,12 @@
 """What a test may ask of a tenant in another process: each a Struct that goes to JSON and back."""
 
 from collections.abc import Sequence
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from neonctl_async.local import Fault, ServedRequest, Tenant
-
-MemberRole = Literal["admin", "member"]
+from neonctl_async.local.rows import MemberRole
 
 
 class FaultInForce(msgspec.Struct, frozen=True):

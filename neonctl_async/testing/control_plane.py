@@ -7,8 +7,10 @@ from typing import TypeVar
 from neonctl_async.client import NeonClient
 from neonctl_async.errors import APIError
 from neonctl_async.local import Fault, ServedRequest
+from neonctl_async.local.lifecycle import AS_PLANNED
+from neonctl_async.local.rows import MemberRole
 from neonctl_async.testing import commands
-from neonctl_async.testing.commands import Command, FaultInForce, MemberRole, TenantAdded
+from neonctl_async.testing.commands import Command, FaultInForce, TenantAdded
 from neonctl_async.testing.elsewhere import Elsewhere
 
 T = TypeVar("T")
@@ -55,7 +57,7 @@ class ControlPlane:
         times: int = 1,
         retry_after: float | None = None,
         status: str = "failed",
-        error: str = "the operation failed, as planned",
+        error: str = AS_PLANNED,
     ) -> None:
         """Have the next operations of an action fail; see ``LocalControlPlane.fail_next``."""
         await self._ask(commands.FailNext(action, times, retry_after, status, error), NoneType)
