@@ -103,11 +103,11 @@ class Connections:
         while not response.content.at_eof():
             if not response.content.is_eof():
                 patience.renew()
-            body.taken += await response.content.readany()
-            if len(body.taken) > self._config.max_response_bytes:
+            body.add(await response.content.readany())
+            if body.size > self._config.max_response_bytes:
                 response.close()
                 break
-        return Answer(response.status, response.headers, bytes(body.taken))
+        return Answer(response.status, response.headers, body.joined())
 
     async def _send_once(
         self, request: ClientRequest, handler: ClientHandlerType
@@ -180,7 +180,15 @@ class _Body:
     """As much of a body as has come. No local bytes, so that no traceback shows them."""
 
     def __init__(self) -> None:
-        self.taken = bytearray()
+        self.size = 0
+        self._parts: list[bytes] = []
+
+    def add(self, part: bytes) -> None:
+        self._parts.append(part)
+        self.size += len(part)
+
+    def joined(self) -> bytes:
+        return b"".join(self._parts)
 
 
 class _Response(ClientResponse):
