@@ -48,35 +48,29 @@ class ProjectLock(Protocol):
         ...
 
 
-async def send_with_retries(
+async def send_again(
     send: Callable[[], Awaitable[T]],
+    first_failure: NeonError,
     method: str,
     policy: RetryPolicy,
     *,
-    deadline: Callable[[], float],
+    deadline: float,
     tell: Callable[[RetryPlanned], None],
     lock_of_project: Callable[[], ProjectLock] | None = None,
 ) -> T:
-    """What ``send`` returns, called again as ``policy`` says when it fails in passing.
+    """What ``send`` returns, called as ``policy`` says after a first try that failed in passing.
 
     After a 423, with ``lock_of_project``, the next try comes as soon as the project's running
     operations have ended, and in turn with others who were locked out. Raises the newest failure:
     at once if it does not pass, else when the policy's bounds are reached, or would be by the wait
-    that ``Retry-After`` asks for. ``deadline``, asked for after the first try, is on the loop's
-    clock; ``tell`` is told of each further try.
+    that ``Retry-After`` asks for. ``deadline`` is on the loop's clock; ``tell`` is told of each
+    further try.
     """
-    try:
-        return await send()
-    except NeonError as error:
-        if not may_retry(error, method) or policy.attempts == 1:
-            raise
-        first_failure = error
-    ends = deadline()
-    further = _FurtherTries(send, first_failure, method, policy, deadline=ends, tell=tell)
+    further = _FurtherTries(send, first_failure, method, policy, deadline=deadline, tell=tell)
     if lock_of_project is None or not isinstance(first_failure, LockedError):
         return await further.run()
     lock = lock_of_project()
-    with anyio.CancelScope(deadline=ends) as scope:
+    with anyio.CancelScope(deadline=deadline) as scope:
         await lock.turn.acquire()
     if scope.cancelled_caught:
         raise first_failure

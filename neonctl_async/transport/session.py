@@ -5,7 +5,8 @@ import logging
 import math
 import os
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 import anyio
 
@@ -16,7 +17,7 @@ from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.connections import Connections
 from neonctl_async.transport.listeners import Listeners
 from neonctl_async.transport.protocol import Answer, Request, Wire
-from neonctl_async.transport.retry import LEAST_TRY, ProjectLock, send_with_retries
+from neonctl_async.transport.retry import LEAST_TRY, ProjectLock, may_retry, send_again
 
 T = TypeVar("T")
 
@@ -24,16 +25,41 @@ _logger = logging.getLogger(__name__)
 
 
 class _Call:
-    """One call: what ends it, and how far it has come."""
+    """One call: what ends it, and how far it has come.
 
-    __slots__ = ("deadline", "is_under_way", "scope")
+    Entered, it is among ``calls``; closed, it raises ClientClosedError, whatever it waits for.
+    """
 
-    def __init__(self) -> None:
-        self.scope = asyncio.timeout(None)
+    __slots__ = ("_calls", "_scope", "deadline", "is_under_way")
+
+    def __init__(self, calls: "set[_Call]") -> None:
+        self._calls = calls
+        self._scope = asyncio.timeout(None)
         self.deadline = math.inf
         """When it has to be over, on the loop's clock, once its first request has its place."""
         self.is_under_way = False
         """Whether a request of it was, or may have been, sent and has no answer yet."""
+
+    async def __aenter__(self) -> Self:
+        await self._scope.__aenter__()
+        self._calls.add(self)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._calls.discard(self)
+        try:
+            await self._scope.__aexit__(kind, error, traceback)
+        except TimeoutError:
+            raise ClientClosedError(_CLOSED, maybe_delivered=self.is_under_way) from None
+
+    def close(self) -> None:
+        """End it now."""
+        self._scope.reschedule(-math.inf)
 
 
 class Session:
@@ -75,16 +101,23 @@ class Session:
         ``lock_of_project`` gives what a 423 is waited out with. Raises the errors of
         :mod:`neonctl_async.errors`.
         """
-        return await self._while_open(
-            lambda call: send_with_retries(
-                lambda: self._send(request, self._config.timeout.total, call),
+        total = self._config.timeout.total
+        async with self._begin() as call:
+            try:
+                return await self._send(request, total, call)
+            except NeonError as error:
+                if not may_retry(error, request.method) or self._config.retry.attempts == 1:
+                    raise
+                failure = error
+            return await send_again(
+                lambda: self._send(request, total, call),
+                failure,
                 request.method,
                 self._config.retry,
-                deadline=lambda: call.deadline,
+                deadline=call.deadline,
                 tell=self._listeners.retry,
                 lock_of_project=lock_of_project,
             )
-        )
 
     async def turn_of_poll(self) -> None:
         """Wait until the budget has room for one more poll."""
@@ -96,31 +129,20 @@ class Session:
         Requests that are no polls go first.
         """
         total = min(total, self._config.timeout.total)
-        return await self._while_open(lambda call: self._send(request, total, call, is_poll=True))
+        async with self._begin() as call:
+            return await self._send(request, total, call, is_poll=True)
 
     async def aclose(self) -> None:
         """Close every connection. Calls under way end with ClientClosedError."""
         self._closed = True
-        for call in self._calls:
-            call.scope.reschedule(-math.inf)
+        while self._calls:
+            self._calls.pop().close()
         await self._connections.aclose()
 
-    async def _while_open(self, send: Callable[[_Call], Awaitable[T]]) -> T:
-        """What ``send`` returns, unless the client is closed before, whatever it waits for."""
+    def _begin(self) -> _Call:
         if self._closed:
             raise ClientClosedError(_CLOSED)
-        call = _Call()
-        try:
-            async with call.scope:
-                self._calls.add(call)
-                try:
-                    return await send(call)
-                finally:
-                    self._calls.discard(call)
-        except TimeoutError:
-            if not call.scope.expired():
-                raise  # a failure that is one, too
-        raise ClientClosedError(_CLOSED, maybe_delivered=call.is_under_way)
+        return _Call(self._calls)
 
     async def _send(
         self, request: Request[T], total: float, call: _Call, *, is_poll: bool = False
@@ -137,7 +159,12 @@ class Session:
                 call.deadline = now + self._config.retry.deadline
             self._requests_sent += 1
             within = min(total, max(call.deadline - now, LEAST_TRY))
-            answer = await self._exchange(request, request_id, within, call, is_poll=is_poll)
+            call.is_under_way = True
+            answer = await self._exchange(request, request_id, within, is_poll=is_poll)
+            call.is_under_way = False
+        except NeonError:
+            call.is_under_way = False
+            raise
         finally:
             self._budget.release(request.route)
         try:
@@ -165,28 +192,21 @@ class Session:
             maybe_delivered=False,
         )
 
-    async def _exchange(
-        self, request: Request[T], request_id: str, within: float, call: _Call, *, is_poll: bool
-    ) -> Answer:
+    def _exchange(
+        self, request: Request[T], request_id: str, within: float, *, is_poll: bool
+    ) -> Awaitable[Answer]:
         """What is answered, with those who listen told of it."""
-        exchange: Awaitable[Answer] = self._connections.exchange(request, request_id, within)
-        if self._listeners.hear_of_requests or _logger.isEnabledFor(logging.DEBUG):
-            sent = RequestSent(
-                id=request_id,
-                method=request.method,
-                url=self._wire.address(request),
-                route=request.route,
-                is_poll=is_poll,
-            )
-            exchange = self._told(exchange, sent)
-        call.is_under_way = True
-        try:
-            answer = await exchange
-        except NeonError:
-            call.is_under_way = False
-            raise
-        call.is_under_way = False
-        return answer
+        exchange = self._connections.exchange(request, request_id, within)
+        if not (self._listeners.hear_of_requests or _logger.isEnabledFor(logging.DEBUG)):
+            return exchange
+        sent = RequestSent(
+            id=request_id,
+            method=request.method,
+            url=self._wire.address(request),
+            route=request.route,
+            is_poll=is_poll,
+        )
+        return self._told(exchange, sent)
 
     async def _told(self, exchange: Awaitable[Answer], sent: RequestSent) -> Answer:
         time = asyncio.get_running_loop().time
