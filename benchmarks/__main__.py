@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
-from benchmarks import imports, operations_page, pytest_plugin
+from benchmarks import fan_out, imports, lone, operations_page, pytest_plugin, scale, waits
 from benchmarks.effort import Effort
 from benchmarks.figures import Row
 from benchmarks.machine import machine, versions
@@ -22,6 +22,10 @@ Group = Callable[[Effort], Awaitable[list[Row]] | list[Row]]
 
 GROUPS: dict[str, Group] = {
     "imports": imports.run,
+    "waits": waits.run,
+    "lone": lone.run,
+    "fan_out": fan_out.run,
+    "scale": scale.run,
     "operations_page": operations_page.run,
     "pytest_plugin": pytest_plugin.run,
 }
