@@ -12,7 +12,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
-from benchmarks import imports, operations_page, pytest_plugin
+from benchmarks import get, imports, operations_page, pytest_plugin
 from benchmarks.effort import Effort
 from benchmarks.figures import Row
 from benchmarks.machine import machine, versions
@@ -21,6 +21,7 @@ from benchmarks.report import Report, plain, write
 Group = Callable[[Effort], Awaitable[list[Row]] | list[Row]]
 
 GROUPS: dict[str, Group] = {
+    "get": get.run,
     "imports": imports.run,
     "operations_page": operations_page.run,
     "pytest_plugin": pytest_plugin.run,
