@@ -12,7 +12,16 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
-from benchmarks import get, imports, operations_page, pytest_plugin
+from benchmarks import (
+    get,
+    idle,
+    imports,
+    memory,
+    operations_page,
+    page,
+    paging,
+    pytest_plugin,
+)
 from benchmarks.effort import Effort
 from benchmarks.figures import Row
 from benchmarks.machine import machine, versions
@@ -22,7 +31,11 @@ Group = Callable[[Effort], Awaitable[list[Row]] | list[Row]]
 
 GROUPS: dict[str, Group] = {
     "get": get.run,
+    "page": page.run,
+    "paging": paging.run,
     "imports": imports.run,
+    "memory": memory.run,
+    "idle": idle.run,
     "operations_page": operations_page.run,
     "pytest_plugin": pytest_plugin.run,
 }

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import msgspec
 
-STORED = 20_000
 PAGE = 1_000
 PROJECT_ID = "autumn-disk-484331"
 _NEWEST = dt.datetime(2026, 11, 20, 8, 47, 52, tzinfo=dt.UTC)
@@ -30,11 +29,11 @@ class _Operation(msgspec.Struct, kw_only=True):
     total_duration_ms: int
 
 
-def _operations() -> Iterator[_Operation]:
+def _operations(stored: int) -> Iterator[_Operation]:
     """The same operations in every run, newest first, a minute apart."""
     rng = random.Random(484331)
-    for n in range(STORED):
-        created = _NEWEST - dt.timedelta(minutes=n)
+    for n in range(stored):
+        created = _created(n)
         took = rng.randrange(200, 30_000)
         yield _Operation(
             id=str(uuid.UUID(int=rng.getrandbits(128), version=4)),
@@ -50,28 +49,26 @@ def _operations() -> Iterator[_Operation]:
         )
 
 
+def _created(n: int) -> dt.datetime:
+    return _NEWEST - dt.timedelta(minutes=n)
+
+
 def _at(moment: dt.datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
-class Answers(msgspec.Struct, frozen=True):
-    """Where in a folder the answers lie."""
-
-    operation_id: str
-    files: dict[str, str]
-    """The name of the page's file by the cursor that leads to it; the first by an empty one."""
+def cursor_of(page: int) -> str | None:
+    """What leads to a page; the first one is numbered 0."""
+    return _at(_created(page * PAGE - 1)) if page else None
 
 
-def write(folder: Path) -> Answers:
-    """Write one operation, and all pages of their list, which an empty one ends."""
-    operations = list(_operations())
+def write(folder: Path, stored: int) -> str:
+    """Write an operation, and all pages of the list, which an empty one ends; answers its id."""
+    operations = list(_operations(stored))
     (folder / "operation.json").write_bytes(msgspec.json.encode({"operation": operations[0]}))
-    files: dict[str, str] = {}
-    cursor = ""
-    for first in range(0, STORED + 1, PAGE):
-        page = operations[first : first + PAGE]
-        name = files[cursor] = f"page-{first // PAGE}.json"
-        cursor = page[-1].created_at if page else cursor
-        body = {"operations": page, "pagination": {"cursor": cursor}}
-        (folder / name).write_bytes(msgspec.json.encode(body))
-    return Answers(operations[0].id, files)
+    for page in range(stored // PAGE + 1):
+        listed = operations[page * PAGE :][:PAGE]
+        following = cursor_of(page + 1 if listed else page)
+        body = {"operations": listed, "pagination": {"cursor": following}}
+        (folder / f"page-{page}.json").write_bytes(msgspec.json.encode(body))
+    return operations[0].id

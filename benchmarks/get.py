@@ -2,6 +2,7 @@
 
 from contextlib import AsyncExitStack
 
+from benchmarks.answers import PAGE
 from benchmarks.effort import Effort
 from benchmarks.figures import FLOOR, Row, Target, row
 from benchmarks.nginx import Nginx
@@ -20,7 +21,7 @@ async def run(effort: Effort) -> list[Row]:
     """Batches of as many GETs of each contender in turn."""
     rounds = effort.of(thorough=40, quick=10)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(Nginx())
+        server = await stack.enter_async_context(Nginx(PAGE))
         contenders = await entered(stack, CONTENDERS, server)
 
         async def alone(contender: Contender) -> float:

@@ -5,7 +5,6 @@ import shutil
 import socket
 import sys
 import tempfile
-from asyncio.subprocess import Process
 from pathlib import Path
 from typing import Self
 from urllib.parse import quote
@@ -13,7 +12,7 @@ from urllib.parse import quote
 import aiohttp
 
 from benchmarks import answers
-from benchmarks.answers import PROJECT_ID
+from benchmarks.answers import PAGE, PROJECT_ID, cursor_of
 
 API = "/api/v2"
 _SETTINGS = """
@@ -53,11 +52,12 @@ http {{
 
 
 class Nginx:
-    """A real nginx with one worker, in a folder of its own."""
+    """A real nginx of one process, in a folder of its own, with as many operations."""
 
-    def __init__(self) -> None:
+    def __init__(self, stored: int) -> None:
+        self._stored = stored
         self._folder = tempfile.TemporaryDirectory()
-        self._process: Process | None = None
+        self._process: asyncio.subprocess.Process | None = None
         self._origin = ""
         self.operation_id = ""
 
@@ -65,9 +65,7 @@ class Nginx:
         program = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/opt/homebrew/bin")
         program = shutil.which("nginx") or program
         if program is None:
-            sys.exit(
-                "nginx is missing, which serves the answers: on Debian, apt install nginx-light"
-            )
+            sys.exit("nginx, which serves the answers, is missing: apt install nginx-light")
         port = _free_port()
         self._origin = f"http://127.0.0.1:{port}"
         settings = self._prepare(port)
@@ -95,19 +93,19 @@ class Nginx:
 
     def _prepare(self, port: int) -> Path:
         folder = Path(self._folder.name)
-        found = answers.write(folder)
-        self.operation_id = found.operation_id
+        self.operation_id = answers.write(folder, self._stored)
+        pages = {cursor_of(n) or "": n for n in range(self._stored // PAGE + 1)}
         # Some clients send a colon as it is, others as %3A; nginx compares what was sent.
-        pages = {form: name for c, name in found.files.items() for form in (c, quote(c, safe=""))}
+        pages |= {quote(cursor, safe=""): n for cursor, n in pages.items()}
         settings = folder / "nginx.conf"
         settings.write_text(
             _SETTINGS.format(
-                pages=" ".join(f'"{cursor}" {name};' for cursor, name in pages.items()),
+                pages=" ".join(f'"{cursor}" page-{n}.json;' for cursor, n in pages.items()),
                 port=port,
                 folder=folder,
                 api=API,
                 project_id=PROJECT_ID,
-                operation_id=found.operation_id,
+                operation_id=self.operation_id,
             )
         )
         return settings

@@ -32,11 +32,12 @@ async def in_turn(
 
 
 async def entered(
-    stack: AsyncExitStack, kinds: Sequence[type[C]], server: Nginx, base_url: str | None = None
+    stack: AsyncExitStack, kinds: Sequence[type[C]], server: Nginx, base_url: str = ""
 ) -> list[C]:
-    """These contenders, ready to ask the server."""
-    url = base_url or server.base_url
-    return [
-        await stack.enter_async_context(kind(url, PROJECT_ID, server.operation_id))
-        for kind in kinds
+    """These contenders, ready to ask the server: at its own address, or one that leads to it."""
+    contenders = [
+        kind(base_url or server.base_url, PROJECT_ID, server.operation_id) for kind in kinds
     ]
+    for contender in contenders:
+        await stack.enter_async_context(contender)
+    return contenders

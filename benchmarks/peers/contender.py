@@ -23,6 +23,7 @@ class Contender(ABC):
     async def __aenter__(self) -> Self:
         return self
 
+    @abstractmethod
     async def __aexit__(self, *_: object) -> None:
         """Let go of the connections."""
 
@@ -38,8 +39,20 @@ class Contender(ABC):
     async def pages(self, count: int) -> float:
         """What ``count`` times the first page takes, until it is objects."""
 
+    @abstractmethod
+    async def records(self) -> list[object]:
+        """The whole list."""
 
-class Concurrent(Contender):
+
+class Pager(Contender):
+    """One that can go through a whole list."""
+
+    @abstractmethod
+    async def paging(self, pause: float) -> float:
+        """What all pages take where whoever consumes them takes ``pause`` for each."""
+
+
+class Concurrent(Pager):
     """One that runs on the event loop."""
 
     @abstractmethod
@@ -57,8 +70,12 @@ class Concurrent(Contender):
             yield operations
             operations, cursor = await self.page(cursor)
 
+    async def records(self) -> list[object]:
+        """See Contender."""
+        return [record async for page in self.all_pages() for record in page]
+
     async def paging(self, pause: float) -> float:
-        """What all pages take where whoever consumes them takes ``pause`` for each."""
+        """See Pager."""
         began = time.perf_counter()
         async for _ in self.all_pages():
             if pause:

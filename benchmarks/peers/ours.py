@@ -36,7 +36,7 @@ class Ours(Concurrent):
         )
         return page.operations, page.pagination.following if page.pagination else None
 
-    async def all_pages(self) -> AsyncIterator[Sequence[Operation]]:
+    async def all_pages(self) -> AsyncIterator[Sequence[object]]:
         """The pages of the list, each asked for ahead."""
         async for page in self._neon.operations.list(self.project_id, limit=PAGE).pages():
             yield page
