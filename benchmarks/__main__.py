@@ -12,7 +12,20 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
-from benchmarks import fan_out, imports, lone, operations_page, pytest_plugin, scale, waits
+from benchmarks import (
+    fan_out,
+    get,
+    idle,
+    imports,
+    lone,
+    memory,
+    operations_page,
+    page,
+    paging,
+    pytest_plugin,
+    scale,
+    waits,
+)
 from benchmarks.effort import Effort
 from benchmarks.figures import Row
 from benchmarks.machine import machine, versions
@@ -21,7 +34,12 @@ from benchmarks.report import Report, plain, write
 Group = Callable[[Effort], Awaitable[list[Row]] | list[Row]]
 
 GROUPS: dict[str, Group] = {
+    "get": get.run,
+    "page": page.run,
+    "paging": paging.run,
     "imports": imports.run,
+    "memory": memory.run,
+    "idle": idle.run,
     "waits": waits.run,
     "lone": lone.run,
     "fan_out": fan_out.run,

@@ -1,0 +1,96 @@
+"""A contender in a process of its own, which tells of itself: what is held, and what it does idle.
+
+``python -m benchmarks.fresh memory CONTENDER ADDRESS OPERATION``
+"""
+
+import asyncio
+import gc
+import os
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from benchmarks.answers import PROJECT_ID
+from benchmarks.nginx import Nginx
+from benchmarks.peers.contender import Contender
+from benchmarks.peers.floor import Floor
+from benchmarks.peers.neon_api import NeonApi
+from benchmarks.peers.ours import Ours
+from benchmarks.peers.pydantic_models import HttpxPydantic
+
+T = TypeVar("T", bound=msgspec.Struct)
+CONTENDERS: dict[str, type[Contender]] = {
+    kind.name: kind for kind in (Ours, Floor, NeonApi, HttpxPydantic)
+}
+
+
+class Held(msgspec.Struct):
+    """What a process takes more than before, for as many records."""
+
+    records: int
+    megabytes: float
+
+
+class Idle(msgspec.Struct):
+    """What a process did while nobody asked anything of it."""
+
+    cpu_ms: float
+    wakeups: int
+    tasks: int
+    requests: float = 0.0
+
+
+async def memory(contender: Contender) -> Held:
+    """Hold the whole list."""
+    await contender.pages(1)
+    before = _megabytes()
+    records = await contender.records()
+    return Held(len(records), _megabytes() - before)
+
+
+async def idle(contender: Contender, seconds: float) -> Idle:
+    """Do nothing for a while after one request."""
+    await contender.alone(1)
+    await asyncio.sleep(0.5)
+    gc.collect()
+    cpu, wakeups = time.process_time(), _wakeups()
+    await asyncio.sleep(seconds)
+    cpu, wakeups = time.process_time() - cpu, _wakeups() - wakeups
+    return Idle(cpu * 1000, wakeups, len(asyncio.all_tasks()) - 1)
+
+
+def _megabytes() -> float:
+    """What the process has in memory (Linux)."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+def _wakeups() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+
+
+async def ask(what: str, name: str, server: Nginx, kind: type[T]) -> T:
+    """What a fresh process tells."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.fresh", what, name),
+        *(server.base_url, server.operation_id),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    told, _ = await process.communicate()
+    return msgspec.json.decode(told, type=kind)
+
+
+async def main(what: str, name: str, base_url: str, operation_id: str) -> None:
+    """Print what is asked, as JSON: ``memory``, or the seconds to be idle for."""
+    async with CONTENDERS[name](base_url, PROJECT_ID, operation_id) as contender:
+        found = await (memory(contender) if what == "memory" else idle(contender, float(what)))
+    print(msgspec.json.encode(found).decode())
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))
