@@ -13,14 +13,18 @@ from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 from benchmarks import (
+    fan_out,
     get,
     idle,
     imports,
+    lone,
     memory,
     operations_page,
     page,
     paging,
     pytest_plugin,
+    scale,
+    waits,
 )
 from benchmarks.effort import Effort
 from benchmarks.figures import Row
@@ -36,6 +40,10 @@ GROUPS: dict[str, Group] = {
     "imports": imports.run,
     "memory": memory.run,
     "idle": idle.run,
+    "waits": waits.run,
+    "lone": lone.run,
+    "fan_out": fan_out.run,
+    "scale": scale.run,
     "operations_page": operations_page.run,
     "pytest_plugin": pytest_plugin.run,
 }
