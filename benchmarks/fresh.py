@@ -5,34 +5,20 @@
 
 import asyncio
 import gc
-import os
 import resource
 import sys
 import time
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
+from benchmarks import get
 from benchmarks.answers import PROJECT_ID
 from benchmarks.nginx import Nginx
 from benchmarks.peers.contender import Contender
-from benchmarks.peers.floor import Floor
-from benchmarks.peers.neon_api import NeonApi
-from benchmarks.peers.ours import Ours
-from benchmarks.peers.pydantic_models import HttpxPydantic
 
 T = TypeVar("T", bound=msgspec.Struct)
-CONTENDERS: dict[str, type[Contender]] = {
-    kind.name: kind for kind in (Ours, Floor, NeonApi, HttpxPydantic)
-}
-
-
-class Held(msgspec.Struct):
-    """What a process takes more than before, for as many records."""
-
-    records: int
-    megabytes: float
+CONTENDERS: dict[str, type[Contender]] = {kind.name: kind for kind in get.CONTENDERS}
 
 
 class Idle(msgspec.Struct):
@@ -44,14 +30,6 @@ class Idle(msgspec.Struct):
     requests: float = 0.0
 
 
-async def memory(contender: Contender) -> Held:
-    """Hold the whole list."""
-    await contender.pages(1)
-    before = _megabytes()
-    records = await contender.records()
-    return Held(len(records), _megabytes() - before)
-
-
 async def idle(contender: Contender, seconds: float) -> Idle:
     """Do nothing for a while after one request."""
     await contender.alone(1)
@@ -61,13 +39,6 @@ async def idle(contender: Contender, seconds: float) -> Idle:
     await asyncio.sleep(seconds)
     cpu, wakeups = time.process_time() - cpu, _wakeups() - wakeups
     return Idle(cpu * 1000, wakeups, len(asyncio.all_tasks()) - 1)
-
-
-def _megabytes() -> float:
-    """What the process has in memory (Linux)."""
-    gc.collect()
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _wakeups() -> int:
@@ -88,7 +59,7 @@ async def ask(what: str, name: str, server: Nginx, kind: type[T]) -> T:
 async def main(what: str, name: str, base_url: str, operation_id: str) -> None:
     """Print what is asked, as JSON: ``memory``, or the seconds to be idle for."""
     async with CONTENDERS[name](base_url, PROJECT_ID, operation_id) as contender:
-        found = await (memory(contender) if what == "memory" else idle(contender, float(what)))
+        found = await (contender.held() if what == "memory" else idle(contender, float(what)))
     print(msgspec.json.encode(found).decode())
 
 

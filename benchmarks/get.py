@@ -9,17 +9,24 @@ from benchmarks.nginx import Nginx
 from benchmarks.peers.contender import AT_ONCE, Contender
 from benchmarks.peers.floor import Floor
 from benchmarks.peers.neon_api import NeonApi
+from benchmarks.peers.neon_sdk_fixed import SdkOnFixedAnswers
 from benchmarks.peers.ours import Ours
 from benchmarks.peers.pydantic_models import HttpxPydantic
 from benchmarks.turns import entered, in_turn
 
 GETS = 200
-CONTENDERS: tuple[type[Contender], ...] = (Ours, Floor, NeonApi, HttpxPydantic)
+CONTENDERS: tuple[type[Contender], ...] = (
+    Ours,
+    Floor,
+    NeonApi,
+    HttpxPydantic,
+    SdkOnFixedAnswers,
+)
 
 
 async def run(effort: Effort) -> list[Row]:
     """Batches of as many GETs of each contender in turn."""
-    rounds = effort.of(thorough=40, quick=10)
+    rounds = effort.of(thorough=40, quick=5)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(Nginx(PAGE))
         contenders = await entered(stack, CONTENDERS, server)

@@ -4,12 +4,14 @@ Fresh interpreters, which find everything compiled, import the dependencies and 
 so that both meet the same conditions. The peers are imported by fresh interpreters in turn.
 """
 
+import json
 import subprocess
 import sys
 import tempfile
 
 from benchmarks.effort import Effort
-from benchmarks.figures import NEON_API, OURS, PYDANTIC, Row, Target, row
+from benchmarks.figures import NEON_API, NEON_SDK, OURS, PYDANTIC, Row, Target, row
+from benchmarks.peers.neon_sdk import INSTALLED
 
 DEPENDENCIES = "its dependencies"
 TIMED = """
@@ -20,8 +22,14 @@ between = perf_counter()
 {statement}
 print(between - began, perf_counter() - began)
 """
+SDK = INSTALLED / "node_modules/@neon/sdk/dist/index.js"
 BEFORE = "import aiohttp, anyio, msgspec, tenacity"
 STATEMENT = "from neonctl_async import NeonClient"
+NODE = """
+const began = performance.now();
+await import({package});
+console.log(performance.now() - began);
+"""
 PEERS = {NEON_API: "import neon_api", PYDANTIC: "import httpx, pydantic"}
 
 
@@ -35,17 +43,25 @@ def measure(compiled: str, statement: str, before: str = "") -> tuple[float, flo
     return first * 1000, both * 1000
 
 
+def measure_sdk() -> float:
+    """What a fresh process of Node.js takes to import the SDK, in ms."""
+    code = NODE.format(package=json.dumps(str(SDK)))
+    command = ["node", "--input-type=module", "--eval", code]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
 def run(effort: Effort) -> list[Row]:
     """Measure the statements in turn."""
-    taken: dict[str, list[float]] = {name: [] for name in (OURS, DEPENDENCIES, *PEERS)}
+    taken: dict[str, list[float]] = {name: [] for name in (OURS, DEPENDENCIES, *PEERS, NEON_SDK)}
     with tempfile.TemporaryDirectory() as compiled:
         for statement in (STATEMENT, *PEERS.values()):
             measure(compiled, statement)
-        for _ in range(effort.of(thorough=25, quick=7)):
+        for _ in range(effort.of(thorough=20, quick=3)):
             dependencies, both = measure(compiled, STATEMENT, BEFORE)
             taken[DEPENDENCIES].append(dependencies)
             taken[OURS].append(both)
             for name, statement in PEERS.items():
                 taken[name].append(measure(compiled, statement)[1])
+            taken[NEON_SDK].append(measure_sdk())
     targets = [Target(1.15, by=DEPENDENCIES)]
     return [row(STATEMENT, "fresh interpreter", "ms", taken, targets=targets)]

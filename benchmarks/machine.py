@@ -2,7 +2,9 @@
 
 import os
 import platform
+import shutil
 import subprocess
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
@@ -11,6 +13,13 @@ import msgspec
 PACKAGES = (
     "neonctl-async", "aiohttp", "anyio", "msgspec", "tenacity", "neon-api", "httpx", "pydantic",
 )  # fmt: skip
+
+
+_SDK = Path(__file__).parents[1] / ".bench/node_modules/@neon/sdk/package.json"
+
+
+class _Package(msgspec.Struct):
+    version: str
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,9 +57,18 @@ def versions() -> dict[str, str]:
     """The versions of whatever is measured or serves the answers."""
     return {
         **{name: version(name) for name in PACKAGES},
+        "@neon/sdk": msgspec.json.decode(_SDK.read_bytes(), type=_Package).version,
         "node": _told("node", "--version").removeprefix("v"),
-        "nginx": _told("nginx", "-v").rpartition("/")[2],
+        "nginx": _told(nginx(), "-v").rpartition("/")[2],
     }
+
+
+def nginx() -> str:
+    """The program, which is often where only root's PATH leads."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+    if found := shutil.which("nginx", path=path):
+        return found
+    sys.exit("nginx, which serves the answers, is missing: on Debian, apt install nginx-light")
 
 
 def _told(*command: str) -> str:

@@ -2,8 +2,9 @@
 
 from benchmarks.effort import Effort
 from benchmarks.figures import Row, row
-from benchmarks.fresh import CONTENDERS, Held, ask
+from benchmarks.fresh import CONTENDERS, ask
 from benchmarks.nginx import Nginx
+from benchmarks.peers.contender import Held
 
 
 async def run(effort: Effort) -> list[Row]:

@@ -1,7 +1,6 @@
 """nginx on loopback: what answers is the same for every contender, and faster than any of them."""
 
 import asyncio
-import shutil
 import socket
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import aiohttp
 
 from benchmarks import answers
 from benchmarks.answers import PAGE, PROJECT_ID, cursor_of
+from benchmarks.machine import nginx
 
 API = "/api/v2"
 _SETTINGS = """
@@ -62,15 +62,11 @@ class Nginx:
         self.operation_id = ""
 
     async def __aenter__(self) -> Self:
-        program = shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/opt/homebrew/bin")
-        program = shutil.which("nginx") or program
-        if program is None:
-            sys.exit("nginx, which serves the answers, is missing: apt install nginx-light")
         port = _free_port()
         self._origin = f"http://127.0.0.1:{port}"
         settings = self._prepare(port)
         self._process = await asyncio.create_subprocess_exec(
-            program, "-e", "stderr", "-p", self._folder.name, "-c", settings
+            nginx(), "-e", "stderr", "-p", self._folder.name, "-c", settings
         )
         await self._until_it_answers()
         return self

@@ -8,6 +8,7 @@ from benchmarks.figures import Row, Target, row
 from benchmarks.nginx import Nginx
 from benchmarks.peers.contender import Pager
 from benchmarks.peers.floor import Floor
+from benchmarks.peers.neon_sdk_fixed import SdkOnFixedAnswers
 from benchmarks.peers.ours import Ours, WithoutPrefetch
 from benchmarks.peers.pydantic_models import HttpxPydantic
 from benchmarks.round_trip import RoundTrip
@@ -16,12 +17,18 @@ from benchmarks.turns import entered, in_turn
 STORED = 20_000
 ROUND_TRIP = 0.02
 WORK = 0.02
-CONTENDERS: tuple[type[Pager], ...] = (Ours, WithoutPrefetch, Floor, HttpxPydantic)
+CONTENDERS: tuple[type[Pager], ...] = (
+    Ours,
+    WithoutPrefetch,
+    Floor,
+    HttpxPydantic,
+    SdkOnFixedAnswers,
+)
 
 
 async def run(effort: Effort) -> list[Row]:
     """The whole list by each contender in turn."""
-    rounds = effort.of(thorough=8, quick=2)
+    rounds = effort.of(thorough=8, quick=1)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(Nginx(STORED))
         away = await stack.enter_async_context(RoundTrip(ROUND_TRIP, server.base_url))

@@ -79,7 +79,7 @@ def _axis(scale: _Scale, height: int) -> Iterator[str]:
         kind = "ours" if tick == 1 else "tick"
         x = scale.x(tick)
         yield f'<line class="{kind}" x1="{x}" x2="{x}" y1="{_TOP - 10}" y2="{bottom}"/>'
-        yield _text(x, bottom + 16, f"{tick:g}×", small=True, anchor="middle")
+        yield _text(x, bottom + 16, f"{tick:g}\N{MULTIPLICATION SIGN}", small=True, anchor="middle")
 
 
 def _marks(row: Row, scale: _Scale, y: int) -> Iterator[str]:

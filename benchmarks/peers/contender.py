@@ -1,13 +1,25 @@
 """What a contender is asked: GETs alone and at once, pages, a whole list."""
 
 import asyncio
+import gc
+import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import ClassVar, Self
+
+import msgspec
 
 KEY = "napi_benchmark"
 AT_ONCE = 50
+
+
+class Held(msgspec.Struct):
+    """What a process takes more than before, for as many records."""
+
+    records: int
+    megabytes: float
 
 
 class Contender(ABC):
@@ -40,8 +52,8 @@ class Contender(ABC):
         """What ``count`` times the first page takes, until it is objects."""
 
     @abstractmethod
-    async def records(self) -> list[object]:
-        """The whole list."""
+    async def held(self) -> Held:
+        """What the whole list takes, in a process that has not had it before."""
 
 
 class Pager(Contender):
@@ -70,9 +82,12 @@ class Concurrent(Pager):
             yield operations
             operations, cursor = await self.page(cursor)
 
-    async def records(self) -> list[object]:
+    async def held(self) -> Held:
         """See Contender."""
-        return [record async for page in self.all_pages() for record in page]
+        await self.page()
+        before = resident_megabytes()
+        records = [record async for page in self.all_pages() for record in page]
+        return Held(len(records), resident_megabytes() - before)
 
     async def paging(self, pause: float) -> float:
         """See Pager."""
@@ -102,3 +117,10 @@ class Concurrent(Pager):
         for _ in range(count):
             await self.page()
         return time.perf_counter() - began
+
+
+def resident_megabytes() -> float:
+    """What this process has in memory (Linux)."""
+    gc.collect()
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

@@ -9,6 +9,8 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
+import * as fixedAnswers from "./fixed_answers.mjs";
+
 const [directory] = process.argv.slice(2);
 const installed = createRequire(join(directory, "package.json"));
 const { createNeonClient } = await import(installed.resolve("@neon/sdk"));
@@ -23,6 +25,8 @@ const methods = {
     outcomes(branches.map(({ projectId, name }) => neon.branches.create({ projectId, name }))),
 
   memory,
+
+  ...fixedAnswers,
 };
 
 async function outcomes(calls) {

@@ -89,23 +89,24 @@ class NeonSdk:
 
     async def wait(self, base_url: str, operations: Sequence[Operation]) -> Returned:
         """``waitFor({operations})``."""
-        return await self._ask("wait", Returned, baseUrl=base_url, operations=operations)
+        return await self.ask("wait", Returned, baseUrl=base_url, operations=operations)
 
     async def wait_for_each(self, base_url: str, operations: Sequence[Operation]) -> Returned:
         """A ``waitFor`` an operation, all at once."""
-        return await self._ask("waitForEach", Returned, baseUrl=base_url, operations=operations)
+        return await self.ask("waitForEach", Returned, baseUrl=base_url, operations=operations)
 
     async def create(self, base_url: str, branches: Sequence[tuple[str, str]]) -> Returned:
         """A ``branches.create`` for each project and name, all at once; each waits by itself."""
         asked = [{"projectId": project_id, "name": name} for project_id, name in branches]
-        return await self._ask("create", Returned, baseUrl=base_url, branches=asked)
+        return await self.ask("create", Returned, baseUrl=base_url, branches=asked)
 
     async def bytes_of_each(self, base_url: str, answers: Sequence[bytes]) -> float:
         """What an operation of these answers takes of memory while it is waited for."""
         texts = [answer.decode() for answer in answers]
-        return (await self._ask("memory", _Memory, baseUrl=base_url, answers=texts)).bytes
+        return (await self.ask("memory", _Memory, baseUrl=base_url, answers=texts)).bytes
 
-    async def _ask(self, method: str, type: type[T], **arguments: object) -> T:
+    async def ask(self, method: str, type: type[T], **arguments: object) -> T:
+        """What a method of the process answers."""
         assert self._process is not None
         assert self._process.stdin is not None
         id = next(self._ids)
