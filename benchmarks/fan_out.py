@@ -128,10 +128,9 @@ async def sdk_waiting(durations: Sequence[float]) -> Outcome:
 
 async def started(server: ScenarioServer, durations: Sequence[float]) -> list[Operation]:
     """Operations that run, ten in each project."""
-    by_project = [
-        await server.start(f"p{n}", durations[n : n + 10]) for n in range(0, len(durations), 10)
-    ]
-    return [operation for of_project in by_project for operation in of_project]
+    return await server.start(
+        {f"p{n}": [*durations[n : n + 10]] for n in range(0, len(durations), 10)}
+    )
 
 
 def fan_out(count: int, projects: int) -> list[Branch]:
