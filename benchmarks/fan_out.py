@@ -1,28 +1,30 @@
-"""Branches created and awaited all at once: within the platform's limits, and with answers of 503.
+"""Much at once, where requests are refused: by the platform's limits, and by answers of 503.
 
-Some branches fail. What a caller is told of each is compared with what became of it.
+Branches are created and awaited; some of them fail, and what a caller is told of each is compared
+with what became of it. Operations that run already are awaited.
 """
 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 
 import msgspec
 
 from benchmarks.durations import between
 from benchmarks.effort import Effort
 from benchmarks.figures import NEON_SDK, OURS, Row, Target, row
+from benchmarks.peers.contender import KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
 from benchmarks.scenario import GET, LIST, Report, Settings
-from benchmarks.scenario_server import KEY, ScenarioServer
-from neonctl_async import BranchCreated, NeonClient, OperationFailedError
+from benchmarks.scenario_server import ScenarioServer
+from neonctl_async import BranchCreated, NeonClient, NeonError, Operation, OperationFailedError
 
 LIMITS = Settings(per_minute=700, per_second_of_route=40)
 UNAVAILABLE = Settings(fail_every=20)
 FAILING = 30
 """Every so manieth branch fails."""
-PACED = "one look a project"
+PACED = "at 40 requests a second"
 
 
 class Branch(msgspec.Struct, frozen=True):
@@ -60,7 +62,8 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.report.count(GET, LIST)
 
 
-Contender = Callable[[Settings, Sequence[Branch]], Coroutine[None, None, Outcome]]
+Outcomes = dict[str, list[Outcome]]
+"""By contender."""
 
 
 async def ours(settings: Settings, branches: Sequence[Branch]) -> Outcome:
@@ -96,6 +99,41 @@ async def sdk(settings: Settings, branches: Sequence[Branch]) -> Outcome:
     return Outcome(returned.at - began, told, report)
 
 
+async def ours_waiting(durations: Sequence[float]) -> Outcome:
+    """A wait for operations in projects of ten, within the limits."""
+    async with (
+        ScenarioServer(LIMITS) as server,
+        NeonClient(KEY, base_url=server.base_url) as neon,
+    ):
+        operations = await started(server, durations)
+        began = time.monotonic()
+        try:
+            await neon.operations.wait(operations)
+        except NeonError:
+            told = False
+        else:
+            told = True
+        return Outcome(time.monotonic() - began, [told], await server.report())
+
+
+async def sdk_waiting(durations: Sequence[float]) -> Outcome:
+    """The same with the SDK."""
+    async with ScenarioServer(LIMITS) as server, NeonSdk() as driven:
+        operations = await started(server, durations)
+        began = time.monotonic()
+        returned = await driven.wait(server.base_url, operations)
+        told = [outcome is None for outcome in returned.outcomes]
+        return Outcome(returned.at - began, told, await server.report())
+
+
+async def started(server: ScenarioServer, durations: Sequence[float]) -> list[Operation]:
+    """Operations that run, ten in each project."""
+    by_project = [
+        await server.start(f"p{n}", durations[n : n + 10]) for n in range(0, len(durations), 10)
+    ]
+    return [operation for of_project in by_project for operation in of_project]
+
+
 def fan_out(count: int, projects: int) -> list[Branch]:
     """So many branches, of 1 to 3 s, evenly divided among projects."""
     share = count // projects
@@ -106,53 +144,54 @@ def fan_out(count: int, projects: int) -> list[Branch]:
 
 
 async def run(effort: Effort) -> list[Row]:
-    """Both fan-outs, and all their runs, at the same time: they mostly wait."""
+    """Run by run: everything at the same time, by ours and by the SDK, for all mostly wait."""
     logging.getLogger("neonctl_async").addHandler(logging.NullHandler())  # 503s are what is tried
-    runs = effort.of(thorough=3, quick=1)
     branches = fan_out(effort.of(thorough=300, quick=150), effort.of(thorough=150, quick=75))
     few = fan_out(100, 100)
-
-    async def of(contender: Contender, settings: Settings, asked: list[Branch]) -> list[Outcome]:
-        return await asyncio.gather(*(contender(settings, asked) for _ in range(runs)))
-
-    ours_limited, sdk_limited, ours_failing, sdk_failing = await asyncio.gather(
-        of(ours, LIMITS, branches),
-        of(sdk, LIMITS, branches),
-        of(ours, UNAVAILABLE, few),
-        of(sdk, UNAVAILABLE, few),
-    )
+    durations = between(1.0, effort.of(thorough=10, quick=3), 1000)
+    found: list[Outcomes] = [{OURS: [], NEON_SDK: []} for _ in range(3)]
+    for _ in range(effort.of(thorough=3, quick=1)):
+        outcomes = await asyncio.gather(
+            ours(LIMITS, branches),
+            sdk(LIMITS, branches),
+            ours(UNAVAILABLE, few),
+            sdk(UNAVAILABLE, few),
+            ours_waiting(durations),
+            sdk_waiting(durations),
+        )
+        places = [runs for of_scenario in found for runs in of_scenario.values()]
+        for runs, outcome in zip(places, outcomes, strict=True):
+            runs.append(outcome)
+    limited, failing, waiting = found
     return [
-        *limited_rows(branches, {OURS: ours_limited, NEON_SDK: sdk_limited}),
-        *failing_rows(few, {OURS: ours_failing, NEON_SDK: sdk_failing}),
+        *limited_rows(branches, limited),
+        *failing_rows(few, failing),
+        waiting_row(len(durations), waiting),
     ]
-
-
-Outcomes = dict[str, list[Outcome]]
-"""By contender."""
 
 
 def limited_rows(branches: Sequence[Branch], found: Outcomes) -> list[Row]:
     """What a fan-out took under the limits of the platform."""
-    name = f"{len(branches)} branches created within the limits"
+    name = f"{len(branches)} branches within the limits"
     seconds = of_each(found, lambda one: one.seconds)
     seconds[PACED] = [paced(branches)] * len(found[OURS])
     refused = at_most(found, lambda one: one.refused(429))
     looks = of_each(found, lambda one: one.polls)
     return [
         untold_row(name, branches, found),
-        row(name, "answers of 429, at most", "requests", refused, targets=[Target(0)]),
-        row(name, "until the last is told of", "s", seconds, targets=[Target(1.15, by=PACED)]),
+        row(name, "refused (429) at most", "requests", refused, targets=[Target(0)]),
+        row(name, "until all returned", "s", seconds, targets=[Target(1.15, by=PACED)]),
         row(name, "looks", "requests", looks),
     ]
 
 
 def failing_rows(branches: Sequence[Branch], found: Outcomes) -> list[Row]:
     """What a fan-out took where answers are missing."""
-    name = f"{len(branches)} branches created, every {UNAVAILABLE.fail_every}th answer a 503"
+    name = f"{len(branches)} branches, every {UNAVAILABLE.fail_every}th answer a 503"
     unavailable = of_each(found, lambda one: one.refused(503))
     return [
         untold_row(name, branches, found),
-        row(name, "answers of 503", "requests", unavailable),
+        row(name, "refused (503)", "requests", unavailable),
     ]
 
 
@@ -160,9 +199,19 @@ def untold_row(name: str, branches: Sequence[Branch], found: Outcomes) -> Row:
     """How many branches a caller cannot tell the end of."""
     untold = at_most(found, lambda one: one.untold)
     failing = sum(one.fails for one in branches)
-    note = f"{failing} of the branches fail; who is told so knows their end as well"
-    measure = "branches of unknown end, at most"
-    return row(name, measure, "branches", untold, targets=[Target(0)], note=note)
+    note = f"{failing} of the branches fail; a caller who is told so knows their end"
+    return row(name, "of unknown end at most", "branches", untold, targets=[Target(0)], note=note)
+
+
+def waiting_row(count: int, found: Outcomes) -> Row:
+    """Whether a wait came to its end within the limits."""
+    untold = at_most(found, lambda one: one.untold)
+    after = max(one.seconds for one in found[NEON_SDK])
+    note = (
+        f"the SDK's wait ended with an error after {after:.1f} s" if max(untold[NEON_SDK]) else ""
+    )
+    name = f"{count:,} operations within the limits"
+    return row(name, "failed at most", "waits", untold, targets=[Target(0)], note=note)
 
 
 def paced(branches: Sequence[Branch]) -> float:

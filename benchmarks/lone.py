@@ -14,9 +14,10 @@ import msgspec
 from benchmarks.durations import between
 from benchmarks.effort import Effort
 from benchmarks.figures import NEON_SDK, OURS, Row, Target, row
+from benchmarks.peers.contender import KEY
 from benchmarks.peers.neon_sdk import NeonSdk
 from benchmarks.scenario import Settings
-from benchmarks.scenario_server import KEY, ScenarioServer
+from benchmarks.scenario_server import ScenarioServer
 from neonctl_async import NeonClient, Operation
 
 BLIND = "neonctl-async, blind"
@@ -137,8 +138,8 @@ def blind_rows(kind: Kind, found: dict[str, Lone]) -> list[Row]:
     mean = {OURS: [statistics.mean(ours.requests)], NEON_SDK: [statistics.mean(sdk.requests)]}
     return [
         row(name, "late", "s", late, targets=[Target(kind.late)], note=ours.described()),
-        row(name, "requests, at most", "requests", most, targets=[Target(kind.requests)]),
-        row(name, "requests, mean", "requests", mean),
+        row(name, "cost at most", "requests", most, targets=[Target(kind.requests)]),
+        row(name, "cost on average", "requests", mean),
     ]
 
 
@@ -150,5 +151,5 @@ def learned_rows(kind: Kind, found: dict[str, Lone]) -> list[Row]:
     note = found[OURS].described()
     return [
         row(name, "late", "s", late, targets=[Target(kind.late / 2)], note=note),
-        row(name, "requests, mean", "requests", mean, targets=[Target(kind.requests / 2)]),
+        row(name, "cost on average", "requests", mean, targets=[Target(kind.requests / 2)]),
     ]

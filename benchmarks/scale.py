@@ -4,7 +4,7 @@ import asyncio
 import gc
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 
@@ -25,6 +25,7 @@ from neonctl_async.waiting.waiter import Waiter
 COUNTS = (100, 1_000, 10_000, 100_000)
 STREAMED = (1_000, 10_000)
 PER_PROJECT = 100
+LOOKS = 100_000
 AT_ONCE = PollPolicy.constant(0.0001)
 """So often that pollers are always due: what passes is time of the processor."""
 ONCE = PollPolicy.constant(3600.0)
@@ -116,7 +117,7 @@ def _operation(number: int, status: OperationStatus) -> Operation:
 @asynccontextmanager
 async def _waits(
     source: InProcess, policy: PollPolicy, targets: Sequence[Sequence[Target]]
-) -> AsyncIterator[None]:
+) -> AsyncGenerator[None]:
     """A wait a project, each with at least one look behind it."""
     waiter = Waiter(source, policy, Listeners(()))
     waits = [
@@ -137,13 +138,13 @@ async def _waits(
         await waiter.aclose()
 
 
-async def microseconds_of_each(count: int, looks: int) -> float:
-    """Processor time of an operation and a look, where ``looks`` in all are taken."""
+async def microseconds_of_each(count: int) -> float:
+    """Processor time of an operation and a look, of at least two looks at each."""
     source = InProcess(count, decodes=False)
     gc.collect()
     async with _waits(source, AT_ONCE, source.targets()):
         began = time.process_time()
-        taken = await source.further(max(looks, 2 * count) // PER_PROJECT)
+        taken = await source.further(max(LOOKS, 2 * count) // PER_PROJECT)
         return (time.process_time() - began) / (taken * PER_PROJECT) * 1e6
 
 
@@ -183,64 +184,59 @@ async def microseconds_of_streamed(count: int, *, only_settled: bool) -> float:
 
 
 async def run(effort: Effort) -> list[Row]:
-    """From 100 to 100,000 pending operations, in projects of 100."""
-    return [*await cpu_rows(effort), *await streamed_rows(effort), await memory_row()]
-
-
-async def cpu_rows(effort: Effort) -> list[Row]:
-    """What a look costs by how many are pending: no more, the more there are."""
-    looks = effort.of(thorough=300_000, quick=100_000)
-    costs: dict[int, list[float]] = {count: [] for count in COUNTS}
-    for _ in range(effort.of(thorough=3, quick=1)):
-        for count, of_count in costs.items():
-            of_count.append(await microseconds_of_each(count, looks))
-    fewest, *_, largest = COUNTS
-    name = f"{largest:,} operations pending, without a network"
-    fewer = f"{fewest} pending"
-    values = {OURS: costs[largest], **{f"{count:,} pending": costs[count] for count in COUNTS[:-1]}}
+    """Take up to 100,000 pending operations, in projects of 100."""
+    counts = COUNTS[: effort.of(thorough=4, quick=3)]
     return [
-        row(
-            name,
-            "CPU of an operation and a look",
-            "us",
-            values,
-            targets=[figures.Target(1.2, by=fewer)],
-        )
+        *await cpu_rows(counts, effort),
+        *await streamed_rows(effort),
+        await memory_row(counts),
     ]
+
+
+async def cpu_rows(counts: Sequence[int], effort: Effort) -> list[Row]:
+    """What a look costs by how many are pending: no more, the more there are."""
+    costs: dict[str, list[float]] = {named(count): [] for count in counts}
+    for _ in range(effort.of(thorough=3, quick=1)):
+        for count in counts:
+            costs[named(count)].append(await microseconds_of_each(count))
+    fewest, *_, largest = costs
+    values = {OURS: costs.pop(largest), **costs}
+    targets = [figures.Target(1.2, by=fewest)]
+    return [row(largest, "CPU of a look at one", "us", values, targets=targets)]
 
 
 async def streamed_rows(effort: Effort) -> list[Row]:
     """What an operation costs that is yielded, by how many are."""
     found: list[Row] = []
-    few, many = STREAMED
     for method in ("as_completed", "watch"):
-        times: dict[int, list[float]] = {count: [] for count in STREAMED}
+        costs: dict[str, list[float]] = {f"{count:,} by {method}": [] for count in STREAMED}
         for _ in range(effort.of(thorough=5, quick=1)):
-            for count, of_count in times.items():
-                of_count.append(
-                    await microseconds_of_streamed(count, only_settled=method == "as_completed")
-                )
-        fewer = f"{few:,}"
-        values = {OURS: times[many], fewer: times[few]}
-        name = f"{many:,} operations by {method}, without a network"
-        found.append(
-            row(name, "CPU of each", "us", values, targets=[figures.Target(1.2, by=fewer)])
-        )
+            for count, of_count in zip(STREAMED, costs.values(), strict=True):
+                settled = method == "as_completed"
+                of_count.append(await microseconds_of_streamed(count, only_settled=settled))
+        few, many = costs
+        targets = [figures.Target(1.2, by=few)]
+        values = {OURS: costs[many], few: costs[few]}
+        found.append(row(many, "CPU of each", "us", values, targets=targets))
     return found
 
 
-async def memory_row() -> Row:
+async def memory_row(counts: Sequence[int]) -> Row:
     """What an operation takes of memory while it is awaited, its record included."""
-    largest = COUNTS[-1]
-    sizes = [await bytes_of_each(count) for count in COUNTS[1:]]
+    sizes = [await bytes_of_each(count) for count in counts[1:]]
     async with NeonSdk() as sdk:
-        answers = InProcess(largest, decodes=True).answers()
+        answers = InProcess(counts[-1], decodes=True).answers()
         size_of_sdk = await sdk.bytes_of_each("http://127.0.0.1:9", answers)
     return row(
-        f"{largest:,} operations awaited",
-        "memory of each, at most",
+        named(counts[-1]),
+        "memory of each at most",
         "bytes",
         {OURS: [max(sizes)], NEON_SDK: [size_of_sdk]},
         targets=[figures.Target(1.5 * 1024)],
-        note="the SDK polls one operation after another: what it holds are the records",
+        note="the SDK looks at one operation after another: what it holds are the records",
     )
+
+
+def named(count: int) -> str:
+    """So many, without a network."""
+    return f"{count:,} operations pending"

@@ -21,8 +21,6 @@ from benchmarks import scenario
 from benchmarks.scenario import API, Report, Settings, Start
 from neonctl_async import Operation
 
-KEY = "napi_benchmark"
-
 
 class ScenarioServer:
     """The server in a process of its own, and the side channel to it."""
