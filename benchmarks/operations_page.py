@@ -20,7 +20,7 @@ from neonctl_async.local.operations import Chain
 from neonctl_async.local.rows import Operation
 from neonctl_async.local.settings import Rules
 
-STORED = (10_000, 100_000)
+FEW = 10_000
 LIMIT = 1_000
 MOST_MILLISECONDS = 50.0
 MOST_SLOWDOWN = 3.0
@@ -50,6 +50,7 @@ async def milliseconds(session: aiohttp.ClientSession, url: str, runs: int) -> l
 async def run(effort: Effort) -> list[Row]:
     """Fill a file, serve it and measure; fill it further."""
     runs = effort.of(thorough=15, quick=5)
+    stored = effort.of(thorough=100_000, quick=30_000)
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "plane.db"
         async with LocalControlPlane(data=data) as plane, aiohttp.ClientSession() as session:
@@ -57,8 +58,9 @@ async def run(effort: Effort) -> list[Row]:
             url = f"{plane.base_url}/projects"
             async with session.post(url, json={"project": {}}, headers=headers) as response:
                 project_id = (await response.json())["project"]["id"]
-        few, many = [await curve(data, headers, project_id, count, runs) for count in STORED]
-    return [compared(place, many[place], few[place]) for place in many]
+        few = await curve(data, headers, project_id, FEW, runs)
+        many = await curve(data, headers, project_id, stored, runs)
+    return [compared(place, stored, many[place], few[place]) for place in many]
 
 
 async def curve(
@@ -80,11 +82,11 @@ async def curve(
         }
 
 
-def compared(place: str, many: list[float], few: list[float]) -> Row:
+def compared(place: str, stored: int, many: list[float], few: list[float]) -> Row:
     """The pages of one place, by how many operations are stored."""
-    fewer = f"with {STORED[0]:,} stored"
+    fewer = f"with {FEW:,} stored"
     return row(
-        f"local control plane: {LIMIT:,} of {STORED[-1]:,} operations, {place}",
+        f"local control plane: {LIMIT:,} of {stored:,} operations, {place}",
         "a page over HTTP",
         "ms",
         {OURS: many, fewer: few},

@@ -14,7 +14,6 @@ from benchmarks.peers.pydantic_models import HttpxPydantic
 from benchmarks.round_trip import RoundTrip
 from benchmarks.turns import entered, in_turn
 
-STORED = 20_000
 ROUND_TRIP = 0.02
 WORK = 0.02
 CONTENDERS: tuple[type[Pager], ...] = (
@@ -29,20 +28,21 @@ CONTENDERS: tuple[type[Pager], ...] = (
 async def run(effort: Effort) -> list[Row]:
     """The whole list by each contender in turn."""
     rounds = effort.of(thorough=8, quick=1)
+    stored = effort.of(thorough=20_000, quick=5_000)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(Nginx(STORED))
+        server = await stack.enter_async_context(Nginx(stored))
         away = await stack.enter_async_context(RoundTrip(ROUND_TRIP, server.base_url))
         contenders = await entered(stack, CONTENDERS, server, away)
         return [
             row(
-                "paging 20,000",
+                f"paging {stored:,}",
                 f"{WORK * 1000:.0f} ms of work with each page",
                 "s",
                 await in_turn(contenders, partial(paging, pause=WORK), rounds),
                 targets=[Target(0.75, by=WithoutPrefetch.name)],
             ),
             row(
-                "paging 20,000",
+                f"paging {stored:,}",
                 "no work",
                 "s",
                 await in_turn(contenders, partial(paging, pause=0.0), rounds),
