@@ -39,8 +39,8 @@ def _is_power_of_ten(value: float) -> bool:
 
 def draw(rows: Sequence[Row]) -> str:
     """The picture of all rows that compare, but for the waits, which have their own, as SVG."""
-    of_waits = [row for pair in waits_among(rows) for row in pair]
-    shown = [row for row in rows if _compares(row) and row not in of_waits]
+    waits = {late.scenario for late, _ in waits_among(rows)}
+    shown = [row for row in rows if _compares(row) and row.scenario not in waits]
     times = [1 / ratio.median for row in shown for ratio in row.ratios.values()]
     scale = _Scale([1.0, *times])
     height = _TOP + _LINE * len(shown) + 40

@@ -48,8 +48,8 @@ def draw_waits(rows: Sequence[Row]) -> str:
     """The picture, as SVG."""
     waits = waits_among(rows)
     bottom = _TOP + _LINE * len(waits)
-    late = _panel("seconds past the last completion", [row for row, _ in waits], 330, 570)
-    cost = _panel("requests", [row for _, row in waits], 620, 840)
+    late = _panel("seconds past the last completion", [row for row, _ in waits], 380, 600)
+    cost = _panel("requests", [row for _, row in waits], 650, 835)
     parts = [
         text(20, 30, "Waiting for operations: to the left is better"),
         *_legend(),
