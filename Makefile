@@ -20,7 +20,12 @@ PRISM = 5.16.0
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
 
-.PHONY: demo screens test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
+# Neon's own TypeScript SDK, which the benchmarks measure on the machine's Node.js, else on ours.
+SDK = 6.1.2
+SDK_READY = .bench/ready-$(SDK)
+WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
+
+.PHONY: demo screens test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -79,11 +84,13 @@ faults: .venv-$(NEWEST)/ready-test
 fuzz: .venv-$(NEWEST)/ready-fuzz
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
-bench: .venv-$(NEWEST)/ready-test
-	$(BIN)/python benchmarks/waiting.py
-	$(BIN)/python benchmarks/operations_page.py
-	$(BIN)/python benchmarks/imports.py
-	$(BIN)/python benchmarks/pytest_plugin.py
+# What it costs beside what others take: writes docs/benchmarks.json, the table and the picture.
+bench: .venv-$(NEWEST)/ready-bench $(SDK_READY)
+	$(WITH_NODE) $(BIN)/python -m benchmarks
+
+# The same with fewer runs, within a minute; writes nothing.
+bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY)
+	$(WITH_NODE) $(BIN)/python -m benchmarks --quick
 
 # Looks for changes to the code that no test notices; goes on where the last run ended.
 # MUTANTS='neonctl_async.waiting.cadence*' picks some.
@@ -92,7 +99,7 @@ mutants: .venv-$(NEWEST)/ready-mutation
 	$(BIN)/mutmut results | sed "/not checked/d"
 
 clean:
-	rm -rf .venv-* .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # An environment is made anew whenever what it installs changes.
 .venv-%/ready-test: pyproject.toml
@@ -113,6 +120,17 @@ $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	mkdir .contract
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-save --no-package-lock --no-audit \
 		--no-fund --prefix .contract $(PACKAGES)
+	touch $@
+
+.venv-%/ready-bench: .venv-%/ready-test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	touch $@
+
+$(SDK_READY): | .venv-$(NEWEST)/ready-bench
+	rm -rf .bench
+	mkdir .bench
+	$(WITH_NODE) npm install --silent --no-save --no-package-lock --no-audit --no-fund \
+		--prefix .bench @neon/sdk@$(SDK)
 	touch $@
 
 .venv-%/ready-fuzz: .venv-%/ready-test

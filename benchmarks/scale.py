@@ -1,19 +1,20 @@
-"""What a pending operation costs the waiting itself, in memory and time, without sockets.
-
-Part (f) of ``benchmarks/waiting.py``.
-"""
+"""What a pending operation costs the waiting itself, in memory and time, without sockets."""
 
 import asyncio
 import gc
 import time
 import tracemalloc
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from benchmarks import figures
+from benchmarks.effort import Effort
+from benchmarks.figures import NEON_SDK, OURS, Row, row
+from benchmarks.peers.neon_sdk import NeonSdk
 from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.transport.listeners import Listeners
@@ -24,6 +25,7 @@ from neonctl_async.waiting.waiter import Waiter
 COUNTS = (100, 1_000, 10_000, 100_000)
 STREAMED = (1_000, 10_000)
 PER_PROJECT = 100
+LOOKS = 100_000
 AT_ONCE = PollPolicy.constant(0.0001)
 """So often that pollers are always due: what passes is time of the processor."""
 ONCE = PollPolicy.constant(3600.0)
@@ -61,6 +63,10 @@ class InProcess(OperationSource):
             return [page.operations for page in self._pages.values()]
         pages = (self._read(page) for page in self._encoded.values())
         return [[operation.ref for operation in page.operations] for page in pages]
+
+    def answers(self) -> list[bytes]:
+        """The pages as they come over the wire."""
+        return list(self._encoded.values())
 
     async def further(self, looks: int) -> int:
         """Wait until so many more pages have been asked for; how many there were."""
@@ -111,7 +117,7 @@ def _operation(number: int, status: OperationStatus) -> Operation:
 @asynccontextmanager
 async def _waits(
     source: InProcess, policy: PollPolicy, targets: Sequence[Sequence[Target]]
-) -> AsyncIterator[None]:
+) -> AsyncGenerator[None]:
     """A wait a project, each with at least one look behind it."""
     waiter = Waiter(source, policy, Listeners(()))
     waits = [
@@ -132,13 +138,13 @@ async def _waits(
         await waiter.aclose()
 
 
-async def microseconds_of_each(count: int, looks: int) -> float:
-    """Processor time of an operation and a look, where ``looks`` in all are taken."""
+async def microseconds_of_each(count: int) -> float:
+    """Processor time of an operation and a look, of at least two looks at each."""
     source = InProcess(count, decodes=False)
     gc.collect()
     async with _waits(source, AT_ONCE, source.targets()):
         began = time.process_time()
-        taken = await source.further(max(looks, 2 * count) // PER_PROJECT)
+        taken = await source.further(max(LOOKS, 2 * count) // PER_PROJECT)
         return (time.process_time() - began) / (taken * PER_PROJECT) * 1e6
 
 
@@ -175,3 +181,62 @@ async def microseconds_of_streamed(count: int, *, only_settled: bool) -> float:
     assert len(seen) == count
     await waiter.aclose()
     return (time.process_time() - began) / count * 1e6
+
+
+async def run(effort: Effort) -> list[Row]:
+    """Take up to 100,000 pending operations, in projects of 100."""
+    counts = COUNTS[: effort.of(thorough=4, quick=3)]
+    return [
+        *await cpu_rows(counts, effort),
+        *await streamed_rows(effort),
+        await memory_row(counts),
+    ]
+
+
+async def cpu_rows(counts: Sequence[int], effort: Effort) -> list[Row]:
+    """What a look costs by how many are pending: no more, the more there are."""
+    costs: dict[str, list[float]] = {named(count): [] for count in counts}
+    for _ in range(effort.of(thorough=3, quick=1)):
+        for count in counts:
+            costs[named(count)].append(await microseconds_of_each(count))
+    fewest, *_, largest = costs
+    values = {OURS: costs.pop(largest), **costs}
+    targets = [figures.Target(1.2, by=fewest)]
+    return [row(largest, "CPU of a look at one", "us", values, targets=targets)]
+
+
+async def streamed_rows(effort: Effort) -> list[Row]:
+    """What an operation costs that is yielded, by how many are."""
+    found: list[Row] = []
+    for method in ("as_completed", "watch"):
+        costs: dict[str, list[float]] = {f"{count:,} by {method}": [] for count in STREAMED}
+        for _ in range(effort.of(thorough=5, quick=1)):
+            for count, of_count in zip(STREAMED, costs.values(), strict=True):
+                settled = method == "as_completed"
+                of_count.append(await microseconds_of_streamed(count, only_settled=settled))
+        few, many = costs
+        targets = [figures.Target(1.2, by=few)]
+        values = {OURS: costs[many], few: costs[few]}
+        found.append(row(many, "CPU of each", "us", values, targets=targets))
+    return found
+
+
+async def memory_row(counts: Sequence[int]) -> Row:
+    """What an operation takes of memory while it is awaited, its record included."""
+    sizes = [await bytes_of_each(count) for count in counts[1:]]
+    async with NeonSdk() as sdk:
+        answers = InProcess(counts[-1], decodes=True).answers()
+        size_of_sdk = await sdk.bytes_of_each("http://127.0.0.1:9", answers)
+    return row(
+        named(counts[-1]),
+        "memory of each at most",
+        "bytes",
+        {OURS: [max(sizes)], NEON_SDK: [size_of_sdk]},
+        targets=[figures.Target(1.5 * 1024)],
+        note="the SDK looks at one operation after another: what it holds are the records",
+    )
+
+
+def named(count: int) -> str:
+    """So many, without a network."""
+    return f"{count:,} operations pending"
