@@ -71,7 +71,7 @@ async def lone_runs(
     async def run(n: int) -> tuple[str, Operation, float, float]:
         await asyncio.sleep(over * n / len(durations))
         began = time.monotonic()
-        [operation] = await server.start(f"{name}-{n}", [durations[n]])
+        [operation] = await server.start({f"{name}-{n}": [durations[n]]})
         return f"{name}-{n}", operation, began, await wait(operation)
 
     ran = await asyncio.gather(*(run(n) for n in range(len(durations))))

@@ -2,23 +2,16 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from html import escape
 
 from benchmarks.figures import FLOOR, NEON_API, NEON_SDK, PYDANTIC, Row, Spread
+from benchmarks.svg import WIDTH, document, dot, text
+from benchmarks.waits_picture import waits_among
 
 _COLOURS = {FLOOR: "#0f9d58", NEON_API: "#e8710a", PYDANTIC: "#9334e6", NEON_SDK: "#1a73e8"}
 _OTHER = "#80868b"
-_WIDTH, _LEFT, _RIGHT = 860, 330, 30
+_LEFT, _RIGHT = 330, 30
 _TOP, _LINE = 92, 30
-_STYLE = """
-text { font: 13px system-ui, sans-serif; fill: #202124 }
-.paper { fill: #ffffff } .ours { stroke: #202124 } .tick { stroke: #dadce0 }
-.small { font-size: 11px; fill: #5f6368 }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e8eaed } .paper { fill: #1f2125 } .ours { stroke: #e8eaed }
-  .tick { stroke: #3c4043 } .small { fill: #9aa0a6 }
-}
-"""
+_TITLE = "What others take, as a multiple of neonctl-async"
 
 
 class _Scale:
@@ -31,7 +24,7 @@ class _Scale:
     def x(self, value: float) -> float:
         """Where a value lies."""
         share = math.log(value / self.low) / math.log(self.high / self.low)
-        return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
+        return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
 
     def ticks(self) -> list[float]:
         """The values that are written below."""
@@ -45,31 +38,30 @@ def _is_power_of_ten(value: float) -> bool:
 
 
 def draw(rows: Sequence[Row]) -> str:
-    """The picture of all rows that compare, as SVG."""
-    shown = [row for row in rows if row.ratios]
+    """The picture of all rows that compare, but for the waits, which have their own, as SVG."""
+    waits = {late.scenario for late, _ in waits_among(rows)}
+    shown = [row for row in rows if _compares(row) and row.scenario not in waits]
     times = [1 / ratio.median for row in shown for ratio in row.ratios.values()]
     scale = _Scale([1.0, *times])
     height = _TOP + _LINE * len(shown) + 40
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" role="img">',
-        f"<title>What others take, as a multiple of neonctl-async</title><style>{_STYLE}</style>",
-        f'<rect class="paper" width="{_WIDTH}" height="{height}" rx="8"/>',
-        *_head(shown),
-        *_axis(scale, height),
-    ]
+    parts = [*_head(shown), *_axis(scale, height)]
     for n, row in enumerate(shown):
         parts += _marks(row, scale, _TOP + _LINE * n)
-    return "\n".join([*parts, "</svg>", ""])
+    return document(_TITLE, height, parts)
+
+
+def _compares(row: Row) -> bool:
+    return bool(row.ratios) and all(ratio.median for ratio in row.ratios.values())
 
 
 def _head(rows: Sequence[Row]) -> Iterator[str]:
-    yield _text(20, 30, "What others take, as a multiple of neonctl-async")
-    yield _text(20, 48, "To the right of the line: more than ours. Lines: quartiles.", small=True)
+    yield text(20, 30, _TITLE)
+    yield text(20, 48, "To the right of the line: more than ours. Lines: quartiles.", small=True)
     x = 20
     found = {name for row in rows for name in row.ratios}
     for name in [*(known for known in _COLOURS if known in found), "other"]:
-        yield f'<circle cx="{x + 5}" cy="68" r="5" fill="{_COLOURS.get(name, _OTHER)}"/>'
-        yield _text(x + 15, 72, name, small=True)
+        yield dot(x + 5, 68, _COLOURS.get(name, _OTHER))
+        yield text(x + 15, 72, name, small=True)
         x += 50 + 7 * len(name)
 
 
@@ -79,16 +71,16 @@ def _axis(scale: _Scale, height: int) -> Iterator[str]:
         kind = "ours" if tick == 1 else "tick"
         x = scale.x(tick)
         yield f'<line class="{kind}" x1="{x}" x2="{x}" y1="{_TOP - 10}" y2="{bottom}"/>'
-        yield _text(x, bottom + 16, f"{tick:g}\N{MULTIPLICATION SIGN}", small=True, anchor="middle")
+        yield text(x, bottom + 16, f"{tick:g}\N{MULTIPLICATION SIGN}", small=True, anchor="middle")
 
 
 def _marks(row: Row, scale: _Scale, y: int) -> Iterator[str]:
-    yield _text(20, y + 9, f"{row.scenario}: {row.measure}", small=True)
+    yield text(20, y + 9, f"{row.scenario}: {row.measure}", small=True)
     for name, ratio in row.ratios.items():
         colour = _COLOURS.get(name, _OTHER)
         low, middle, high = (scale.x(1 / _at_least(end)) for end in _ends(ratio))
         yield f'<line x1="{low}" x2="{high}" y1="{y + 5}" y2="{y + 5}" stroke="{colour}"/>'
-        yield f'<circle cx="{middle}" cy="{y + 5}" r="5" fill="{colour}"/>'
+        yield dot(middle, y + 5, colour)
 
 
 def _ends(ratio: Spread) -> tuple[float, float, float]:
@@ -97,8 +89,3 @@ def _ends(ratio: Spread) -> tuple[float, float, float]:
 
 def _at_least(ratio: float) -> float:
     return max(ratio, 1e-4)
-
-
-def _text(x: float, y: float, text: str, *, small: bool = False, anchor: str = "start") -> str:
-    kind = ' class="small"' if small else ""
-    return f'<text x="{x}" y="{y}"{kind} text-anchor="{anchor}">{escape(text)}</text>'

@@ -8,6 +8,7 @@ import msgspec
 from benchmarks.figures import OURS, Row, Spread
 from benchmarks.machine import Machine
 from benchmarks.picture import draw
+from benchmarks.waits_picture import draw_waits
 
 BEGIN = "<!-- figures: written by make bench -->"
 END = "<!-- end of figures -->"
@@ -92,10 +93,11 @@ def number(value: float) -> str:
 
 
 def write(report: Report, docs: Path) -> None:
-    """Write the report down as JSON, and what shows it: the table of the page, and the picture."""
+    """Write the report down as JSON, and what shows it: the table of the page, and the pictures."""
     told = msgspec.json.format(msgspec.json.encode(report))
     (docs / "benchmarks.json").write_bytes(told + b"\n")
-    picture = docs / "pictures" / "benchmarks.svg"
-    picture.write_text(draw(report.rows), encoding="utf-8")
+    pictures = docs / "pictures"
+    (pictures / "benchmarks.svg").write_text(draw(report.rows), encoding="utf-8")
+    (pictures / "waits.svg").write_text(draw_waits(report.rows), encoding="utf-8")
     page = docs / "benchmarks.md"
     page.write_text(written_into(page.read_text(encoding="utf-8"), report), encoding="utf-8")

@@ -80,11 +80,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
         return found
 
 
-class Start(msgspec.Struct, frozen=True):
-    """Operations to start, each from now on, outside the API and its counts."""
-
-    project_id: str
-    seconds: list[float]
+Start = dict[str, list[float]]
+"""Operations to start now, outside the API and its counts: the seconds of each, by project."""
 
 
 class _Running:
@@ -197,7 +194,11 @@ class _Plane:
         if path == "/control/start":
             now = time.monotonic()
             order = msgspec.json.decode(body, type=Start)
-            started = [self._start(order.project_id, now, now, each) for each in order.seconds]
+            started = [
+                self._start(project_id, now, now, each)
+                for project_id, seconds in order.items()
+                for each in seconds
+            ]
             return msgspec.json.encode([one.record(now) for one in started])
         ends = {id: one.ends for id, one in self._operations.items()}
         return msgspec.json.encode(Report(requests=self._requests, ends=ends))

@@ -3,7 +3,7 @@
 ::
 
     async with ScenarioServer(Settings(round_trip=0.05)) as server:
-        operations = await server.start("project", [1.0, 2.5])
+        operations = await server.start({"project": [1.0, 2.5]})
         ...  # wait for them through server.base_url
         report = await server.report()
 """
@@ -11,7 +11,7 @@
 import sys
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Self
 
 import aiohttp
@@ -55,9 +55,9 @@ class ScenarioServer:
         """Where the API is served."""
         return self._origin + API
 
-    async def start(self, project_id: str, seconds: Sequence[float]) -> list[Operation]:
+    async def start(self, seconds_by_project: Start) -> list[Operation]:
         """Start operations that end so many seconds from now; counts as no request."""
-        order = msgspec.json.encode(Start(project_id, list(seconds)))
+        order = msgspec.json.encode(seconds_by_project)
         answer = await self._ask("POST", "/control/start", order)
         return msgspec.json.decode(answer, type=list[Operation])
 

@@ -11,6 +11,7 @@ import itertools
 import statistics
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
 
 import msgspec
 
@@ -66,11 +67,28 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         return [durations[n : n + share] for n in range(0, self.operations, share)]
 
 
+class Wait(msgspec.Struct, frozen=True):
+    """A call that waited for these operations, and when it returned."""
+
+    operations: list[Operation]
+    returned: float
+
+
 class Run(msgspec.Struct, frozen=True):
     """How a wait went: how late it returned, and the requests of each project."""
 
     late: float
     by_project: list[int]
+
+    @classmethod
+    def of(cls, wait: Wait, report: Report) -> Self:
+        """By what the server saw."""
+        looks = report.looks()
+        projects = {operation.project_id for operation in wait.operations}
+        return cls(
+            late=wait.returned - last_end(report, wait.operations),
+            by_project=[len(looks[project_id]) for project_id in projects],
+        )
 
     @property
     def requests(self) -> int:
@@ -79,29 +97,28 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Stage:
-    """Where the runs take place: a server for each round trip, and the SDK."""
+    """Where the waits take place: a server for each round trip, and the SDK."""
 
     def __init__(self, servers: Mapping[float, ScenarioServer], sdk: NeonSdk) -> None:
         self._servers = servers
         self._sdk = sdk
         self._numbers = itertools.count()
 
-    async def turn(self, case: Case, turn: int) -> tuple[Run, Run]:
-        """A run of ours and one of the SDK, at the same time."""
+    async def turn(self, case: Case, turn: int) -> tuple[Wait, Wait]:
+        """A wait of ours and one of the SDK, at the same time."""
         wait_of_sdk = self._sdk.wait_for_each if case.a_call_each else self._sdk.wait
         server = self._servers[case.round_trip]
 
-        async def ours() -> Run:
+        async def ours() -> Wait:
             operations = await self._started(server, case.durations(turn))
             async with NeonClient(KEY, base_url=server.base_url) as neon:
                 await neon.operations.wait(operations)
-                returned = time.monotonic()
-            return ran(await server.report(), operations, returned)
+                return Wait(operations, time.monotonic())
 
-        async def sdk() -> Run:
+        async def sdk() -> Wait:
             operations = await self._started(server, case.durations(turn))
-            returned = (await wait_of_sdk(server.base_url, operations)).unfailing()
-            return ran(await server.report(), operations, returned)
+            returned = await wait_of_sdk(server.base_url, operations)
+            return Wait(operations, returned.unfailing())
 
         return await asyncio.gather(ours(), sdk())
 
@@ -109,20 +126,7 @@ class Stage:
         self, server: ScenarioServer, durations: Sequence[list[float]]
     ) -> list[Operation]:
         run = next(self._numbers)
-        by_project = await asyncio.gather(
-            *(server.start(f"run-{run}-{n}", each) for n, each in enumerate(durations))
-        )
-        return [operation for of_project in by_project for operation in of_project]
-
-
-def ran(report: Report, operations: Sequence[Operation], returned: float) -> Run:
-    """The run that waited for these operations, by what the server saw."""
-    looks = report.looks()
-    projects = {operation.project_id for operation in operations}
-    return Run(
-        late=returned - last_end(report, operations),
-        by_project=[len(looks.get(project_id, ())) for project_id in projects],
-    )
+        return await server.start({f"run-{run}-{n}": each for n, each in enumerate(durations)})
 
 
 FEW_EACH = Case(operations=200, projects=100, round_trip=FAR, longest=3.0, turns=9)
@@ -148,8 +152,7 @@ def cases(effort: Effort) -> Iterable[Case]:
 
 async def run(effort: Effort) -> list[Row]:
     """Measure all cases."""
-    over = effort.of(thorough=12, quick=1)
-    found: dict[Case, list[tuple[Run, Run]]] = {case: [] for case in cases(effort)}
+    waits: dict[Case, list[tuple[Wait, Wait]]] = {case: [] for case in cases(effort)}
     async with (
         ScenarioServer(Settings()) as near,
         ScenarioServer(Settings(round_trip=FAR)) as far,
@@ -157,17 +160,29 @@ async def run(effort: Effort) -> list[Row]:
     ):
         stage = Stage({0.0: near, FAR: far}, sdk)
 
-        async def take(case: Case, turn: int) -> None:
-            if not case.alone:
-                await asyncio.sleep(over * turn / case.turns)
-            found[case].append(await stage.turn(case, turn))
+        async def take(case: Case, turn: int, begins: float = 0.0) -> None:
+            await asyncio.sleep(begins)
+            waits[case].append(await stage.turn(case, turn))
 
-        together = [case for case in found if not case.alone]
-        await asyncio.gather(*(take(case, turn) for case in together for turn in range(case.turns)))
-        for case in found:
+        await asyncio.gather(*(take(*each) for each in overlapping(waits, effort)))
+        for case in waits:
             for turn in range(case.turns if case.alone else 0):
                 await take(case, turn)
-    return [each for case, turns in found.items() for each in rows(case, turns)]
+        reports = {0.0: await near.report(), FAR: await far.report()}
+    found: list[Row] = []
+    for case, turns in waits.items():
+        report = reports[case.round_trip]
+        found += rows(case, [(Run.of(ours, report), Run.of(sdk, report)) for ours, sdk in turns])
+    return found
+
+
+def overlapping(chosen: Iterable[Case], effort: Effort) -> Iterable[tuple[Case, int, float]]:
+    """The turns that leave the processor to others, and when each begins."""
+    for case in chosen:
+        longest = case.operations == 1000  # the others have their turns meanwhile
+        over = effort.of(thorough=24 if longest else 60, quick=2)
+        if not case.alone:
+            yield from ((case, turn, over * turn / case.turns) for turn in range(case.turns))
 
 
 def rows(case: Case, turns: Sequence[tuple[Run, Run]]) -> Iterable[Row]:

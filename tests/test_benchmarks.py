@@ -13,6 +13,11 @@ from benchmarks.effort import Effort
 from benchmarks.figures import FLOOR, NEON_API, NEON_SDK, OURS, Row, Spread, Target, row, spread
 from benchmarks.picture import draw
 from benchmarks.report import Report, plain, written_into
+from benchmarks.scenario import CREATE, Settings
+from benchmarks.scenario_server import ScenarioServer
+from benchmarks.waits import Case
+from benchmarks.waits_picture import draw_waits
+from neonctl_async import NeonClient, OperationFailedError
 from neonctl_async.models.operations import OperationsPage
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -31,6 +36,10 @@ def test_the_page_shows_the_table_that_the_json_says(report: Report) -> None:
 
 def test_the_picture_shows_what_the_json_says(report: Report) -> None:
     assert (DOCS / "pictures" / "benchmarks.svg").read_text(encoding="utf-8") == draw(report.rows)
+
+
+def test_the_picture_of_the_waits_shows_what_the_json_says(report: Report) -> None:
+    assert (DOCS / "pictures" / "waits.svg").read_text(encoding="utf-8") == draw_waits(report.rows)
 
 
 def test_the_json_calls_no_target_met_that_is_missed(report: Report) -> None:
@@ -101,6 +110,42 @@ def test_a_run_ends_with_1_where_a_target_is_missed(
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--quick"])
     assert program.main() == code
     assert ("MISSED: a GET, alone" in capsys.readouterr().out) is bool(code)
+
+
+def test_the_operations_of_a_wait_are_divided_among_its_projects() -> None:
+    durations = Case(operations=20, projects=4, shortest=1, longest=3).durations(turn=0)
+    assert [len(of_project) for of_project in durations] == [5, 5, 5, 5]
+    taken = [seconds for of_project in durations for seconds in of_project]
+    assert (min(taken), max(taken)) == (1, 3)
+
+
+def test_a_lone_operation_takes_another_time_in_each_turn() -> None:
+    case = Case(operations=1, shortest=1, longest=3, turns=3)
+    taken = [seconds for turn in range(3) for [seconds] in case.durations(turn)]
+    assert sorted(taken) == [1, 2, 3]
+
+
+def test_a_wait_is_in_the_picture_of_the_waits_alone() -> None:
+    late = row("a wait", "late", "s", {OURS: [1.0], NEON_SDK: [2.0]})
+    cost = row("a wait", "cost", "requests", {OURS: [1.0], NEON_SDK: [2.0]})
+    assert "a wait" in draw_waits([late, cost])
+    assert "a wait" not in draw([late, cost])
+
+
+async def test_a_branch_of_the_scenario_server_takes_and_ends_as_its_name_says() -> None:
+    async with (
+        ScenarioServer(Settings()) as server,
+        NeonClient("napi_test", base_url=server.base_url) as neon,
+    ):
+        created = await neon.branches.create("p", name="branch 0.25 0.5!")
+        with pytest.raises(OperationFailedError) as failed:
+            await neon.operations.wait(created)
+        report = await server.report()
+    succeeding, failing = created.operations
+    assert [one.id for one in failed.value.failed] == [failing.id]
+    assert report.ends[failing.id] - report.ends[succeeding.id] == pytest.approx(0.5)
+    assert report.count(CREATE) == 1
+    assert report.count() == 1 + len(report.looks()["p"])
 
 
 def listed(folder: Path, stored: int) -> Iterator[OperationsPage]:
