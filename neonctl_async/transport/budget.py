@@ -38,25 +38,23 @@ class Window:
         self._under_way = 0
         self._ended: deque[float] = deque()
 
-    def counted(self) -> int:
-        """How many requests count now."""
-        now = _time()
+    def counted(self, now: float) -> int:
+        """How many requests count."""
         while self._ended and self._ended[0] + self._period <= now:
             self._ended.popleft()
         return self._under_way + len(self._ended)
 
-    def free(self) -> float:
-        """How many more requests fit now."""
-        return math.inf if self.limit is None else self.limit - self.counted()
+    def free(self, now: float) -> float:
+        """How many more requests fit."""
+        return math.inf if self.limit is None else self.limit - self.counted(now)
 
-    @property
-    def is_idle(self) -> bool:
+    def is_idle(self, now: float) -> bool:
         """Whether nobody waits for it, and nothing is counted."""
-        return not (self.callers_waiting or self.counted())
+        return not (self.callers_waiting or self.counted(now))
 
-    def free_at(self, spare: int = 0) -> float:
+    def free_at(self, now: float, spare: int = 0) -> float:
         """When a request fits besides ``spare`` others; inf if one has to end first."""
-        if self.limit is None or (lacking := spare + 1 - self.free()) <= 0:
+        if self.limit is None or (lacking := spare + 1 - self.free(now)) <= 0:
             return -math.inf
         if lacking > len(self._ended):
             return math.inf
@@ -66,11 +64,11 @@ class Window:
         """Count a request that is sent now."""
         self._under_way += 1
 
-    def give_back(self) -> None:
+    def give_back(self, now: float) -> None:
         """Tell that a request has ended: its place is free a period from now."""
         self._under_way -= 1
-        self._ended.append(_time())
-        self.counted()  # forgets those that count no more, where no limit has anybody ask
+        self._ended.append(now)
+        self.counted(now)  # forgets those that count no more, where no limit has anybody ask
 
 
 class Budget:
@@ -86,6 +84,7 @@ class Budget:
         self._account = Window(limits.per_minute, period=60.0)
         self._kept_for_callers = int(KEPT_FOR_CALLERS * (limits.per_minute or 0))
         self._routes: dict[str, Window] = {}
+        self._callers_waiting = 0
         self._connections = connections
         self._held_until = 0.0
         self._next_poll = -math.inf
@@ -97,7 +96,7 @@ class Budget:
 
     def within_minute(self) -> int:
         """How many requests count against the account's window now."""
-        return self._account.counted()
+        return self._account.counted(_time())
 
     async def turn_of_poll(self) -> None:
         """Wait until it is the turn of a poll: each is to be followed by one, or by none."""
@@ -108,20 +107,24 @@ class Budget:
         finally:
             self._polls_at_turn -= 1
             self._wake()
-        least_gap = HORIZON / max(self._account.free(), 1.0)
-        self._next_poll = max(self._next_poll, _time() - BURST) + least_gap
+        now = _time()
+        least_gap = HORIZON / max(self._account.free(now), 1.0)
+        self._next_poll = max(self._next_poll, now - BURST) + least_gap
 
     async def acquire(self, route: str, *, is_poll: bool = False) -> None:
         """Wait until a request of ``route`` may be sent.
 
         Each must be followed by a :meth:`release` when the request has ended.
         """
-        of_route = self._window_of(route)
+        now = _time()
+        of_route = self._window_of(route, now)
         if is_poll:
             await self._acquire_for_poll(of_route)
             self._callers_since_poll = 0
         else:
-            await self._acquire_for_caller(of_route)
+            free_at = max(of_route.free_at(now), self._free_for_caller(now))
+            if self._callers_waiting or free_at > now:
+                await self._acquire_for_caller(of_route)
             do_polls_wait = self._polls_at_turn or self._polls_at_routes
             self._callers_since_poll = self._callers_since_poll + 1 if do_polls_wait else 0
         self._connections -= 1
@@ -130,9 +133,10 @@ class Budget:
 
     def release(self, route: str) -> None:
         """Tell that a request has ended."""
+        now = _time()
         self._connections += 1
-        self._window_of(route).give_back()
-        self._account.give_back()
+        self._window_of(route, now).give_back(now)
+        self._account.give_back(now)
         self._wake()
 
     def hold(self, seconds: float) -> None:
@@ -140,6 +144,7 @@ class Budget:
         self._held_until = max(self._held_until, _time() + seconds)
 
     async def _acquire_for_caller(self, of_route: Window) -> None:
+        self._callers_waiting += 1
         of_route.callers_waiting += 1
         try:
             # The route comes first: requests held up by their route hold up no other route.
@@ -148,55 +153,58 @@ class Budget:
                     await self._until(of_route.free_at)
                     async with self._account.callers:
                         await self._until(self._free_for_caller)
-                        if of_route.free_at() <= _time():
+                        now = _time()
+                        if of_route.free_at(now) <= now:
                             return  # else a poll was faster
         finally:
             of_route.callers_waiting -= 1
+            self._callers_waiting -= 1
             self._wake()
 
     async def _acquire_for_poll(self, of_route: Window) -> None:
         self._polls_at_routes.append(of_route)
         try:
             async with of_route.polls:
-                await self._until(lambda: self._free_for_poll(of_route))
+                await self._until(lambda now: self._free_for_poll(of_route, now))
         finally:
             self._polls_at_routes.remove(of_route)
             self._wake()
 
-    def _free_for_caller(self) -> float:
-        if self._is_polls_go and self._may_poll():
+    def _free_for_caller(self, now: float) -> float:
+        if self._is_polls_go and self._may_poll(now):
             return math.inf  # until the poll has gone
-        return max(self._account.free_at(), self._sendable_at())
+        return max(self._account.free_at(now), self._sendable_at())
 
-    def _free_for_poll(self, of_route: Window) -> float:
-        if not self._is_polls_go and self._may_call(of_route):
+    def _free_for_poll(self, of_route: Window, now: float) -> float:
+        if not self._is_polls_go and self._may_call(of_route, now):
             return math.inf  # until the callers have gone
-        return max(of_route.free_at(), self._account.free_at(self._kept()), self._sendable_at())
+        of_account = self._account.free_at(now, self._kept())
+        return max(of_route.free_at(now), of_account, self._sendable_at())
 
-    def _turn_at(self) -> float:
+    def _turn_at(self, now: float) -> float:
         if self._polls_at_routes:
             return math.inf  # until they have gone
-        if not self._is_polls_go and any(map(self._may_call, self._routes.values())):
+        if not self._is_polls_go and any(self._may_call(one, now) for one in self._routes.values()):
             return math.inf  # until the callers have gone
         paced = -math.inf if self._is_polls_go else self._next_poll
-        return max(self._account.free_at(self._kept()), paced, self._sendable_at())
+        return max(self._account.free_at(now, self._kept()), paced, self._sendable_at())
 
     @property
     def _is_polls_go(self) -> bool:
         """Whether so many callers have gone before polls that now a poll goes first."""
         return self._callers_since_poll >= CALLERS_A_POLL
 
-    def _may_call(self, of_route: Window) -> bool:
+    def _may_call(self, of_route: Window, now: float) -> bool:
         """Whether a caller waits for a route and nothing else keeps it from going."""
-        moment = max(of_route.free_at(), self._account.free_at(), self._sendable_at())
-        return of_route.callers_waiting > 0 and moment <= _time()
+        moment = max(of_route.free_at(now), self._account.free_at(now), self._sendable_at())
+        return of_route.callers_waiting > 0 and moment <= now
 
-    def _may_poll(self) -> bool:
-        """Whether a poll waits whose go it is, and that could go now."""
-        if max(self._account.free_at(), self._sendable_at()) > _time():
+    def _may_poll(self, now: float) -> bool:
+        """Whether a poll waits whose go it is, and that could go."""
+        if max(self._account.free_at(now), self._sendable_at()) > now:
             return False
         if self._polls_at_routes:
-            return any(window.free_at() <= _time() for window in self._polls_at_routes)
+            return any(window.free_at(now) <= now for window in self._polls_at_routes)
         return self._polls_at_turn > 0
 
     def _kept(self) -> int:
@@ -205,14 +213,14 @@ class Budget:
     def _sendable_at(self) -> float:
         return self._held_until if self._connections > 0 else math.inf
 
-    def _window_of(self, route: str) -> Window:
+    def _window_of(self, route: str, now: float) -> Window:
         window = self._routes.get(route)
         if window is None:
             if len(self._routes) >= MOST_ROUTES:
                 self._routes = {
                     name: one
                     for name, one in self._routes.items()
-                    if one in self._polls_at_routes or not one.is_idle
+                    if one in self._polls_at_routes or not one.is_idle(now)
                 }
             window = self._routes[route] = Window(self._limits.limit_of(route), period=1.0)
         return window
@@ -221,9 +229,9 @@ class Budget:
         self._changed.set()
         self._changed.clear()
 
-    async def _until(self, moment: Callable[[], float]) -> None:
+    async def _until(self, moment: Callable[[float], float]) -> None:
         """Wait until a moment of the loop's clock has come, which moves as requests end."""
-        while (until := moment()) > _time():
+        while (until := moment(now := _time())) > now:
             with anyio.CancelScope(deadline=until):
                 await self._changed.wait()
 

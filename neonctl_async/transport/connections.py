@@ -3,13 +3,14 @@
 import asyncio
 import math
 import ssl
+from functools import lru_cache
 from typing import TypeVar
 
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from yarl import URL
 
-from neonctl_async.config import Config
+from neonctl_async.config import Config, Timeout
 from neonctl_async.errors import (
     ConfigurationError,
     ConnectionFailedError,
@@ -18,7 +19,7 @@ from neonctl_async.errors import (
     RequestTimeoutError,
     TransportError,
 )
-from neonctl_async.transport.protocol import Answer, Request, Wire
+from neonctl_async.transport.protocol import STANDING_HEADERS, Answer, Request, Wire
 from neonctl_async.transport.proxies import proxy_for
 
 T = TypeVar("T")
@@ -58,7 +59,8 @@ class Connections:
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections, ssl=self._tls),
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                middlewares=(self._authorize, _send_exactly_once),
+                headers=STANDING_HEADERS,
+                middlewares=(self._send_once,),
                 # What is decompressed has to stay within a bound, too.
                 auto_decompress=False,
             )
@@ -71,20 +73,23 @@ class Connections:
 
     async def exchange(self, request: Request[T], request_id: str, within: float) -> Answer:
         """What is answered within at most ``within`` seconds. Raises TransportError."""
-        timeout = self._timeout(within)
+        patience = _Patience(self._config.timeout, within)
         try:
-            async with self.open().request(
-                request.method,
-                URL(self._wire.url(request), encoded=True),
-                # As a payload, a body that holds a password shows in no frame of aiohttp's.
-                data=None if request.body is None else aiohttp.BytesPayload(request.body),
-                headers=self._wire.headers(request, request_id),
-                allow_redirects=False,
-                timeout=timeout,
-            ) as response:
-                return await self._read(response)
+            async with (
+                patience.scope,
+                self.open().request(
+                    request.method,
+                    URL(self._wire.url(request), encoded=True),
+                    # As a payload, a body that holds a password shows in no frame of aiohttp's.
+                    data=None if request.body is None else aiohttp.BytesPayload(request.body),
+                    headers=self._wire.headers(request, request_id),
+                    allow_redirects=False,
+                    timeout=_connect_within(patience.seconds_to_connect),
+                ) as response,
+            ):
+                return await self._read(response, patience)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failure, cause = _failure(error, request, request_id, timeout), _presentable(error)
+            failure, cause = _failure(error, request, request_id, patience), _presentable(error)
         raise failure from cause
 
     async def aclose(self) -> None:
@@ -92,48 +97,98 @@ class Connections:
         if self._http is not None:
             await self._http.close()
 
-    async def _read(self, response: ClientResponse) -> Answer:
+    async def _read(self, response: ClientResponse, patience: "_Patience") -> Answer:
         """The answer; of a body that is larger than allowed, a little more than that."""
         body = _Body()
-        while body.take(await response.content.readany()):
-            if len(body.taken) > self._config.max_response_bytes:
+        while not response.content.at_eof():
+            if not response.content.is_eof():
+                patience.renew()
+            body.add(await response.content.readany())
+            if body.size > self._config.max_response_bytes:
                 response.close()
                 break
-        return Answer(response.status, response.headers, bytes(body.taken))
+        return Answer(response.status, response.headers, body.joined())
 
-    async def _authorize(
+    async def _send_once(
         self, request: ClientRequest, handler: ClientHandlerType
     ) -> ClientResponse:
+        """Send a request with what it is authorized by, and no second time.
+
+        aiohttp would send a GET, PUT or DELETE again when a kept-alive connection breaks. A DELETE
+        may have been carried out: whether to try again is the retry policy's to say.
+        """
         # Here and not among the session's headers, the key shows in no frame and no repr.
         request.headers["Authorization"] = self._wire.authorization()
         if self._proxy is not None:
             authorization = self._proxy.authorization
             headers = {"Proxy-Authorization": authorization.reveal()} if authorization else None
             request.update_proxy(self._proxy.url, None, headers)
-        return await handler(request)
+        try:
+            return await handler(request)
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
+            raise _BrokenConnectionError(_reason(error)) from error
 
-    def _timeout(self, total: float) -> aiohttp.ClientTimeout:
-        # Name lookup and connecting end before the total does, so that a request that never got
-        # so far is known to be unsent.
-        bounds = self._config.timeout
-        return aiohttp.ClientTimeout(
-            total=total,
-            connect=min(bounds.connect, 0.9 * total),
-            sock_read=bounds.read,
-            ceil_threshold=math.inf,  # else longer ones are rounded up to whole seconds
-        )
+
+class _Patience:
+    """What bounds a request: one timer for its silences and its whole.
+
+    aiohttp would set three, which cost a small request a twentieth of its time.
+    """
+
+    def __init__(self, bounds: Timeout, within: float) -> None:
+        self._bounds = bounds
+        self._within = within
+        self._ends = _now() + within
+        self.scope = asyncio.timeout_at(self._silent_until())
+
+    def renew(self) -> None:
+        """Something has come: the next silence may begin."""
+        self.scope.reschedule(self._silent_until())
+
+    def _silent_until(self) -> float:
+        return min(_now() + self._bounds.read, self._ends)
+
+    @property
+    def seconds_to_connect(self) -> float:
+        """What name lookup and connecting get.
+
+        They end before all else does, so that a request that got no further is known to be unsent.
+        """
+        return min(self._bounds.connect, 0.9 * min(self._bounds.read, self._within))
+
+    @property
+    def reason(self) -> str:
+        """Why it has ended."""
+        if self.scope.when() != self._ends:
+            return f"no byte of the answer for {self._bounds.read:g} s"
+        return f"no whole answer within {self._within:g} s"
+
+
+@lru_cache
+def _connect_within(seconds: float) -> aiohttp.ClientTimeout:
+    # Without the threshold, longer ones are rounded up to whole seconds.
+    return aiohttp.ClientTimeout(connect=seconds, ceil_threshold=math.inf)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 class _Body:
     """As much of a body as has come. No local bytes, so that no traceback shows them."""
 
     def __init__(self) -> None:
-        self.taken = bytearray()
+        self.size = 0
+        self._parts: list[bytes] = []
 
-    def take(self, part: bytes) -> bool:
-        """Add a part; False for the empty one that ends a body."""
-        self.taken += part
-        return bool(part)
+    def add(self, part: bytes) -> None:
+        self._parts.append(part)
+        self.size += len(part)
+
+    def joined(self) -> bytes:
+        return b"".join(self._parts)
 
 
 class _Response(ClientResponse):
@@ -155,16 +210,17 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
 
 
 def _failure(
-    error: Exception, request: Request[T], request_id: str, timeout: aiohttp.ClientTimeout
+    error: Exception, request: Request[T], request_id: str, patience: _Patience
 ) -> NeonError:
     kind: type[TransportError]
     match error:
         case aiohttp.ConnectionTimeoutError():
-            kind, reason = RequestTimeoutError, f"no connection within {timeout.connect:g} s"
-        case aiohttp.SocketTimeoutError():
-            kind, reason = RequestTimeoutError, f"no byte of the answer for {timeout.sock_read:g} s"
+            kind, reason = (
+                RequestTimeoutError,
+                f"no connection within {patience.seconds_to_connect:g} s",
+            )
         case TimeoutError():
-            kind, reason = RequestTimeoutError, f"no whole answer within {timeout.total:g} s"
+            kind, reason = RequestTimeoutError, patience.reason
         case aiohttp.ClientConnectorError():
             kind, reason = ConnectionFailedError, _why_unconnected(error)
         case aiohttp.ClientHttpProxyError():
@@ -202,19 +258,6 @@ def _presentable(error: Exception) -> Exception | None:
 
 class _BrokenConnectionError(aiohttp.ClientError):
     """A broken connection, by a name for which aiohttp does not send again."""
-
-
-async def _send_exactly_once(request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-    """Keep aiohttp from sending a GET, PUT or DELETE again when a kept-alive connection breaks.
-
-    A DELETE may have been carried out. Whether to try again is the retry policy's to say.
-    """
-    try:
-        return await handler(request)
-    except aiohttp.ClientConnectorError:
-        raise
-    except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-        raise _BrokenConnectionError(_reason(error)) from error
 
 
 def _reason(error: Exception) -> str:

@@ -16,6 +16,7 @@ class Listeners:
     """All the hooks of a client. Telling them breaks no call."""
 
     def __init__(self, hooks: Sequence[Hooks]) -> None:
+        self.hear_of_requests = any(one.on_request or one.on_response for one in hooks)
         self.request = _teller("on_request", [one.on_request for one in hooks])
         self.response = _teller("on_response", [one.on_response for one in hooks])
         self.retry = _teller("on_retry", [one.on_retry for one in hooks])

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
@@ -23,6 +24,12 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ...] | UnsetType
 
 USER_AGENT = f"neonctl-async/{__version__}"
+STANDING_HEADERS = {
+    "Accept": "application/json",
+    "Accept-Encoding": ACCEPTED,
+    "User-Agent": USER_AGENT,
+}
+"""The headers that every request has (specification, section 4)."""
 EXCERPT_CHARACTERS = 200
 REREAD_BYTES = 8 * 1024 * 1024
 """How large a body may be to be read once more without its nulls, as plain JSON."""
@@ -82,10 +89,17 @@ def request(
     Raises ValueError or TypeError, naming the parameter, for an id that is empty or would change
     the path.
     """
-    named = dict(zip(_PARAMETER.findall(template), ids, strict=True))
-    path = template.format_map({name: path_segment(name, id) for name, id in named.items()})
-    shape = _PARAMETER.sub("{id}", template)
+    names, pattern, shape = _parameters(template)
+    segments = [path_segment(name, id) for name, id in zip(names, ids, strict=True)]
+    path = pattern % tuple(segments)
     return _request(method, path, shape, answer, query=query, body=body)
+
+
+@cache
+def _parameters(template: str) -> tuple[list[str], str, str]:
+    """The names of a template's parameters; it with ``%s``, and with ``{id}``, for each of them."""
+    names = _PARAMETER.findall(template)
+    return names, _PARAMETER.sub("%s", template), _PARAMETER.sub("{id}", template)
 
 
 _PARAMETER = re.compile(r"{(\w+)}")
@@ -132,7 +146,7 @@ def _request(
         path=path,
         route=f"{method} {shape}",
         answer=answer,
-        query=tuple(_query_items(query or {})),
+        query=tuple(_query_items(query)) if query else (),
         body=None if body is UNSET else msgspec.json.encode(body, enc_hook=_refuse),
     )
 
@@ -166,13 +180,8 @@ class Wire:
         return f"{self._base_url}{request.path}"
 
     def headers(self, request: Request[T], request_id: str) -> dict[str, str]:
-        """The headers of a request but for the key (specification, sections 4 and 5)."""
-        headers = {
-            "Accept": "application/json",
-            "Accept-Encoding": ACCEPTED,
-            "User-Agent": USER_AGENT,
-            "X-Request-ID": request_id,
-        }
+        """The headers of a request, but for the key and those that stand."""
+        headers = {"X-Request-ID": request_id}
         if request.body is not None:
             headers["Content-Type"] = "application/json"
         return headers
@@ -203,7 +212,7 @@ class Wire:
 
     def _record(self, request: Request[T], answer: Answer) -> T:
         content = self._content(answer, self._max_bytes)
-        is_empty = content in {b"", b"null"}
+        is_empty = content == b"" or content == b"null"  # noqa: PLR1714 - a set would hash it all
         return _decode(request.answer, _nothing(request.answer) if is_empty else content)
 
     def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
@@ -252,7 +261,8 @@ class Wire:
 
 
 def _decompressed(answer: Answer, limit: int) -> bytes:
-    return decompress(answer.body, answer.headers.get("Content-Encoding", ""), limit)
+    encoding = answer.headers.get("Content-Encoding")
+    return decompress(answer.body, encoding, limit) if encoding else answer.body
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -281,6 +291,8 @@ def _http_date(value: str) -> datetime | None:
 
 def path_segment(name: str, value: str | int) -> str:
     """An id, percent-encoded into a segment of a path. Raises as :func:`request` does."""
+    if isinstance(value, str) and _PLAIN_ID.fullmatch(value):
+        return value
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is a {type(value).__name__}: expected a string")
     text = str(value)
@@ -290,6 +302,9 @@ def path_segment(name: str, value: str | int) -> str:
             "which would change the path"
         )
     return quote(_check_utf8(name, text), safe="")
+
+
+_PLAIN_ID = re.compile(r"[\w~-]+", re.ASCII)
 
 
 def _check_utf8(name: str, text: str) -> str:

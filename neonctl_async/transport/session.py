@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import math
-import uuid
+import os
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
@@ -29,7 +29,7 @@ class _Call:
     __slots__ = ("deadline", "is_under_way", "scope")
 
     def __init__(self) -> None:
-        self.scope = anyio.CancelScope()
+        self.scope = asyncio.timeout(None)
         self.deadline = math.inf
         """When it has to be over, on the loop's clock, once its first request has its place."""
         self.is_under_way = False
@@ -102,7 +102,7 @@ class Session:
         """Close every connection. Calls under way end with ClientClosedError."""
         self._closed = True
         for call in self._calls:
-            call.scope.cancel()
+            call.scope.reschedule(-math.inf)
         await self._connections.aclose()
 
     async def _while_open(self, send: Callable[[_Call], Awaitable[T]]) -> T:
@@ -110,19 +110,23 @@ class Session:
         if self._closed:
             raise ClientClosedError(_CLOSED)
         call = _Call()
-        with call.scope:
-            self._calls.add(call)
-            try:
-                return await send(call)
-            finally:
-                self._calls.discard(call)
+        try:
+            async with call.scope:
+                self._calls.add(call)
+                try:
+                    return await send(call)
+                finally:
+                    self._calls.discard(call)
+        except TimeoutError:
+            if not call.scope.expired():
+                raise  # a failure that is one, too
         raise ClientClosedError(_CLOSED, maybe_delivered=call.is_under_way)
 
     async def _send(
         self, request: Request[T], total: float, call: _Call, *, is_poll: bool = False
     ) -> T:
         self._connections.open()
-        request_id = uuid.uuid4().hex
+        request_id = os.urandom(16).hex()
         await self._room_for(request, request_id, call, is_poll=is_poll)
         try:
             if self._closed:
@@ -147,6 +151,9 @@ class Session:
         self, request: Request[T], request_id: str, call: _Call, *, is_poll: bool
     ) -> None:
         """Wait for a place in the budget: the first of a call for as long as it takes."""
+        if call.deadline == math.inf:
+            await self._budget.acquire(request.route, is_poll=is_poll)
+            return
         with anyio.CancelScope(deadline=call.deadline - LEAST_TRY):
             await self._budget.acquire(request.route, is_poll=is_poll)
             return
@@ -162,26 +169,38 @@ class Session:
         self, request: Request[T], request_id: str, within: float, call: _Call, *, is_poll: bool
     ) -> Answer:
         """What is answered, with those who listen told of it."""
+        exchange: Awaitable[Answer] = self._connections.exchange(request, request_id, within)
+        if self._listeners.hear_of_requests or _logger.isEnabledFor(logging.DEBUG):
+            sent = RequestSent(
+                id=request_id,
+                method=request.method,
+                url=self._wire.address(request),
+                route=request.route,
+                is_poll=is_poll,
+            )
+            exchange = self._told(exchange, sent)
+        call.is_under_way = True
+        try:
+            answer = await exchange
+        except NeonError:
+            call.is_under_way = False
+            raise
+        call.is_under_way = False
+        return answer
+
+    async def _told(self, exchange: Awaitable[Answer], sent: RequestSent) -> Answer:
         time = asyncio.get_running_loop().time
         began = time()
-        sent = RequestSent(
-            id=request_id,
-            method=request.method,
-            url=self._wire.address(request),
-            route=request.route,
-            is_poll=is_poll,
-        )
-        self._listeners.request(sent)
         status: int | None = None
         failure: NeonError | None = None
+        self._listeners.request(sent)
         try:
-            answer = await self._connections.exchange(request, request_id, within)
+            answer = await exchange
             status = answer.status
         except NeonError as error:
             failure = error
             raise
         finally:
-            call.is_under_way = status is None and failure is None
             told = ResponseReceived(
                 request=sent, status=status, error=failure, seconds=time() - began
             )

@@ -17,6 +17,7 @@ from neonctl_async import (
     __version__,
 )
 from neonctl_async.transport.protocol import (
+    STANDING_HEADERS,
     QueryValue,
     raw_request,
     request,
@@ -284,7 +285,7 @@ def test_a_method_that_is_no_name_is_refused(method: str) -> None:
 
 def test_the_headers_hold_no_key() -> None:
     headers = WIRE.headers(request("GET", "/projects", Started), "req-1")
-    assert headers == {
+    assert STANDING_HEADERS | headers == {
         "Accept": "application/json",
         "Accept-Encoding": "gzip",
         "User-Agent": f"neonctl-async/{__version__}",

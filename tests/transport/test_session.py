@@ -142,15 +142,23 @@ async def test_a_name_that_does_not_resolve_means_nothing_was_sent() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_a_connection_that_is_never_accepted_means_nothing_was_sent(full_port: int) -> None:
+@pytest.mark.parametrize(
+    ("timeout", "seconds"),
+    [(Timeout(connect=3), "3"), (Timeout(read=2), "1.8"), (Timeout(total=1), "0.9")],
+)
+async def test_a_connection_that_is_never_accepted_means_nothing_was_sent(
+    full_port: int, timeout: Timeout, seconds: str
+) -> None:
     neon = NeonClient(
         API_KEY,
         base_url=f"http://127.0.0.1:{full_port}",
         retry=RetryPolicy.never(),
-        timeout=Timeout(connect=3),
+        timeout=timeout,
     )
     async with neon:
-        with pytest.raises(RequestTimeoutError, match="no connection within 3 s") as caught:
+        with pytest.raises(
+            RequestTimeoutError, match=f"no connection within {seconds} s"
+        ) as caught:
             await neon.api_keys.create(key_name="ci")
     assert not caught.value.maybe_delivered
 
