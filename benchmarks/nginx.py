@@ -34,6 +34,8 @@ http {{
     open_file_cache_valid 1h;
     etag off;
     default_type application/json;
+    map_hash_max_size 8192;
+    map_hash_bucket_size 128;
     map $arg_cursor $page {{ {pages} }}
     server {{
         listen 127.0.0.1:{port};

@@ -22,9 +22,9 @@ class _Scale:
         self.high = max(2.0, *values) * 1.1
 
     def x(self, value: float) -> float:
-        """Where a value lies."""
+        """Where a value lies; one beyond the scale, at its end."""
         share = math.log(value / self.low) / math.log(self.high / self.low)
-        return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
+        return round(_LEFT + min(max(share, 0), 1) * (WIDTH - _LEFT - _RIGHT), 1)
 
     def ticks(self) -> list[float]:
         """The values that are written below."""
@@ -38,7 +38,7 @@ def _is_power_of_ten(value: float) -> bool:
 
 
 def draw(rows: Sequence[Row]) -> str:
-    """The picture of all rows that compare, but for the waits, which have their own, as SVG."""
+    """The picture of all rows with a peer, but for the waits, which have their own, as SVG."""
     waits = {late.scenario for late, _ in waits_among(rows)}
     shown = [row for row in rows if _compares(row) and row.scenario not in waits]
     times = [1 / ratio.median for row in shown for ratio in row.ratios.values()]
@@ -51,7 +51,8 @@ def draw(rows: Sequence[Row]) -> str:
 
 
 def _compares(row: Row) -> bool:
-    return bool(row.ratios) and all(ratio.median for ratio in row.ratios.values())
+    has_peer = not _COLOURS.keys().isdisjoint(row.ratios)
+    return has_peer and all(ratio.median for ratio in row.ratios.values())
 
 
 def _head(rows: Sequence[Row]) -> Iterator[str]:
