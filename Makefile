@@ -58,9 +58,9 @@ format: .venv-$(NEWEST)/ready-check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Writes docs/reference from the docstrings.
-docs: .venv-$(NEWEST)/ready-test
-	$(BIN)/python -m tools.reference
+# Builds the site of the documentation in site/; fails at a broken link.
+docs: .venv-$(NEWEST)/ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 # What takes many processes: suites of the plugin's users, examples, workers that die.
 scale: .venv-$(NEWEST)/ready-test
@@ -92,7 +92,7 @@ mutants: .venv-$(NEWEST)/ready-mutation
 	$(BIN)/mutmut results | sed "/not checked/d"
 
 clean:
-	rm -rf .venv-* .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site .venv-* .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # An environment is made anew whenever what it installs changes.
 .venv-%/ready-test: pyproject.toml
@@ -102,6 +102,10 @@ clean:
 
 .venv-%/ready-check: .venv-%/ready-test
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	touch $@
+
+.venv-%/ready-docs: .venv-%/ready-test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 .venv-%/ready-contract: .venv-%/ready-test
