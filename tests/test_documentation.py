@@ -31,6 +31,7 @@ async def test_the_code_of_a_page_runs_from_top_to_bottom(
         async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
             project = await neon.projects.create(name="docs", wait=True)
             given: dict[str, object] = {
+                "__name__": "__main__",
                 "neon": neon,
                 "plane": plane,
                 "project_id": project.project.id,
@@ -40,7 +41,9 @@ async def test_the_code_of_a_page_runs_from_top_to_bottom(
                 shown |= given
                 block = compiled(ROOT / page, line, code)
                 if "asyncio.run(" in code:  # a program, with a loop of its own
+                    before = plane.requests_served
                     await asyncio.to_thread(exec, block, shown)
+                    assert plane.requests_served > before
                 elif inspect.iscoroutine(result := eval(block, shown)):
                     await result
 
