@@ -60,7 +60,7 @@ format: .venv-$(NEWEST)/ready-check
 
 # Builds the site of the documentation in site/; fails at a broken link.
 docs: .venv-$(NEWEST)/ready-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # What takes many processes: suites of the plugin's users, examples, workers that die.
 scale: .venv-$(NEWEST)/ready-test
