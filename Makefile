@@ -20,7 +20,7 @@ PRISM = 5.16.0
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
 
-.PHONY: demo screens test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
+.PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -29,6 +29,10 @@ demo: .venv-$(NEWEST)/ready-test
 # Takes the pictures of docs/command-line.md anew; needs tmux.
 screens: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tools.screens
+
+# Draws the pictures of docs/waiting.md anew.
+pictures: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tools.pictures
 
 test: $(VERSIONS:%=test-%)
 
