@@ -14,11 +14,13 @@ export PYTHONDONTWRITEBYTECODE =
 # How long to fuzz.
 SECONDS = 60
 
-# The published description of the API, and what serves it: versions of packages of Node.js.
+# The published description of the API, what serves it, and the client that a page compares:
+# versions of packages of Node.js.
 DESCRIPTION = 2.7.3
 PRISM = 5.16.0
-PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
+SDK = 6.1.2
+PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
 
 .PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
 .SECONDARY:
