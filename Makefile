@@ -14,13 +14,15 @@ export PYTHONDONTWRITEBYTECODE =
 # How long to fuzz.
 SECONDS = 60
 
-# The published description of the API, and what serves it: versions of packages of Node.js.
+# The published description of the API, what serves it, and the client that a page compares:
+# versions of packages of Node.js.
 DESCRIPTION = 2.7.3
 PRISM = 5.16.0
-PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
+SDK = 6.1.2
+PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
 
-.PHONY: demo screens test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
+.PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -29,6 +31,10 @@ demo: .venv-$(NEWEST)/ready-test
 # Takes the pictures of docs/command-line.md anew; needs tmux.
 screens: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tools.screens
+
+# Draws the pictures of docs/waiting.md anew.
+pictures: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tools.pictures
 
 test: $(VERSIONS:%=test-%)
 

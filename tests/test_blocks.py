@@ -16,6 +16,8 @@ HELD: Mapping[tuple[str, str], str] = {
     ("docs/request.md", "python"): "tests/contract/test_request_page.py",
     ("docs/command-line.md", "text"): "tests/cli/test_session.py",
     ("docs/errors.md", "text"): "tests/test_documentation.py",
+    ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/test_from_neon_api.py",
+    ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
     ("docs/progress.md", "text"): "tests/test_progress.py",
 }
 """What looks at the blocks of a kind on a page. Of the pages in docs, tests/test_documentation.py
