@@ -22,7 +22,11 @@ SDK = 6.1.2
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
 
-.PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
+# Where the benchmarks put Neon's own TypeScript SDK; they run it on the machine's Node.js, else on ours.
+SDK_READY = .bench/ready-$(SDK)
+WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
+
+.PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -85,11 +89,13 @@ faults: .venv-$(NEWEST)/ready-test
 fuzz: .venv-$(NEWEST)/ready-fuzz
 	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
-bench: .venv-$(NEWEST)/ready-test
-	$(BIN)/python benchmarks/waiting.py
-	$(BIN)/python benchmarks/operations_page.py
-	$(BIN)/python benchmarks/imports.py
-	$(BIN)/python benchmarks/pytest_plugin.py
+# What it costs beside what others take: writes docs/benchmarks.json, the table and the picture.
+bench: .venv-$(NEWEST)/ready-bench $(SDK_READY)
+	$(WITH_NODE) $(BIN)/python -m benchmarks
+
+# The same with fewer runs, within a minute; writes nothing.
+bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY)
+	$(WITH_NODE) $(BIN)/python -m benchmarks --quick
 
 # Looks for changes to the code that no test notices; goes on where the last run ended.
 # MUTANTS='neonctl_async.waiting.cadence*' picks some.
@@ -98,7 +104,7 @@ mutants: .venv-$(NEWEST)/ready-mutation
 	$(BIN)/mutmut results | sed "/not checked/d"
 
 clean:
-	rm -rf site .venv-* .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # An environment is made anew whenever what it installs changes.
 .venv-%/ready-test: pyproject.toml
@@ -123,6 +129,17 @@ $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	mkdir .contract
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-save --no-package-lock --no-audit \
 		--no-fund --prefix .contract $(PACKAGES)
+	touch $@
+
+.venv-%/ready-bench: .venv-%/ready-test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	touch $@
+
+$(SDK_READY): | .venv-$(NEWEST)/ready-bench
+	rm -rf .bench
+	mkdir .bench
+	$(WITH_NODE) npm install --silent --no-save --no-package-lock --no-audit --no-fund \
+		--prefix .bench @neon/sdk@$(SDK)
 	touch $@
 
 .venv-%/ready-fuzz: .venv-%/ready-test

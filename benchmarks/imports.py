@@ -1,74 +1,67 @@
-"""What it costs to import the package, beside what it imports in any case.
+"""What it takes to import the package, beside what it imports in any case.
 
-``python benchmarks/imports.py`` starts fresh interpreters, which find everything compiled. Each
-times the import of the dependencies and then that of the package, so that both meet the same
-conditions. It fails where the two take more than 1.15 times as long as the dependencies alone,
-in the median.
+Fresh interpreters, which find everything compiled, import the dependencies and then the package,
+so that both meet the same conditions. The peers are imported by fresh interpreters in turn.
 """
 
+import json
 import subprocess
 import sys
 import tempfile
 
-from figures import Result, figure, show
+from benchmarks.effort import Effort
+from benchmarks.figures import NEON_API, NEON_SDK, OURS, PYDANTIC, Row, Target, row
+from benchmarks.peers.neon_sdk import INSTALLED
 
-RUNS = 25
-MOST = 1.15
-DEPENDENCIES = "import aiohttp, anyio, msgspec, tenacity"
-STATEMENTS = {
-    "import neonctl_async": "import neonctl_async",
-    "import NeonClient": "from neonctl_async import NeonClient",
-}
+DEPENDENCIES = "its dependencies"
 TIMED = """
 from time import perf_counter
 began = perf_counter()
-{dependencies}
+{before}
 between = perf_counter()
 {statement}
-print(between - began, perf_counter() - between)
+print(between - began, perf_counter() - began)
 """
+SDK = INSTALLED / "node_modules/@neon/sdk/dist/index.js"
+BEFORE = "import aiohttp, anyio, msgspec, tenacity"
+STATEMENT = "from neonctl_async import NeonClient"
+NODE = """
+const began = performance.now();
+await import({package});
+console.log(performance.now() - began);
+"""
+PEERS = {NEON_API: "import neon_api", PYDANTIC: "import httpx, pydantic"}
 
 
-def measure(statement: str, compiled: str) -> tuple[float, float]:
-    """What the dependencies take in a fresh interpreter, and then the statement; in ms."""
-    code = TIMED.format(dependencies=DEPENDENCIES, statement=statement)
+def measure(compiled: str, statement: str, before: str = "") -> tuple[float, float]:
+    """What a fresh interpreter takes for ``before``, and for both; in ms."""
+    code = TIMED.format(before=before, statement=statement)
     # Isolated, it does not heed an environment that forbids to write what is compiled.
     command = [sys.executable, "-I", "-X", f"pycache_prefix={compiled}", "-c", code]
     told = subprocess.run(command, capture_output=True, text=True, check=True)
-    dependencies, ours = map(float, told.stdout.split())
-    return dependencies * 1000, ours * 1000
+    first, both = map(float, told.stdout.split())
+    return first * 1000, both * 1000
 
 
-def run() -> list[Result]:
+def measure_sdk() -> float:
+    """What a fresh process of Node.js takes to import the SDK, in ms."""
+    code = NODE.format(package=json.dumps(str(SDK)))
+    command = ["node", "--input-type=module", "--eval", code]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def run(effort: Effort) -> list[Row]:
     """Measure the statements in turn."""
-    measured: dict[str, list[tuple[float, float]]] = {name: [] for name in STATEMENTS}
+    taken: dict[str, list[float]] = {name: [] for name in (OURS, DEPENDENCIES, *PEERS, NEON_SDK)}
     with tempfile.TemporaryDirectory() as compiled:
-        measure("import neonctl_async", compiled)
-        for _ in range(RUNS):
-            for name, statement in STATEMENTS.items():
-                measured[name].append(measure(statement, compiled))
-    return [result(name, times) for name, times in measured.items()]
-
-
-def result(name: str, times: list[tuple[float, float]]) -> Result:
-    """The figures of a statement."""
-    dependencies, ours = zip(*times, strict=True)
-    ratios = [(each + own) / each for each, own in times]
-    return Result(
-        figures=[
-            figure(name, "dependencies alone, ms", dependencies),
-            figure(name, "what it adds, ms", ours),
-            figure(name, "both, times dependencies", ratios, target=MOST),
-        ]
-    )
-
-
-def main() -> int:
-    """Run the benchmark; answers 1 where the target is missed."""
-    results = run()
-    show(results)
-    return 0 if all(one.ok is not False for result in results for one in result.figures) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        for statement in (STATEMENT, *PEERS.values()):
+            measure(compiled, statement)
+        for _ in range(effort.of(thorough=20, quick=3)):
+            dependencies, both = measure(compiled, STATEMENT, BEFORE)
+            taken[DEPENDENCIES].append(dependencies)
+            taken[OURS].append(both)
+            for name, statement in PEERS.items():
+                taken[name].append(measure(compiled, statement)[1])
+            taken[NEON_SDK].append(measure_sdk())
+    targets = [Target(1.15, by=DEPENDENCIES)]
+    return [row(STATEMENT, "fresh interpreter", "ms", taken, targets=targets)]

@@ -1,4 +1,8 @@
-"""Scenario (c): lone operations, blind and having learned."""
+"""Lone operations: each the only one of its project, awaited blind and having learned.
+
+A client that has seen operations of the kind end knows when to look. The SDK knows nothing of the
+kind; it looks once a second.
+"""
 
 import asyncio
 import statistics
@@ -6,12 +10,32 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import msgspec
-from figures import Effort, Figure, Result, figure
-from others import Others, between, client_of, told
-from scenario import Settings
-from scenario_server import ScenarioServer
 
-from neonctl_async import Operation
+from benchmarks.durations import between
+from benchmarks.effort import Effort
+from benchmarks.figures import NEON_SDK, OURS, Row, Target, row
+from benchmarks.peers.neon_sdk import NeonSdk
+from benchmarks.scenario import Settings
+from benchmarks.scenario_server import KEY, ScenarioServer
+from neonctl_async import NeonClient, Operation
+
+BLIND = "neonctl-async, blind"
+PRACTICE = 30
+
+
+class Kind(msgspec.Struct, frozen=True):
+    """Operations of about so many seconds, and how late and dear a blind wait may be."""
+
+    about: float
+    late: float
+    requests: int
+
+    def durations(self, count: int) -> list[float]:
+        """They vary by 30 % in both directions."""
+        return between(0.7 * self.about, 1.3 * self.about, count)
+
+
+KINDS = (Kind(1.0, 0.35, 5), Kind(10.0, 2.5, 12))
 
 
 class Lone(msgspec.Struct, frozen=True):
@@ -25,16 +49,17 @@ class Lone(msgspec.Struct, frozen=True):
         """The looks a run took."""
         return [len(of_run) for of_run in self.looks]
 
-    def describe(self, name: str) -> str:
-        """When the looks came, and how the lateness spread."""
-        late = statistics.quantiles(self.late, n=10)
-        return (
-            f"{name}: {told(self.looks)}; late 10 % {late[0]:.2f}, "
-            f"90 % {late[-1]:.2f}, most {max(self.late):.2f} s"
-        )
+    def described(self) -> str:
+        """When the first look came, the second and so on, and how many runs got so far."""
+        at: list[str] = []
+        for n in range(max(self.requests)):
+            reached = [of_run[n] for of_run in self.looks if len(of_run) > n]
+            at.append(f"{statistics.median(reached):.2f} s ({len(reached) / len(self.looks):.0%})")
+        return f"looks at {', '.join(at)}"
 
 
-Wait = Callable[[Operation], Awaitable[object]]
+Wait = Callable[[Operation], Awaitable[float]]
+"""Waits, and tells when it returned."""
 
 
 async def lone_runs(
@@ -46,8 +71,7 @@ async def lone_runs(
         await asyncio.sleep(over * n / len(durations))
         began = time.monotonic()
         [operation] = await server.start(f"{name}-{n}", [durations[n]])
-        await wait(operation)
-        return f"{name}-{n}", operation, began, time.monotonic()
+        return f"{name}-{n}", operation, began, await wait(operation)
 
     ran = await asyncio.gather(*(run(n) for n in range(len(durations))))
     report = await server.report()
@@ -58,66 +82,73 @@ async def lone_runs(
     )
 
 
-async def lone_operations(effort: Effort, about: float) -> tuple[Lone, Lone, Lone]:
-    """Operations that take ``about`` so long: ours, ours having learned, and others."""
-    over = effort.lone_spread
-    runs = effort.lone_runs
-    durations = between(0.7 * about, 1.3 * about, runs)
-    practice = between(0.7 * about, 1.3 * about, 30)
-    async with ScenarioServer(Settings()) as server, Others(server.base_url) as polling:
+async def measured(kind: Kind, runs: int, over: float) -> dict[str, Lone]:
+    """Operations of a kind: ours blind and having learned, and the SDK."""
+    durations = kind.durations(runs)
+    async with ScenarioServer(Settings()) as server, NeonSdk() as sdk:
 
-        async def afresh(operation: Operation) -> None:
-            async with client_of(server) as neon:
+        async def afresh(operation: Operation) -> float:
+            async with NeonClient(KEY, base_url=server.base_url) as neon:
                 await neon.operations.wait(operation)
+                return time.monotonic()
 
         async def having_learned() -> Lone:
-            async with client_of(server) as neon:
-                await lone_runs(server, "practice", practice, neon.operations.wait, over / 2)
-                return await lone_runs(server, "learned", durations, neon.operations.wait, over)
+            async with NeonClient(KEY, base_url=server.base_url) as neon:
 
-        return await asyncio.gather(
-            lone_runs(server, "fresh", durations, afresh, over),
+                async def again(operation: Operation) -> float:
+                    await neon.operations.wait(operation)
+                    return time.monotonic()
+
+                practice = kind.durations(PRACTICE)
+                await lone_runs(server, "practice", practice, again, over / 2)
+                return await lone_runs(server, "learned", durations, again, over)
+
+        async def by_sdk(operation: Operation) -> float:
+            return (await sdk.wait(server.base_url, [operation])).unfailing()
+
+        blind, learned, other = await asyncio.gather(
+            lone_runs(server, "blind", durations, afresh, over),
             having_learned(),
-            lone_runs(server, "others", durations, polling.wait, over),
+            lone_runs(server, "sdk", durations, by_sdk, over),
         )
+    return {BLIND: blind, OURS: learned, NEON_SDK: other}
 
 
-async def lone(effort: Effort) -> Result:
-    """Operations of about 1 s and about 10 s, each the only one of its project."""
-    figures: list[Figure] = []
-    notes: list[str] = []
-    kinds = ((1.0, 0.35, 5), (10.0, 2.5, 12))
-    both = await asyncio.gather(*(lone_operations(effort, about) for about, _, _ in kinds))
-    for (about, late, requests), (fresh, learned, others) in zip(kinds, both, strict=True):
-        name = f"c: lone, {about:g} s"
-        mean = statistics.mean
-        slower = statistics.median(fresh.late)
-        dearer = mean(fresh.requests)
-        figures += [
-            figure(name, "late, s", fresh.late, others.late, target=late),
-            figure(
-                name, "requests, most", fresh.requests, others.requests, of=max, target=requests
-            ),
-            figure(name, "requests, mean", fresh.requests, others.requests, of=mean),
-            figure(f"{name}, learned", "late, s", learned.late, others.late, target=late / 2),
-            figure(
-                f"{name}, learned",
-                "requests, mean",
-                learned.requests,
-                others.requests,
-                of=mean,
-                target=requests / 2,
-            ),
-            figure(
-                f"{name}, learned",
-                "late, by the unlearned",
-                [statistics.median(learned.late) / slower],
-            ),
-            figure(
-                f"{name}, learned",
-                "requests, by the unlearned",
-                [mean(learned.requests) / dearer],
-            ),
-        ]
-        notes += [fresh.describe(name), learned.describe(f"{name}, learned")]
-    return Result(figures=figures, notes=notes)
+async def run(effort: Effort) -> list[Row]:
+    """Measure both kinds at the same time; the quick look is at the short one."""
+    runs = effort.of(thorough=100, quick=40)
+    kinds = KINDS[: effort.of(thorough=2, quick=1)]
+    of_kinds = await asyncio.gather(
+        *(measured(kind, runs, over=effort.of(thorough=5, quick=2)) for kind in kinds)
+    )
+    return [
+        each
+        for kind, found in zip(kinds, of_kinds, strict=True)
+        for each in [*blind_rows(kind, found), *learned_rows(kind, found)]
+    ]
+
+
+def blind_rows(kind: Kind, found: dict[str, Lone]) -> list[Row]:
+    """What a client takes that knows nothing yet."""
+    name = f"a lone operation of about {kind.about:g} s, blind"
+    ours, sdk = found[BLIND], found[NEON_SDK]
+    late = {OURS: ours.late, NEON_SDK: sdk.late}
+    most = {OURS: [max(ours.requests)], NEON_SDK: [max(sdk.requests)]}
+    mean = {OURS: [statistics.mean(ours.requests)], NEON_SDK: [statistics.mean(sdk.requests)]}
+    return [
+        row(name, "late", "s", late, targets=[Target(kind.late)], note=ours.described()),
+        row(name, "requests, at most", "requests", most, targets=[Target(kind.requests)]),
+        row(name, "requests, mean", "requests", mean),
+    ]
+
+
+def learned_rows(kind: Kind, found: dict[str, Lone]) -> list[Row]:
+    """What it takes once it has seen operations of the kind end."""
+    name = f"a lone operation of about {kind.about:g} s, learned"
+    late = {contender: lone.late for contender, lone in found.items()}
+    mean = {contender: [statistics.mean(lone.requests)] for contender, lone in found.items()}
+    note = found[OURS].described()
+    return [
+        row(name, "late", "s", late, targets=[Target(kind.late / 2)], note=note),
+        row(name, "requests, mean", "requests", mean, targets=[Target(kind.requests / 2)]),
+    ]

@@ -1,14 +1,8 @@
-"""How long a page of operations takes, by how many are stored: the curve should be flat.
+"""How long the local control plane takes for a page of operations, by how many are stored.
 
-``python benchmarks/operations_page.py`` fills a file, serves it, and measures pages of 100 and of
-1,000 operations, over HTTP: at the front of the list, and from its middle. It fails where the
-median page of 1,000 takes 50 ms or more, or where a page is three times as slow with 100,000
-operations stored as with 10,000.
+The curve should be flat, at the front of the list and in its middle.
 """
 
-import asyncio
-import statistics
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -17,6 +11,8 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
+from benchmarks.effort import Effort
+from benchmarks.figures import OURS, Row, Target, row
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.clock import exactly, utc_now
 from neonctl_async.local.database import Database, Transaction
@@ -24,11 +20,11 @@ from neonctl_async.local.operations import Chain
 from neonctl_async.local.rows import Operation
 from neonctl_async.local.settings import Rules
 
-STORED = (100, 1_000, 10_000, 100_000)
-LIMITS = (100, 1_000)
-ROUNDS = 15
+STORED = (10_000, 100_000)
+LIMIT = 1_000
 MOST_MILLISECONDS = 50.0
 MOST_SLOWDOWN = 3.0
+Times = dict[str, list[float]]
 
 
 def fill(tx: Transaction, project_id: str, count: int) -> str:
@@ -40,58 +36,57 @@ def fill(tx: Transaction, project_id: str, count: int) -> str:
     return exactly(tx.select(Operation, where, project_id, count // 2)[0].position)
 
 
-async def measure(session: aiohttp.ClientSession, url: str) -> float:
-    """The median time of a page, in milliseconds."""
+async def milliseconds(session: aiohttp.ClientSession, url: str, runs: int) -> list[float]:
+    """What a page takes."""
     times: list[float] = []
-    for _ in range(ROUNDS):
-        started = time.perf_counter()
+    for _ in range(runs):
+        began = time.perf_counter()
         async with session.get(URL(url, encoded=True)) as response:
             await response.read()
-        times.append((time.perf_counter() - started) * 1000)
-    return statistics.median(times)
+        times.append((time.perf_counter() - began) * 1000)
+    return times
 
 
-async def run(data: Path) -> bool:
-    """Print the curve; answers whether it is good."""
-    good = True
-    first: dict[str, float] = {}
-    async with LocalControlPlane(data=data) as plane, aiohttp.ClientSession() as session:
-        headers = {"Authorization": f"Bearer {plane.api_key}"}
-        url = f"{plane.base_url}/projects"
-        async with session.post(url, json={"project": {}}, headers=headers) as response:
-            project_id = (await response.json())["project"]["id"]
-    print(f"{'stored':>8} {'limit':>6} {'front, ms':>10} {'middle, ms':>11}")
-    for count in STORED:
-        database = Database(data, utc_now, Rules(durations=Durations(default=0)))
-        await database.open()
-        middle = quote(await database.run(fill, project_id, count), safe="")
-        await database.close()
-        async with (
-            LocalControlPlane(data=data) as plane,
-            aiohttp.ClientSession(headers=headers) as session,
-        ):
-            url = f"{plane.base_url}/projects/{project_id}/operations"
-            for limit in LIMITS:
-                times = {
-                    "front": await measure(session, f"{url}?limit={limit}"),
-                    "middle": await measure(session, f"{url}?limit={limit}&cursor={middle}"),
-                }
-                print(f"{count:8} {limit:6} {times['front']:10.1f} {times['middle']:11.1f}")
-                for place, milliseconds in times.items():
-                    if count >= 2 * max(LIMITS):
-                        page = f"{place} {limit}"
-                        slowdown = milliseconds / first.setdefault(page, milliseconds)
-                        good &= slowdown < MOST_SLOWDOWN and milliseconds < MOST_MILLISECONDS
-    return good
+async def run(effort: Effort) -> list[Row]:
+    """Fill a file, serve it and measure; fill it further."""
+    runs = effort.of(thorough=15, quick=5)
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / "plane.db"
+        async with LocalControlPlane(data=data) as plane, aiohttp.ClientSession() as session:
+            headers = {"Authorization": f"Bearer {plane.api_key}"}
+            url = f"{plane.base_url}/projects"
+            async with session.post(url, json={"project": {}}, headers=headers) as response:
+                project_id = (await response.json())["project"]["id"]
+        few, many = [await curve(data, headers, project_id, count, runs) for count in STORED]
+    return [compared(place, many[place], few[place]) for place in many]
 
 
-def main() -> int:
-    """Run the benchmark; answers 1 where a page is too slow."""
-    with tempfile.TemporaryDirectory() as directory:
-        good = asyncio.run(run(Path(directory) / "plane.db"))
-    print("flat" if good else "too slow")
-    return 0 if good else 1
+async def curve(
+    data: Path, headers: dict[str, str], project_id: str, count: int, runs: int
+) -> Times:
+    """What pages take with ``count`` operations stored, by where they lie."""
+    database = Database(data, utc_now, Rules(durations=Durations(default=0)))
+    await database.open()
+    middle = quote(await database.run(fill, project_id, count), safe="")
+    await database.close()
+    async with (
+        LocalControlPlane(data=data) as plane,
+        aiohttp.ClientSession(headers=headers) as session,
+    ):
+        url = f"{plane.base_url}/projects/{project_id}/operations?limit={LIMIT}"
+        return {
+            "front": await milliseconds(session, url, runs),
+            "middle": await milliseconds(session, f"{url}&cursor={middle}", runs),
+        }
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def compared(place: str, many: list[float], few: list[float]) -> Row:
+    """The pages of one place, by how many operations are stored."""
+    fewer = f"with {STORED[0]:,} stored"
+    return row(
+        f"local control plane: {LIMIT:,} of {STORED[-1]:,} operations, {place}",
+        "a page over HTTP",
+        "ms",
+        {OURS: many, fewer: few},
+        targets=[Target(MOST_MILLISECONDS), Target(MOST_SLOWDOWN, by=fewer)],
+    )

@@ -1,7 +1,4 @@
-"""What a pending operation costs the waiting itself, in memory and time, without sockets.
-
-Part (f) of ``benchmarks/waiting.py``.
-"""
+"""What a pending operation costs the waiting itself, in memory and time, without sockets."""
 
 import asyncio
 import gc
@@ -14,6 +11,10 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from benchmarks import figures
+from benchmarks.effort import Effort
+from benchmarks.figures import NEON_SDK, OURS, Row, row
+from benchmarks.peers.neon_sdk import NeonSdk
 from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.transport.listeners import Listeners
@@ -61,6 +62,10 @@ class InProcess(OperationSource):
             return [page.operations for page in self._pages.values()]
         pages = (self._read(page) for page in self._encoded.values())
         return [[operation.ref for operation in page.operations] for page in pages]
+
+    def answers(self) -> list[bytes]:
+        """The pages as they come over the wire."""
+        return list(self._encoded.values())
 
     async def further(self, looks: int) -> int:
         """Wait until so many more pages have been asked for; how many there were."""
@@ -175,3 +180,67 @@ async def microseconds_of_streamed(count: int, *, only_settled: bool) -> float:
     assert len(seen) == count
     await waiter.aclose()
     return (time.process_time() - began) / count * 1e6
+
+
+async def run(effort: Effort) -> list[Row]:
+    """From 100 to 100,000 pending operations, in projects of 100."""
+    return [*await cpu_rows(effort), *await streamed_rows(effort), await memory_row()]
+
+
+async def cpu_rows(effort: Effort) -> list[Row]:
+    """What a look costs by how many are pending: no more, the more there are."""
+    looks = effort.of(thorough=300_000, quick=100_000)
+    costs: dict[int, list[float]] = {count: [] for count in COUNTS}
+    for _ in range(effort.of(thorough=3, quick=1)):
+        for count, of_count in costs.items():
+            of_count.append(await microseconds_of_each(count, looks))
+    fewest, *_, largest = COUNTS
+    name = f"{largest:,} operations pending, without a network"
+    fewer = f"{fewest} pending"
+    values = {OURS: costs[largest], **{f"{count:,} pending": costs[count] for count in COUNTS[:-1]}}
+    return [
+        row(
+            name,
+            "CPU of an operation and a look",
+            "us",
+            values,
+            targets=[figures.Target(1.2, by=fewer)],
+        )
+    ]
+
+
+async def streamed_rows(effort: Effort) -> list[Row]:
+    """What an operation costs that is yielded, by how many are."""
+    found: list[Row] = []
+    few, many = STREAMED
+    for method in ("as_completed", "watch"):
+        times: dict[int, list[float]] = {count: [] for count in STREAMED}
+        for _ in range(effort.of(thorough=5, quick=1)):
+            for count, of_count in times.items():
+                of_count.append(
+                    await microseconds_of_streamed(count, only_settled=method == "as_completed")
+                )
+        fewer = f"{few:,}"
+        values = {OURS: times[many], fewer: times[few]}
+        name = f"{many:,} operations by {method}, without a network"
+        found.append(
+            row(name, "CPU of each", "us", values, targets=[figures.Target(1.2, by=fewer)])
+        )
+    return found
+
+
+async def memory_row() -> Row:
+    """What an operation takes of memory while it is awaited, its record included."""
+    largest = COUNTS[-1]
+    sizes = [await bytes_of_each(count) for count in COUNTS[1:]]
+    async with NeonSdk() as sdk:
+        answers = InProcess(largest, decodes=True).answers()
+        size_of_sdk = await sdk.bytes_of_each("http://127.0.0.1:9", answers)
+    return row(
+        f"{largest:,} operations awaited",
+        "memory of each, at most",
+        "bytes",
+        {OURS: [max(sizes)], NEON_SDK: [size_of_sdk]},
+        targets=[figures.Target(1.5 * 1024)],
+        note="the SDK polls one operation after another: what it holds are the records",
+    )

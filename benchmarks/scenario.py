@@ -5,10 +5,10 @@ hiccups, and does as little as it can for a request. What it measures, it measur
 request it answered and the moment each operation ended, in seconds of ``time.monotonic()``, which
 on Linux is one clock for all processes.
 
-``POST /projects/{id}/branches`` starts operations, too: as long as the annotation ``seconds``
-says, separated by blanks, one after another as those of a branch and its compute are. Paths under
-``/control`` start operations, too, and report; they are not counted. The client's end of it is
-``scenario_server``.
+``POST /projects/{id}/branches`` starts operations as the name of the branch says: after its first
+word, the seconds that each takes, one after another as those of a branch and its compute do, with
+an exclamation mark where it fails (``b7 1.5 0.5!``). Paths under ``/control`` start operations,
+too, and report; they are not counted. The client's end of it is ``scenario_server``.
 """
 
 import asyncio
@@ -90,11 +90,20 @@ class Start(msgspec.Struct, frozen=True):
 class _Running:
     """An operation, which is scheduled until ``begins`` and runs until ``ends``."""
 
-    __slots__ = ("_action", "_created", "_encoded", "_id", "_project_id", "begins", "ends")
+    __slots__ = ("_action", "_created", "_encoded", "_end", "_id", "_project_id", "begins", "ends")
 
     def __init__(
-        self, id: str, project_id: str, action: str, *, created: float, begins: float, ends: float
+        self,
+        id: str,
+        project_id: str,
+        action: str,
+        *,
+        created: float,
+        begins: float,
+        ends: float,
+        fails: bool,
     ) -> None:
+        self._end = "failed" if fails else "finished"
         self._id = id
         self._project_id = project_id
         self._action = action
@@ -106,7 +115,7 @@ class _Running:
     def record(self, now: float) -> msgspec.Raw:
         """The record as it is now, encoded once a status."""
         if now >= self.ends:
-            status, since = "finished", self.ends
+            status, since = self._end, self.ends
         elif now >= self.begins:
             status, since = "running", self.begins
         else:
@@ -123,7 +132,7 @@ class _Running:
                 "created_at": _wall(self._created),
                 "updated_at": _wall(since),
             }
-            if status == "finished":
+            if now >= self.ends:
                 record["total_duration_ms"] = round((self.ends - self.begins) * 1000)
             encoded = self._encoded[status] = msgspec.Raw(msgspec.json.encode(record))
         return encoded
@@ -230,13 +239,16 @@ class _Plane:
         asked = msgspec.json.decode(body)
         begins = now
         started: list[_Running] = []
-        for seconds in asked["annotation_value"]["seconds"].split():
-            started.append(self._start(project_id, now, begins, float(seconds), len(started)))
-            begins = started[-1].ends
+        name = asked["branch"]["name"]
+        for place, word in enumerate(name.split()[1:]):
+            seconds = float(word.rstrip("!"))
+            one = self._start(project_id, now, begins, seconds, place, fails=word.endswith("!"))
+            started.append(one)
+            begins = one.ends
         branch = {
             "id": f"br-{next(self._numbers)}",
             "project_id": project_id,
-            "name": asked.get("branch", {}).get("name", "unnamed"),
+            "name": name,
             "current_state": "init",
             "created_at": _wall(now),
             "updated_at": _wall(now),
@@ -257,11 +269,19 @@ class _Plane:
         return msgspec.json.encode({"operation": self._operations[id].record(now)})
 
     def _start(
-        self, project_id: str, now: float, begins: float, seconds: float, place: int = 0
+        self,
+        project_id: str,
+        now: float,
+        begins: float,
+        seconds: float,
+        place: int = 0,
+        *,
+        fails: bool = False,
     ) -> _Running:
         id = f"{next(self._numbers):08x}-0000-4000-8000-000000000000"
         action = _ACTIONS[place % len(_ACTIONS)]
-        one = _Running(id, project_id, action, created=now, begins=begins, ends=begins + seconds)
+        ends = begins + seconds
+        one = _Running(id, project_id, action, created=now, begins=begins, ends=ends, fails=fails)
         self._operations[id] = one
         self._projects.setdefault(project_id, []).append(one)
         return one

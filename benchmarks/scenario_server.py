@@ -16,12 +16,12 @@ from typing import Self
 
 import aiohttp
 import msgspec
-import scenario
-from scenario import API, Report, Settings, Start
 
-from neonctl_async import Operation, OperationStatus
+from benchmarks import scenario
+from benchmarks.scenario import API, Report, Settings, Start
+from neonctl_async import Operation
 
-_RUNNING = frozenset({OperationStatus.SCHEDULING, OperationStatus.RUNNING})
+KEY = "napi_benchmark"
 
 
 class ScenarioServer:
@@ -71,11 +71,6 @@ class ScenarioServer:
         assert self._http is not None
         async with self._http.request(method, path, data=body) as response:
             return await response.read()
-
-
-def has_ended(operation: Operation) -> bool:
-    """Whether an operation has ended; those of this server end well."""
-    return operation.status not in _RUNNING
 
 
 def last_end(report: Report, operations: Iterable[Operation]) -> float:

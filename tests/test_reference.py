@@ -4,6 +4,7 @@ import inspect
 import pkgutil
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -35,7 +36,7 @@ BY_HAND = {"UNSET", "UnsetType", "__version__"}
 
 def public_names(module: str) -> set[str]:
     """What ``__all__`` lists, or else the classes and functions that the module defines."""
-    content = vars(pkgutil.resolve_name(module))
+    content: dict[str, Any] = vars(import_module(module))
     defined = {
         name
         for name, value in content.items()

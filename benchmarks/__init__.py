@@ -1,0 +1,1 @@
+"""What the package costs, beside what else there is: ``python -m benchmarks``."""

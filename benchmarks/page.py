@@ -1,0 +1,33 @@
+"""A page of 1,000 operations, until it is objects."""
+
+from contextlib import AsyncExitStack
+
+from benchmarks.answers import PAGE
+from benchmarks.effort import Effort
+from benchmarks.figures import FLOOR, NEON_API, Row, Target, row
+from benchmarks.get import CONTENDERS
+from benchmarks.nginx import Nginx
+from benchmarks.peers.contender import Contender
+from benchmarks.turns import entered, in_turn
+
+PAGES = 10
+
+
+async def run(effort: Effort) -> list[Row]:
+    """Batches of as many pages of each contender in turn."""
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(Nginx(PAGE))
+        contenders = await entered(stack, CONTENDERS, server)
+
+        async def pages(contender: Contender) -> float:
+            return await contender.pages(PAGES) / PAGES * 1000
+
+        return [
+            row(
+                "a page of 1,000",
+                "to objects",
+                "ms each",
+                await in_turn(contenders, pages, effort.of(thorough=40, quick=5)),
+                targets=[Target(1.05, by=FLOOR), Target(0.25, by=NEON_API)],
+            )
+        ]

@@ -1,0 +1,1 @@
+"""What others do: each peer as the benchmarks drive it."""

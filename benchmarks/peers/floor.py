@@ -1,0 +1,43 @@
+"""The floor: bare aiohttp and msgspec, into the same Structs."""
+
+from collections.abc import Sequence
+from typing import Self
+
+import aiohttp
+import msgspec
+
+from benchmarks.answers import PAGE
+from benchmarks.figures import FLOOR
+from benchmarks.peers.contender import KEY, Concurrent
+from neonctl_async import Operation
+from neonctl_async.models.operations import OperationResponse, OperationsPage
+
+_OPERATION = msgspec.json.Decoder(OperationResponse)
+_PAGE = msgspec.json.Decoder(OperationsPage)
+
+
+class Floor(Concurrent):
+    """No retries, no budget, no errors of its own."""
+
+    name = FLOOR
+
+    async def __aenter__(self) -> Self:
+        self._http = aiohttp.ClientSession(headers={"Authorization": f"Bearer {KEY}"})
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._http.close()
+
+    async def get(self) -> Operation:
+        """One operation."""
+        url = f"{self.base_url}/projects/{self.project_id}/operations/{self.operation_id}"
+        async with self._http.get(url) as response:
+            return _OPERATION.decode(await response.read()).operation
+
+    async def page(self, cursor: str | None = None) -> tuple[Sequence[Operation], str | None]:
+        """A page of 1,000 operations, and the cursor of the next."""
+        query = {"limit": str(PAGE)} | ({} if cursor is None else {"cursor": cursor})
+        url = f"{self.base_url}/projects/{self.project_id}/operations"
+        async with self._http.get(url, params=query) as response:
+            page = _PAGE.decode(await response.read())
+        return page.operations, page.pagination.cursor if page.pagination else None

@@ -1,0 +1,207 @@
+"""Waiting for 1, 100 and 1,000 operations, in one project and in many, near and 50 ms away.
+
+Ours and the SDK wait for the same durations at the same time, with their default settings. What
+counts is what the server saw: how long after the last operation had ended the call returned, and
+how many requests it took. Runs that take little of the processor overlap. Where the SDK asks as
+fast as it can, a case has the machine to itself.
+"""
+
+import asyncio
+import itertools
+import statistics
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from benchmarks.durations import between
+from benchmarks.effort import Effort
+from benchmarks.figures import FLOOR, NEON_SDK, OURS, Row, Target, row
+from benchmarks.peers.neon_sdk import NeonSdk
+from benchmarks.scenario import Report, Settings
+from benchmarks.scenario_server import KEY, ScenarioServer, last_end
+from neonctl_async import NeonClient, Operation
+
+FAR = 0.05
+MOST_LATE, MOST_REQUESTS = 0.2, 0.05
+"""Of what the SDK takes for 1,000 operations."""
+
+
+class Case(msgspec.Struct, frozen=True, kw_only=True):
+    """Operations that end evenly between ``shortest`` and ``longest`` seconds."""
+
+    operations: int
+    projects: int = 1
+    round_trip: float = 0.0
+    shortest: float = 1.0
+    longest: float = 10.0
+    turns: int = 3
+    a_call_each: bool = False
+    """Whether the SDK is called once for each operation, all at the same time."""
+
+    def __str__(self) -> str:
+        operations = f"{self.operations:,} operation{'s' if self.operations > 1 else ''}"
+        projects = "1 project" if self.projects == 1 else f"{self.projects} projects"
+        away = f", {self.round_trip * 1000:g} ms away" if self.round_trip else ""
+        each = ", a waitFor each" if self.a_call_each else ""
+        return f"{operations} in {projects}{away}{each}"
+
+    @property
+    def has_targets(self) -> bool:
+        """Whether it is what the project has promised something about."""
+        return self.operations == 1000 and not self.a_call_each
+
+    @property
+    def alone(self) -> bool:
+        """Whether the SDK takes a processor to itself."""
+        return self.a_call_each or (self.operations == 1000 and not self.round_trip)
+
+    def durations(self, turn: int) -> list[list[float]]:
+        """How long the operations of each project take; a single one another time each turn."""
+        if self.operations == 1:
+            return [[between(self.shortest, self.longest, self.turns)[turn]]]
+        durations = between(self.shortest, self.longest, self.operations)
+        share = self.operations // self.projects
+        return [durations[n : n + share] for n in range(0, self.operations, share)]
+
+
+class Run(msgspec.Struct, frozen=True):
+    """How a wait went: how late it returned, and the requests of each project."""
+
+    late: float
+    by_project: list[int]
+
+    @property
+    def requests(self) -> int:
+        """All of them."""
+        return sum(self.by_project)
+
+
+class Stage:
+    """Where the runs take place: a server for each round trip, and the SDK."""
+
+    def __init__(self, servers: Mapping[float, ScenarioServer], sdk: NeonSdk) -> None:
+        self._servers = servers
+        self._sdk = sdk
+        self._numbers = itertools.count()
+
+    async def turn(self, case: Case, turn: int) -> tuple[Run, Run]:
+        """A run of ours and one of the SDK, at the same time."""
+        wait_of_sdk = self._sdk.wait_for_each if case.a_call_each else self._sdk.wait
+        server = self._servers[case.round_trip]
+
+        async def ours() -> Run:
+            operations = await self._started(server, case.durations(turn))
+            async with NeonClient(KEY, base_url=server.base_url) as neon:
+                await neon.operations.wait(operations)
+                returned = time.monotonic()
+            return ran(await server.report(), operations, returned)
+
+        async def sdk() -> Run:
+            operations = await self._started(server, case.durations(turn))
+            returned = (await wait_of_sdk(server.base_url, operations)).unfailing()
+            return ran(await server.report(), operations, returned)
+
+        return await asyncio.gather(ours(), sdk())
+
+    async def _started(
+        self, server: ScenarioServer, durations: Sequence[list[float]]
+    ) -> list[Operation]:
+        run = next(self._numbers)
+        by_project = await asyncio.gather(
+            *(server.start(f"run-{run}-{n}", each) for n, each in enumerate(durations))
+        )
+        return [operation for of_project in by_project for operation in of_project]
+
+
+def ran(report: Report, operations: Sequence[Operation], returned: float) -> Run:
+    """The run that waited for these operations, by what the server saw."""
+    looks = report.looks()
+    projects = {operation.project_id for operation in operations}
+    return Run(
+        late=returned - last_end(report, operations),
+        by_project=[len(looks.get(project_id, ())) for project_id in projects],
+    )
+
+
+FEW_EACH = Case(operations=200, projects=100, round_trip=FAR, longest=3.0, turns=9)
+"""A short wait for a fan-out: two operations a project."""
+
+
+def cases(effort: Effort) -> Iterable[Case]:
+    """What is waited for."""
+    if effort is Effort.QUICK:
+        yield Case(operations=1, longest=3.0, turns=5)
+        yield Case(operations=100, projects=10, longest=3.0, turns=3)
+        yield Case(operations=1000, projects=100, longest=3.0, turns=1)
+        return
+    for round_trip in (0.0, FAR):
+        yield Case(operations=1, turns=15, round_trip=round_trip)
+        yield Case(operations=100, turns=5, round_trip=round_trip)
+        yield Case(operations=100, projects=10, turns=5, round_trip=round_trip)
+        yield Case(operations=1000, round_trip=round_trip)
+        yield Case(operations=1000, projects=100, round_trip=round_trip)
+    yield Case(operations=1000, projects=100, round_trip=FAR, a_call_each=True, turns=2)
+    yield FEW_EACH
+
+
+async def run(effort: Effort) -> list[Row]:
+    """Measure all cases."""
+    over = effort.of(thorough=25, quick=1)
+    found: dict[Case, list[tuple[Run, Run]]] = {case: [] for case in cases(effort)}
+    async with (
+        ScenarioServer(Settings()) as near,
+        ScenarioServer(Settings(round_trip=FAR)) as far,
+        NeonSdk() as sdk,
+    ):
+        stage = Stage({0.0: near, FAR: far}, sdk)
+
+        async def take(case: Case, turn: int) -> None:
+            if not case.alone:
+                await asyncio.sleep(over * turn / case.turns)
+            found[case].append(await stage.turn(case, turn))
+
+        together = [case for case in found if not case.alone]
+        await asyncio.gather(*(take(case, turn) for case in together for turn in range(case.turns)))
+        for case in found:
+            for turn in range(case.turns if case.alone else 0):
+                await take(case, turn)
+    return [each for case, turns in found.items() for each in rows(case, turns)]
+
+
+def rows(case: Case, turns: Sequence[tuple[Run, Run]]) -> Iterable[Row]:
+    """What the turns of a case have come to."""
+    of_ours, of_sdk = zip(*turns, strict=True)
+    runs: dict[str, Sequence[Run]] = {OURS: of_ours, NEON_SDK: of_sdk}
+    late = {name: [run.late for run in of_one] for name, of_one in runs.items()}
+    requests = {name: [run.requests for run in of_one] for name, of_one in runs.items()}
+    with_floor = requests | {FLOOR: [case.projects] * len(turns)}
+    name = str(case)
+    if case is FEW_EACH:
+        yield row(name, "late", "s", late, targets=[Target(0.5)])
+        yield row(name, "all requests", "requests", with_floor)
+        most = {name: [max(max(run.by_project) for run in of_one)] for name, of_one in runs.items()}
+        yield row(name, "requests of a project, at most", "requests", most, targets=[Target(5)])
+    elif case.has_targets:
+        to_sdk = [Target(MOST_LATE, by=NEON_SDK)]
+        yield row(name, "late", "s", late, targets=to_sdk)
+        to_sdk = [Target(MOST_REQUESTS, by=NEON_SDK)]
+        note = out_of_reach(case, requests[NEON_SDK])
+        yield row(name, "all requests", "requests", with_floor, targets=to_sdk, note=note)
+        if case.projects == 1:
+            most = {name: [max(of_one)] for name, of_one in requests.items()}
+            yield row(name, "requests, at most", "requests", most, targets=[Target(25)])
+    else:
+        yield row(name, "late", "s", late)
+        yield row(name, "all requests", "requests", with_floor)
+
+
+def out_of_reach(case: Case, requests: Sequence[int]) -> str:
+    """Why the target of the requests cannot be met, where it cannot."""
+    least = case.projects / statistics.median(requests)
+    if least <= MOST_REQUESTS:
+        return ""
+    return (
+        f"{MOST_REQUESTS:g} of the SDK's requests cannot be met: a look a project is "
+        f"{least:.2g} of them already"
+    )
