@@ -58,6 +58,7 @@ async def test_neon_api_sends_each_request_once_and_tells_failures_apart_by_text
     error: Any = raised.value
     assert error.response is None
     assert error.__context__.response.status_code == status
+    assert plane.api_key in error.__context__.request.headers["Authorization"]
 
 
 async def test_a_lost_connection_is_no_error_of_neon_api(plane: LocalControlPlane) -> None:
@@ -84,6 +85,14 @@ async def test_neon_api_drops_cursors_and_what_came_with_a_project() -> None:
         assert role.password in repr(role)
 
     await asyncio.to_thread(run)
+
+
+def test_neon_api_fails_at_an_answer_with_an_action_that_is_new() -> None:
+    one = {"id": "op-1", "project_id": "p-1", "action": "brand_new", "status": "running"}
+    told = {"failures_count": 0, "created_at": "", "updated_at": "", "total_duration_ms": 0}
+    with pytest.raises(ValueError, match="action"):
+        NEON_API.schema.OperationsResponse(operations=[one | told])
+    assert NEON_API.schema.OperationsResponse(operations=[one | told | {"action": "create_branch"}])
 
 
 def rows() -> list[tuple[list[str], list[str]]]:

@@ -163,3 +163,10 @@ async def test_a_password_shows_in_what_is_logged(given: Given) -> None:
     creating = f"neon.postgres.roles.create({{ projectId, branchId: '{branch['id']}', name: 'x' }})"
     seen = await given.outcome(creating)
     assert seen["data"]["password"] in seen["shown"]
+
+
+async def test_a_raw_result_shows_the_key_and_others_do_not(given: Given) -> None:
+    raw = "raw.getProject({ client: neon.client, path: { project_id: projectId } })"
+    getting = "neon.projects.get({ projectId })"
+    assert given.plane.api_key in (await given.outcome(raw))["shown"]
+    assert given.plane.api_key not in (await given.outcome(getting))["shown"]
