@@ -14,18 +14,19 @@ export PYTHONDONTWRITEBYTECODE =
 # How long to fuzz.
 SECONDS = 60
 
-# The published description of the API, and what serves it: versions of packages of Node.js.
+# The published description of the API, what serves it, and the client that a page compares:
+# versions of packages of Node.js.
 DESCRIPTION = 2.7.3
 PRISM = 5.16.0
-PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
-
-# Neon's own TypeScript SDK, which the benchmarks measure on the machine's Node.js, else on ours.
 SDK = 6.1.2
+PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
+
+# Where the benchmarks put Neon's own TypeScript SDK; they run it on the machine's Node.js, else on ours.
 SDK_READY = .bench/ready-$(SDK)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: demo screens test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants clean
+.PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -34,6 +35,10 @@ demo: .venv-$(NEWEST)/ready-test
 # Takes the pictures of docs/command-line.md anew; needs tmux.
 screens: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -m tools.screens
+
+# Draws the pictures of docs/waiting.md anew.
+pictures: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tools.pictures
 
 test: $(VERSIONS:%=test-%)
 
@@ -63,9 +68,9 @@ format: .venv-$(NEWEST)/ready-check
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Writes docs/reference from the docstrings.
-docs: .venv-$(NEWEST)/ready-test
-	$(BIN)/python -m tools.reference
+# Builds the site of the documentation in site/; fails at a broken link.
+docs: .venv-$(NEWEST)/ready-docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # What takes many processes: suites of the plugin's users, examples, workers that die.
 scale: .venv-$(NEWEST)/ready-test
@@ -99,7 +104,7 @@ mutants: .venv-$(NEWEST)/ready-mutation
 	$(BIN)/mutmut results | sed "/not checked/d"
 
 clean:
-	rm -rf .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # An environment is made anew whenever what it installs changes.
 .venv-%/ready-test: pyproject.toml
@@ -109,6 +114,10 @@ clean:
 
 .venv-%/ready-check: .venv-%/ready-test
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	touch $@
+
+.venv-%/ready-docs: .venv-%/ready-test
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	touch $@
 
 .venv-%/ready-contract: .venv-%/ready-test

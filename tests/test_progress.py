@@ -3,6 +3,7 @@
 import asyncio
 import importlib
 import io
+import re
 import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -15,6 +16,7 @@ from neonctl_async import NeonClient, Operation, OperationStatus
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.progress import WaitProgress
 from neonctl_async.testing import loop_clock
+from tests.support.pages import TEXTS, code_blocks
 from tests.support.records import API_KEY, operation
 
 pytestmark = pytest.mark.virtual_time
@@ -116,6 +118,28 @@ async def test_a_project_has_a_bar_of_its_own(idle: NeonClient) -> None:
     assert other.count("━") < 25
     assert summary == ("2 of 3 operations ended after 0:00:00, with 0 of 700 requests this minute")
     assert by_status == "2 finished, 1 running"
+
+
+async def test_the_page_on_progress_shows_what_is_shown(idle: NeonClient) -> None:
+    console = a_file()
+    with WaitProgress(idle, console=console) as progress:
+        for project, ends in {
+            "misty-wind-89243632": ["finished"] * 8,
+            "silent-snow-29832645": ["finished"] * 4 + ["running"] * 4,
+            "small-dream-11630550": ["finished"] * 6 + ["failed"] * 2,
+        }.items():
+            for number, status in enumerate(ends):
+                record = operation(f"op-{number}", status, project_id=project)
+                error = "quota of computes is used up" if status == "failed" else None
+                progress(msgspec.structs.replace(record, error=error))
+        await asyncio.sleep(11)
+        frame = shown(progress, width=100)
+    of_terminal, of_file = (
+        re.sub(r"with \d+ of", "with 0 of", text).splitlines()
+        for _, text in code_blocks(TEXTS["docs/progress.md"], "text")
+    )
+    assert frame == of_terminal
+    assert of_file[0] in written(console).splitlines()
 
 
 async def test_a_status_without_a_name_here_is_counted_as_it_came(idle: NeonClient) -> None:

@@ -1,7 +1,6 @@
-"""What the page on the command line shows works as shown."""
+"""What README and docs show of the command line works as shown."""
 
 import re
-import shlex
 from pathlib import Path
 
 import pytest
@@ -10,30 +9,26 @@ from neonctl_async.cli.exits import ExitCode
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.cli.test_command import COMMANDS
-from tests.support.pages import code_blocks
+from tests.support.pages import TEXTS, commands, words
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "command-line.md").read_text(encoding="utf-8")
+PAGE = TEXTS["docs/command-line.md"]
+SHOWING = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
 ELSEWHERE = {"local", "demo", "--install-completion"}
 """What is not run here: it has tests of its own, or would change the shell."""
 
 
-def shown() -> list[list[str]]:
-    """The arguments of the commands that the page shows."""
-    lines = "".join(text for _, text in code_blocks(PAGE, "console"))
-    commands = re.findall(r"neonctl-async ([\w-][^()#\n]*)", lines)
-    return [shlex.split(command) for command in commands]
-
-
-def test_the_commands_that_the_page_shows_work(
-    cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("page", SHOWING)
+def test_the_commands_that_a_page_shows_work(
+    page: str, cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = [arguments for arguments in shown() if arguments[0] not in ELSEWHERE]
-    assert len(run) == 5
-    monkeypatch.setenv("NEON_PROJECT_ID", quick.project().project.id)
-    for arguments in run:
-        result = cli(*arguments, at=quick)
-        assert result.exit_code == 0, result.output
+    for command, _ in commands(TEXTS[page]):
+        program, *arguments = words(command)
+        if program == "neonctl-async" and arguments[0] not in ELSEWHERE:
+            result = cli(*arguments, at=quick)
+            assert result.exit_code == 0, result.output
+            if stored := re.match(r"export (\w+)=", command):
+                monkeypatch.setenv(stored[1], result.stdout.strip())
 
 
 def test_the_page_names_every_command_and_exit_code() -> None:

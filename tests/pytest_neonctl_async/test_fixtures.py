@@ -1,13 +1,9 @@
 """The fixtures, on the local control plane."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
-from tests.support.pages import code_blocks
-
-PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
+from tests.support.pages import TEXTS, code_blocks
 
 ON_EVERY_LOOP = """
     import asyncio
@@ -134,14 +130,18 @@ FAULTS_AND_CLEARING = """
 def test_each_test_has_what_it_asks_for_and_leaves_nothing_to_the_next(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
-    [shown] = [code for _, code in code_blocks(PAGE.read_text(), "python") if "neon_branch" in code]
+    first, shown = (
+        next(code for _, code in code_blocks(TEXTS[page], "python") if "neon_branch" in code)
+        for page in ("docs/quick-start.md", "docs/testing.md")
+    )
     pytester.makepyfile(
         test_asked_for_by_name=ASKED_FOR_BY_NAME,
         test_faults=FAULTS_AND_CLEARING,
         test_loops=ON_EVERY_LOOP,
+        test_preview=first,
         test_shown_on_the_page=shown,
     )
-    run_suite("-o", "neon_operation_seconds=0.03").assert_outcomes(passed=2 + 6 + 4 + 2)
+    run_suite("-o", "neon_operation_seconds=0.03").assert_outcomes(passed=2 + 6 + 4 + 1 + 2)
 
 
 @pytest.mark.scale

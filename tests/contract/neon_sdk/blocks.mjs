@@ -1,0 +1,5 @@
+// Runs modules one after another.
+import "./given.mjs";
+
+for (const block of process.argv.slice(2)) await import(`./${block}`);
+console.log("null");

@@ -1,0 +1,68 @@
+"""How the reference reads the source: roles are links, and Structs have a signature.
+
+An extension of griffe, which mkdocs.yml names.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+
+import griffe
+
+ROLE = re.compile(r":\w+:`([\w.]+)`")
+
+
+class Docstrings(griffe.Extension):
+    """Changes what was read before it is shown."""
+
+    def on_object(self, *, obj: griffe.Object, **_: object) -> None:
+        """Make the roles of a docstring links."""
+        if obj.docstring:
+            obj.docstring.value = ROLE.sub(lambda role: _link(obj, role[1]), obj.docstring.value)
+
+    def on_class(self, *, cls: griffe.Class, **_: object) -> None:
+        """Give a Struct the signature that msgspec gives it, and an enumeration its members."""
+        bases = {str(base) for owner in (cls, *cls.mro()) for base in owner.bases}
+        if "msgspec.Struct" in bases and "__init__" not in cls.members:
+            cls.set_member("__init__", _constructor(cls))
+        elif "OpenEnum" in bases and cls.docstring:
+            members = "\n".join(f"{one.name} = {one.value}" for one in _fields(cls))
+            cls.docstring.value += f"\n\n```python\n{members}\n```"
+
+    def on_function(self, *, func: griffe.Function, **_: object) -> None:
+        """Show a default that is a constant of the package by its value."""
+        for parameter in func.parameters:
+            if isinstance(parameter.default, griffe.ExprName) and parameter.default.name.isupper():
+                with suppress(KeyError):  # of another package
+                    constant = func.modules_collection[parameter.default.canonical_path]
+                    parameter.default = constant.value
+
+
+def _link(obj: griffe.Object, name: str) -> str:
+    """A link to what a name stands for: where it is written, or else where all resources are."""
+    head, dot, rest = name.partition(".")
+    for scope in (obj, obj.modules_collection["neonctl_async.client"]):
+        with suppress(griffe.NameResolutionError):
+            return f"[`{name}`][{scope.resolve(head)}{dot}{rest}]"
+    return f"`{name}`"
+
+
+def _fields(cls: griffe.Class) -> Iterator[griffe.Attribute]:
+    for member in cls.members.values():
+        if isinstance(member, griffe.Attribute) and "property" not in member.labels:
+            yield member
+
+
+def _constructor(struct: griffe.Class) -> griffe.Function:
+    owners = (*reversed(struct.mro()), struct)
+    fields = {field.name: field for owner in owners for field in _fields(owner)}
+    parameters = (
+        griffe.Parameter(
+            field.name,
+            annotation=field.annotation,
+            kind=griffe.ParameterKind.keyword_only,
+            default=field.value,
+        )
+        for field in fields.values()
+    )
+    return griffe.Function("__init__", parameters=griffe.Parameters(*parameters), parent=struct)

@@ -1,0 +1,60 @@
+"""What the site shows besides the pages of docs: the changelog, the examples and more.
+
+A hook of MkDocs, which mkdocs.yml names. Links lead to files of the repository, as they do where
+the Markdown is read there; on the site they lead to the pages that show these files.
+"""
+
+import logging
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).parents[1]
+SHOWN = {"CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"} | {
+    str(path.relative_to(ROOT)): f"{path.relative_to(ROOT)}.md"
+    for path in sorted((ROOT / "examples").rglob("*.*"))
+    if path.suffix in {".py", ".csv", ".ini"}
+}
+"""The pages of files that are not in docs."""
+SOURCE = {page: file for file, page in SHOWN.items()}
+LINK = re.compile(r"\[([^]]*)]\((?!\w+:)([^)\s#]+)(#[^)\s]*)?\)")
+FOREIGN = re.compile(r'(?:src="|<link[^>]+href="|url\(["\']?)(?:https?:)?//')
+
+log = logging.getLogger("mkdocs.site")
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    """Add the pages of files that are not in docs."""
+    for file, page in SHOWN.items():
+        text = (ROOT / file).read_text(encoding="utf-8")
+        if not file.endswith(".md"):
+            text = f"# {Path(file).name}\n\n````{Path(file).suffix[1:]}\n{text}````\n"
+        files.append(File.generated(config, page, content=text))
+    return files
+
+
+def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
+    """Turn links to files of the repository into links to their pages."""
+    here = SOURCE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
+
+    def turned(link: re.Match[str]) -> str:
+        text, target, anchor = link[1], link[2], link[3] or ""
+        file = posixpath.normpath(posixpath.join(posixpath.dirname(here), target))
+        shown = SHOWN.get(file, file.removeprefix("docs/"))
+        if file == shown and (ROOT / file).exists():
+            return text  # a file that the site does not show
+        start = posixpath.dirname(page.file.src_uri)
+        return f"[{text}]({posixpath.relpath(shown, start)}{anchor})"
+
+    return LINK.sub(turned, markdown)
+
+
+def on_post_page(output: str, page: Page, **_: object) -> str:
+    """Warn, and so fail a strict build, where a page loads anything from another host."""
+    if foreign := FOREIGN.search(output):
+        log.warning("%s loads from another host: %s", page.file.src_uri, foreign[0])
+    return output
