@@ -1,6 +1,6 @@
 """What the resources share: sending, paging, and waiting for what a request started."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Literal, Protocol, TypeAlias, TypeVar, cast
@@ -85,11 +85,11 @@ class Caller:
         self._session = session
         self._locks = locks
 
-    async def send(self, request: Request[AnswerT]) -> AnswerT:
+    def send(self, request: Request[AnswerT]) -> Coroutine[None, None, AnswerT]:
         """Send a request; a project that is locked (423) is watched until it is not."""
         project_id = None if request.method == "GET" else request.project_id
         lock = None if project_id is None else partial(self._locks.of, project_id)
-        return await self._session.send(request, lock)
+        return self._session.send(request, lock)
 
     async def start(self, request: Request[StartedT], *, wait: bool | float) -> StartedT:
         """Send what starts work; with ``wait`` come back when the work is done."""

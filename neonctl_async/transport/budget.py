@@ -93,6 +93,7 @@ class Budget:
         """The routes that polls wait for, each as often as there are polls."""
         self._callers_since_poll = 0
         self._changed = asyncio.Event()
+        self._sleeping = 0
 
     def within_minute(self) -> int:
         """How many requests count against the account's window now."""
@@ -226,14 +227,19 @@ class Budget:
         return window
 
     def _wake(self) -> None:
-        self._changed.set()
-        self._changed.clear()
+        if self._sleeping:
+            self._changed.set()
+            self._changed.clear()
 
     async def _until(self, moment: Callable[[float], float]) -> None:
         """Wait until a moment of the loop's clock has come, which moves as requests end."""
         while (until := moment(now := _time())) > now:
-            with anyio.CancelScope(deadline=until):
-                await self._changed.wait()
+            self._sleeping += 1
+            try:
+                with anyio.CancelScope(deadline=until):
+                    await self._changed.wait()
+            finally:
+                self._sleeping -= 1
 
 
 def _time() -> float:

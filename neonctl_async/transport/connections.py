@@ -140,15 +140,13 @@ class _Patience:
     def __init__(self, bounds: Timeout, within: float) -> None:
         self._bounds = bounds
         self._within = within
-        self._ends = _now() + within
-        self.scope = asyncio.timeout_at(self._silent_until())
+        now = _now()
+        self._ends = now + within
+        self.scope = asyncio.timeout_at(min(now + bounds.read, self._ends))
 
     def renew(self) -> None:
         """Something has come: the next silence may begin."""
-        self.scope.reschedule(self._silent_until())
-
-    def _silent_until(self) -> float:
-        return min(_now() + self._bounds.read, self._ends)
+        self.scope.reschedule(min(_now() + self._bounds.read, self._ends))
 
     @property
     def seconds_to_connect(self) -> float:

@@ -89,17 +89,17 @@ def request(
     Raises ValueError or TypeError, naming the parameter, for an id that is empty or would change
     the path.
     """
-    names, pattern, shape = _parameters(template)
-    segments = [path_segment(name, id) for name, id in zip(names, ids, strict=True)]
-    path = pattern % tuple(segments)
-    return _request(method, path, shape, answer, query=query, body=body)
+    names, pattern, route = _parameters(method, template)
+    path = pattern % tuple(map(path_segment, names, ids))
+    return _request(method, path, route, answer, query=query, body=body)
 
 
 @cache
-def _parameters(template: str) -> tuple[list[str], str, str]:
-    """The names of a template's parameters; it with ``%s``, and with ``{id}``, for each of them."""
+def _parameters(method: str, template: str) -> tuple[list[str], str, str]:
+    """The names of a template's parameters, it with ``%s`` for each of them, and its route."""
     names = _PARAMETER.findall(template)
-    return names, _PARAMETER.sub("%s", template), _PARAMETER.sub("{id}", template)
+    shape = _PARAMETER.sub("{id}", template)
+    return names, _PARAMETER.sub("%s", template), f"{method} {shape}"
 
 
 _PARAMETER = re.compile(r"{(\w+)}")
@@ -129,13 +129,14 @@ def raw_request(
             "none of them '.' or '..'; a query goes into query="
         )
     shape = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
-    return _request(method.upper(), path, f"/{shape}", answer, query=query, body=body)
+    method = method.upper()
+    return _request(method, path, f"{method} /{shape}", answer, query=query, body=body)
 
 
 def _request(
     method: str,
     path: str,
-    shape: str,
+    route: str,
     answer: type[T],
     *,
     query: Mapping[str, QueryValue] | None,
@@ -144,7 +145,7 @@ def _request(
     return Request(
         method=method,
         path=path,
-        route=f"{method} {shape}",
+        route=route,
         answer=answer,
         query=tuple(_query_items(query)) if query else (),
         body=None if body is UNSET else msgspec.json.encode(body, enc_hook=_refuse),
@@ -212,8 +213,9 @@ class Wire:
 
     def _record(self, request: Request[T], answer: Answer) -> T:
         content = self._content(answer, self._max_bytes)
-        is_empty = content == b"" or content == b"null"  # noqa: PLR1714 - a set would hash it all
-        return _decode(request.answer, _nothing(request.answer) if is_empty else content)
+        if not content or content == b"null":
+            content = _nothing(request.answer)
+        return _decode(request.answer, content)
 
     def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
         told = _ErrorBody()
@@ -291,7 +293,7 @@ def _http_date(value: str) -> datetime | None:
 
 def path_segment(name: str, value: str | int) -> str:
     """An id, percent-encoded into a segment of a path. Raises as :func:`request` does."""
-    if isinstance(value, str) and _PLAIN_ID.fullmatch(value):
+    if isinstance(value, str) and value.isascii() and value.replace("-", "").isalnum():
         return value
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is a {type(value).__name__}: expected a string")
@@ -302,9 +304,6 @@ def path_segment(name: str, value: str | int) -> str:
             "which would change the path"
         )
     return quote(_check_utf8(name, text), safe="")
-
-
-_PLAIN_ID = re.compile(r"[\w~-]+", re.ASCII)
 
 
 def _check_utf8(name: str, text: str) -> str:
