@@ -20,7 +20,7 @@ PRISM = 5.16.0
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)
 
-.PHONY: demo screens test coverage contract endpoints check format docs scale soak faults fuzz bench mutants clean
+.PHONY: demo screens test coverage contract endpoints check format docs scale soak faults fuzz bench mutants dist clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -91,21 +91,27 @@ mutants: .venv-$(NEWEST)/ready-mutation
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"
 
-clean:
-	rm -rf .venv-* .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+# Wheel and sdist into dist/, always the same from the same tree, and the tests of both.
+dist: .venv-$(NEWEST)/ready-check
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
-# An environment is made anew whenever what it installs changes.
+clean:
+	rm -rf dist .venv-* .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+
+# An environment is made anew whenever what it installs changes. Groups need pip 25.1 or later.
 .venv-%/ready-test: pyproject.toml
-	$$($(PYTHON) tools/pythons.py $*) -m venv --clear .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$$($(PYTHON) tools/pythons.py $*) -m venv --clear --upgrade-deps .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test
 	touch $@
 
 .venv-%/ready-check: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group check
 	touch $@
 
 .venv-%/ready-contract: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[contract]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group contract
 	touch $@
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
@@ -116,9 +122,9 @@ $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	touch $@
 
 .venv-%/ready-fuzz: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group fuzz
 	touch $@
 
 .venv-%/ready-mutation: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group mutation
 	touch $@
