@@ -20,7 +20,20 @@ BESIDE_THE_CODE = {
     "neonctl_async/local/schema.sql",
     "pytest_neonctl_async/py.typed",
 }
-KINDS = {"", ".csv", ".dict", ".ini", ".json", ".md", ".py", ".sql", ".svg", ".toml", ".txt", ".typed"}
+KINDS = {
+    "",
+    ".csv",
+    ".dict",
+    ".ini",
+    ".json",
+    ".md",
+    ".py",
+    ".sql",
+    ".svg",
+    ".toml",
+    ".txt",
+    ".typed",
+}
 IGNORED = GitIgnoreSpec.from_lines((ROOT / ".gitignore").read_text().splitlines())
 
 

@@ -1,6 +1,7 @@
 """What type checkers make of programs that use the installed wheel."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -62,9 +63,14 @@ def of_pyright(folder: Path, installed: Installed) -> set[tuple[str, int]]:
 
 
 def pyright(folder: Path, installed: Installed, *arguments: str) -> Any:
-    command = [sys.executable, "-m", "pyright", f"--pythonpath={installed.python}"]
-    command += ["--outputjson", *arguments]
-    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    told = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", *arguments],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{installed.python.parent}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # --verifytypes heeds no --pythonpath, but takes the first Python on the PATH
     return json.loads(told.stdout)
 
 
@@ -104,3 +110,4 @@ def test_every_type_is_known(package: str, complete: Installed) -> None:
         if not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"]
     ]
     assert (complaints, of_package["completenessScore"]) == ([], 1)
+    assert Path(of_package["packageRootDirectory"]).is_relative_to(complete.python.parents[1])
