@@ -26,7 +26,7 @@ NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
 SDK_READY = .bench/ready-$(SDK)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants clean
+.PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
 .SECONDARY:
 
 demo: .venv-$(NEWEST)/ready-test
@@ -103,25 +103,31 @@ mutants: .venv-$(NEWEST)/ready-mutation
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"
 
-clean:
-	rm -rf site .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+# Wheel and sdist into dist/, always the same from the same tree, and the tests of both.
+dist: .venv-$(NEWEST)/ready-check
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
-# An environment is made anew whenever what it installs changes.
+clean:
+	rm -rf site dist .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+
+# An environment is made anew whenever what it installs changes. Groups need pip 25.1 or later.
 .venv-%/ready-test: pyproject.toml
-	$$($(PYTHON) tools/pythons.py $*) -m venv --clear .venv-$*
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	$$($(PYTHON) tools/pythons.py $*) -m venv --clear --upgrade-deps .venv-$*
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test
 	touch $@
 
 .venv-%/ready-check: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[check]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group check
 	touch $@
 
 .venv-%/ready-docs: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group docs
 	touch $@
 
 .venv-%/ready-contract: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[contract]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group contract
 	touch $@
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
@@ -132,7 +138,7 @@ $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	touch $@
 
 .venv-%/ready-bench: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group bench
 	touch $@
 
 $(SDK_READY): | .venv-$(NEWEST)/ready-bench
@@ -143,9 +149,9 @@ $(SDK_READY): | .venv-$(NEWEST)/ready-bench
 	touch $@
 
 .venv-%/ready-fuzz: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[fuzz]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group fuzz
 	touch $@
 
 .venv-%/ready-mutation: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[mutation]'
+	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group mutation
 	touch $@

@@ -4,8 +4,8 @@ import sys
 
 try:
     from neonctl_async.cli.app import main
-except ImportError as missing:
-    if missing.name not in {"rich", "typer"}:
+except ImportError as _missing:
+    if _missing.name not in {"rich", "typer"}:
         raise
 
     def main() -> None:

@@ -85,7 +85,7 @@ class APIError(NeonError):
     ) -> None:
         # A refusal has changed nothing, and neither has what says to come again later.
         is_refusal = 400 <= status < 500 and status != 408
-        self.maybe_delivered = not is_refusal and status != 503
+        self.maybe_delivered: bool = not is_refusal and status != 503
         fate = _fate(method) if self.maybe_delivered else ""
         super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{fate}")
         self.status = status
@@ -221,8 +221,8 @@ class WaitError(NeonError):
         pending: Sequence[Operation | OperationRef],
     ) -> None:
         super().__init__(message)
-        self.settled = list(settled)
-        self.pending = list(pending)
+        self.settled: list[Operation] = list(settled)
+        self.pending: list[Operation | OperationRef] = list(pending)
 
 
 class OperationFailedError(WaitError):
@@ -241,7 +241,7 @@ class OperationFailedError(WaitError):
             settled=settled,
             pending=pending,
         )
-        self.failed = list(failed)
+        self.failed: list[Operation] = list(failed)
 
 
 class WaitTimeoutError(WaitError, TimeoutError):

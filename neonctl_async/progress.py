@@ -20,8 +20,8 @@ try:
     from rich.progress_bar import ProgressBar
     from rich.table import Table
     from rich.text import Text
-except ImportError as missing:
-    raise ImportError("progress needs rich: install neonctl-async[cli]") from missing
+except ImportError as _missing:
+    raise ImportError("progress needs rich: install neonctl-async[cli]") from _missing
 
 from neonctl_async.client import NeonClient
 from neonctl_async.clock import utc_now

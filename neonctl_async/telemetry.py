@@ -18,8 +18,8 @@ try:
         TracerProvider,
         get_tracer,
     )
-except ImportError as missing:
-    raise ImportError("spans need OpenTelemetry: install neonctl-async[otel]") from missing
+except ImportError as _missing:
+    raise ImportError("spans need OpenTelemetry: install neonctl-async[otel]") from _missing
 
 from neonctl_async._version import __version__
 from neonctl_async.hooks import Hooks, RequestSent, ResponseReceived, WaitEnded, WaitStarted

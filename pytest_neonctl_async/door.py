@@ -7,7 +7,7 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pytest_neonctl_async.host import Plane
 
@@ -50,7 +50,7 @@ class OpenDoor:
         self._plane = plane
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._is_closing = False
-        self.address = Door(self._listener.getsockname()[1], secrets.token_hex(16))
+        self.address: Final = Door(self._listener.getsockname()[1], secrets.token_hex(16))
         self._thread = threading.Thread(target=self._serve, name="neonctl-async", daemon=True)
         self._thread.start()
 

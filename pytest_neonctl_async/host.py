@@ -30,9 +30,9 @@ class Platform:
     NEEDED = ("NEON_API_KEY", "NEON_PROJECT_ID")
 
     def __init__(self, environment: Mapping[str, str]) -> None:
-        self.api_key = environment["NEON_API_KEY"]
-        self.project_id = environment["NEON_PROJECT_ID"]
-        self.base_url = environment.get("NEON_API_HOST") or None
+        self.api_key: str = environment["NEON_API_KEY"]
+        self.project_id: str = environment["NEON_PROJECT_ID"]
+        self.base_url: str | None = environment.get("NEON_API_HOST") or None
 
 
 class Host(Protocol):

@@ -1,6 +1,6 @@
 """Clients for tests that pytest-asyncio runs: one fixture for each loop that it may run them on."""
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import pytest_asyncio
 
@@ -21,8 +21,8 @@ def _client_on_loop_of(scope: _Scope) -> object:
     return pytest_asyncio.fixture(loop_scope=scope, name=f"_neon_client_on_{scope}_loop")(client)
 
 
-of_function = _client_on_loop_of("function")
-of_class = _client_on_loop_of("class")
-of_module = _client_on_loop_of("module")
-of_package = _client_on_loop_of("package")
-of_session = _client_on_loop_of("session")
+of_function: Final = _client_on_loop_of("function")
+of_class: Final = _client_on_loop_of("class")
+of_module: Final = _client_on_loop_of("module")
+of_package: Final = _client_on_loop_of("package")
+of_session: Final = _client_on_loop_of("session")

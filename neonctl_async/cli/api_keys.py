@@ -1,6 +1,6 @@
 """``neonctl-async api-keys``."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -11,7 +11,7 @@ from neonctl_async.cli.output import View
 from neonctl_async.cli.session import Session
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
 
-app = typer.Typer(
+app: Final = typer.Typer(
     help="Keys of the API, personal unless --org or --project is given: list, create, revoke.",
     no_args_is_help=True,
 )

@@ -1,6 +1,6 @@
 """The command line ``neonctl-async``: its groups of commands, and how it is entered."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -8,7 +8,7 @@ from neonctl_async._version import __version__
 from neonctl_async.cli import api_keys, branches, demo, local, operations, projects
 from neonctl_async.cli.command import PROGRAM
 
-app = typer.Typer(
+app: Final = typer.Typer(
     help="The Neon control plane, at the command line. Waits for what it starts.",
     epilog="NEON_API_KEY holds the key. There is no option for it: arguments are seen by others.",
     no_args_is_help=True,

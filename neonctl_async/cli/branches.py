@@ -1,7 +1,7 @@
 """``neonctl-async branches``."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -23,7 +23,9 @@ from neonctl_async.cli.started import connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
-app = typer.Typer(help="Branches of a project: list, read, create, delete.", no_args_is_help=True)
+app: Final = typer.Typer(
+    help="Branches of a project: list, read, create, delete.", no_args_is_help=True
+)
 
 BranchArgument = Annotated[
     str, typer.Argument(metavar="BRANCH_ID", help="The branch.", show_default=False)

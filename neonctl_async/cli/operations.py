@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.text import Text
@@ -29,7 +29,7 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.source import MAX_PAGE
 
-app = typer.Typer(
+app: Final = typer.Typer(
     help="Operations, the platform's records of its work: list, read, wait, watch.",
     no_args_is_help=True,
 )

@@ -50,7 +50,7 @@ class Screen:
     def __init__(self, output: Output, *, no_color: bool = False) -> None:
         self.output = output
         self.show_secrets = False
-        self.errors = console_on_stderr(no_color=no_color or None)
+        self.errors: Console = console_on_stderr(no_color=no_color or None)
         self._console = Console(no_color=no_color or None)
         if not self._console.file.isatty():
             self._console.width = _ENDLESS

@@ -1,6 +1,6 @@
 """``neonctl-async projects``."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -23,7 +23,7 @@ from neonctl_async.cli.started import connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
 from neonctl_async.resources.projects import MAX_PAGE
 
-app = typer.Typer(help="Projects: list, read, create, delete.", no_args_is_help=True)
+app: Final = typer.Typer(help="Projects: list, read, create, delete.", no_args_is_help=True)
 
 _PROJECT: View[Project] = View(
     columns={

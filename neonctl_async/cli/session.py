@@ -38,7 +38,7 @@ class Session:
     def __init__(self, screen: Screen, neon: NeonClient) -> None:
         self.screen = screen
         self.neon = neon
-        self.awaited = pending.Awaited()
+        self.awaited: pending.Awaited = pending.Awaited()
 
     async def ask(self, request: Awaitable[T]) -> T:
         """Send a request that changes something. When interrupted, says that it may have."""

@@ -222,7 +222,7 @@ class MaskTokens(logging.Filter):
         return True
 
 
-server_logger = logging.getLogger(f"{__name__}.server")
+server_logger: Final = logging.getLogger(f"{__name__}.server")
 server_logger.addFilter(MaskTokens())
 
 

@@ -21,7 +21,7 @@ class ApiError(Exception):
         self.status = status
         self.message = message
         self.code = code
-        self.headers = dict(headers or {})
+        self.headers: dict[str, str] = dict(headers or {})
 
 
 def invalid(message: str) -> ApiError:

@@ -85,7 +85,7 @@ class InjectedFault:
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
-        self.fired = 0
+        self.fired: int = 0
         self._random = random.Random(fault.seed)
 
     def __repr__(self) -> str:

@@ -32,8 +32,8 @@ class Room:
     def __init__(
         self, clock: Clock, rules: Rules, limits: RateLimits | None, path: Path | None = None
     ) -> None:
-        self.database = Database(path, clock, rules)
-        self.faults = Faults()
+        self.database: Final = Database(path, clock, rules)
+        self.faults: Final = Faults()
         self._clock = clock
         self._rules = rules
         self._limits = limits
@@ -41,8 +41,8 @@ class Room:
 
     def begin(self) -> None:
         """Nothing has come in yet."""
-        self.requests = deque[ServedRequest](maxlen=REMEMBERED_REQUESTS)
-        self.requests_served = 0
+        self.requests: deque[ServedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
+        self.requests_served: int = 0
         limits = self._limits
         self._limiter = None if limits is None else Limiter(limits, CREATE_ORGANIZATION_KEY)
 

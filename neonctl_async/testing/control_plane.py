@@ -28,9 +28,9 @@ class ControlPlane:
         self, base_url: str, tenant: TenantAdded, console: NeonClient, elsewhere: Elsewhere
     ) -> None:
         self.base_url = base_url
-        self.api_key = tenant.api_key
-        self.user_id = tenant.user_id
-        self.org_id = tenant.org_id
+        self.api_key: str = tenant.api_key
+        self.user_id: str = tenant.user_id
+        self.org_id: str = tenant.org_id
         self._path = f"/tenants/{tenant.number}"
         self._console = console
         self._elsewhere = elsewhere

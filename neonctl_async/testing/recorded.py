@@ -22,10 +22,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 try:
     from aioresponses import CallbackResult, aioresponses
-except ImportError as missing:
+except ImportError as _missing:
     raise ImportError(
         "recorded answers need aioresponses: install neonctl-async[testing]"
-    ) from missing
+    ) from _missing
 import msgspec
 from aiohttp import BytesPayload, ClientResponse
 from yarl import URL

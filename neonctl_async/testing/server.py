@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from typing import Final
 
 import msgspec
 from aiohttp import web
@@ -28,8 +29,8 @@ class Console:
     """
 
     def __init__(self, plane: LocalControlPlane) -> None:
-        self.token = secrets.token_urlsafe()
-        self.url = ""
+        self.token: str = secrets.token_urlsafe()
+        self.url: str = ""
         self._plane = plane
         self._tenants: list[Tenant] = []
         self._commands = msgspec.json.Decoder[Command](Command)
@@ -119,6 +120,6 @@ def _await_end(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
+    parser: Final = argparse.ArgumentParser()
     parser.add_argument("--operation-seconds", type=float, required=True)
     asyncio.run(serve(parser.parse_args().operation_seconds))

@@ -85,7 +85,8 @@ class LocalWorkbench(Workbench):
         control_plane: ControlPlane,
     ) -> None:
         super().__init__(elsewhere, client, neon, prefix)
-        self.control_plane = self._plane = control_plane
+        self.control_plane: ControlPlane | None = control_plane
+        self._plane = control_plane
 
     def project(self) -> Project:
         """A new project."""

@@ -31,8 +31,8 @@ class Window:
 
     def __init__(self, limit: int | None, period: float) -> None:
         self.limit = limit
-        self.callers = asyncio.Lock()
-        self.polls = asyncio.Lock()
+        self.callers: asyncio.Lock = asyncio.Lock()
+        self.polls: asyncio.Lock = asyncio.Lock()
         self.callers_waiting = 0
         self._period = period
         self._under_way = 0

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from neonctl_async.hooks import Hooks
 
@@ -16,13 +16,15 @@ class Listeners:
     """All the hooks of a client. Telling them breaks no call."""
 
     def __init__(self, hooks: Sequence[Hooks]) -> None:
-        self.hear_of_requests = any(one.on_request or one.on_response for one in hooks)
-        self.request = _teller("on_request", [one.on_request for one in hooks])
-        self.response = _teller("on_response", [one.on_response for one in hooks])
-        self.retry = _teller("on_retry", [one.on_retry for one in hooks])
-        self.status = _teller("on_status", [one.on_status for one in hooks])
-        self.wait_started = _teller("on_wait_started", [one.on_wait_started for one in hooks])
-        self.wait_ended = _teller("on_wait_ended", [one.on_wait_ended for one in hooks])
+        self.hear_of_requests: Final = any(one.on_request or one.on_response for one in hooks)
+        self.request: Final = _teller("on_request", [one.on_request for one in hooks])
+        self.response: Final = _teller("on_response", [one.on_response for one in hooks])
+        self.retry: Final = _teller("on_retry", [one.on_retry for one in hooks])
+        self.status: Final = _teller("on_status", [one.on_status for one in hooks])
+        self.wait_started: Final = _teller(
+            "on_wait_started", [one.on_wait_started for one in hooks]
+        )
+        self.wait_ended: Final = _teller("on_wait_ended", [one.on_wait_ended for one in hooks])
 
 
 def _teller(

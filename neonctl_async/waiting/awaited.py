@@ -21,15 +21,15 @@ class Awaited:
     )
 
     def __init__(self, ref: OperationRef, since: float) -> None:
-        self.ref = ref
-        self.since = since
+        self.ref: OperationRef = ref
+        self.since: float = since
         """When it began, as far as is known: a record may say how long it has been running."""
         self.record: Operation | None = None
         self.followed: Followed | None = None
         self.mailboxes: set[Mailbox] = set()
-        self.answered_at = since
+        self.answered_at: float = since
         """When the newest look at it ended, if only in a failure."""
-        self.is_looked_at = False
+        self.is_looked_at: bool = False
 
 
 def mailboxes_of(awaited: Iterable[Awaited]) -> set[Mailbox]:

@@ -37,9 +37,9 @@ class Followed:
     __slots__ = ("action", "began", "pending_at")
 
     def __init__(self, action: str, began: float) -> None:
-        self.action = action
-        self.began = began
-        self.pending_at = began
+        self.action: str = action
+        self.began: float = began
+        self.pending_at: float = began
         """When it was last seen not to have ended."""
 
 

@@ -1,0 +1,77 @@
+"""What ``make dist`` has built, and environments that have it installed."""
+
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from neonctl_async import __version__
+
+ROOT = Path(__file__).parents[2]
+
+
+class Installed(NamedTuple):
+    """An environment with the wheel installed, and an empty folder to run programs in."""
+
+    python: Path
+    folder: Path
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a program, which reaches nothing but the environment."""
+        name, *arguments = command
+        return subprocess.run(
+            [self.python.with_name(name), *arguments],
+            cwd=self.folder,
+            env={"PATH": os.defpath, "HOME": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def output(self, *command: str) -> str:
+        """What a program prints, which succeeds and complains of nothing."""
+        run = self.run(*command)
+        assert (run.stderr, run.returncode) == ("", 0)
+        return run.stdout
+
+
+@pytest.fixture(scope="session")
+def wheel() -> Path:
+    return ROOT / "dist" / f"neonctl_async-{__version__}-py3-none-any.whl"
+
+
+@pytest.fixture(scope="session")
+def sdist() -> Path:
+    return ROOT / "dist" / f"neonctl_async-{__version__}.tar.gz"
+
+
+@pytest.fixture(scope="session")
+def install(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Installed]:
+    def install(extras: str) -> Installed:
+        home = tmp_path_factory.mktemp("installed")
+        environment = home / "environment"
+        venv.create(environment, symlinks=True)
+        installed = Installed(environment / "bin" / "python", home / "folder")
+        installed.folder.mkdir()
+        pip = [sys.executable, "-m", "pip", "--quiet", f"--python={installed.python}"]
+        subprocess.run([*pip, "install", "--no-compile", f"{wheel}{extras}"], check=True)
+        return installed
+
+    return install
+
+
+@pytest.fixture(scope="session")
+def bare(install: Callable[[str], Installed]) -> Installed:
+    """The wheel without extras."""
+    return install("")
+
+
+@pytest.fixture(scope="session")
+def complete(install: Callable[[str], Installed]) -> Installed:
+    """The wheel with every extra."""
+    return install("[cli,otel,testing]")

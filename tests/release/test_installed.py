@@ -1,0 +1,85 @@
+"""The wheel, installed where nothing else of the project is."""
+
+import asyncio
+import json
+import shutil
+
+import pytest
+
+from neonctl_async import NeonClient, __version__
+from neonctl_async.local import Durations, LocalControlPlane
+from tests.release.conftest import ROOT, Installed
+
+pytestmark = pytest.mark.release
+
+VERSIONS = """
+import importlib.metadata, neonctl_async
+print(neonctl_async.__version__, importlib.metadata.version("neonctl-async"))
+"""
+
+OPTIONAL = """
+import sys, neonctl_async, neonctl_async.local, neonctl_async.testing
+print({"aioresponses", "opentelemetry", "pytest", "rich", "typer"} & sys.modules.keys())
+"""
+
+SUITE = """
+import pytest
+from neonctl_async import BranchCreated, NeonClient
+from neonctl_async.local import Fault
+from neonctl_async.testing import ControlPlane
+
+pytestmark = pytest.mark.anyio
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+async def test_a_branch(neon_client: NeonClient, neon_branch: BranchCreated) -> None:
+    found = await neon_client.branches.get(neon_branch.branch.project_id, neon_branch.branch.id)
+    assert found.current_state == "ready"
+
+async def test_a_fault(neon_client: NeonClient, neon_control_plane: ControlPlane) -> None:
+    await neon_control_plane.inject(Fault(status=503, times=1))
+    await neon_client.regions.list()
+"""
+
+
+def test_every_part_tells_the_same_version(complete: Installed) -> None:
+    assert complete.output("python", "-c", VERSIONS) == f"{__version__} {__version__}\n"
+    assert complete.output("neonctl-async", "--version") == f"{__version__}\n"
+
+
+def test_the_quick_start_runs_without_extras(bare: Installed) -> None:
+    shutil.copy(ROOT / "examples" / "quickstart.py", bare.folder)
+    assert "preview is ready" in bare.output("python", "-W", "error", "quickstart.py")
+
+
+def test_the_command_line_says_what_it_needs(bare: Installed) -> None:
+    run = bare.run("neonctl-async", "--version")
+    assert run.stderr == "neonctl-async needs an extra: pip install 'neonctl-async[cli]'\n"
+    assert (run.stdout, run.returncode) == ("", 2)
+
+
+def test_what_is_installed_for_others_is_not_imported(complete: Installed) -> None:
+    assert complete.output("python", "-W", "error", "-c", OPTIONAL) == "set()\n"
+
+
+async def test_the_command_line_creates(complete: Installed) -> None:
+    async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
+        process = await asyncio.create_subprocess_exec(
+            complete.python.with_name("neonctl-async"),
+            *("projects", "create", "--name", "shop", "--output", "json"),
+            env={"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url},
+            stdout=asyncio.subprocess.PIPE,
+        )
+        output, _ = await process.communicate()
+        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+            [project] = await neon.projects.list().collect()
+    assert (project.name, process.returncode) == ("shop", 0)
+    assert project.id in json.dumps(json.loads(output))
+
+
+def test_a_suite_has_the_fixtures(complete: Installed) -> None:
+    (complete.folder / "test_suite.py").write_text(SUITE)
+    told = complete.output("python", "-W", "error", "-m", "pytest", "-q", "test_suite.py")
+    assert "2 passed" in told

@@ -1,0 +1,113 @@
+"""What type checkers make of programs that use the installed wheel."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.release.conftest import Installed
+from tests.support.methods import public_methods
+
+pytestmark = pytest.mark.release
+
+PROGRAMS = Path(__file__).parent / "programs"
+
+MISTAKES = (
+    "import neonctl_async.nothing",
+    "from neonctl_async import NeonClient, PollPolicy, Project, RetryPolicy",
+    "",
+    "NeonClient(polling=RetryPolicy())",
+    "PollPolicy(5)",
+    "",
+    "async def mistakes(neon: NeonClient, project: Project) -> None:",
+    "    neon.projects.delete(project.id)",
+    "    await neon.projects.list()",
+    "    for each in neon.projects.list(): pass",
+    "    await neon.projects.create(nmae='shop')",
+    "    await neon.branches.get(project.id)",
+    "    await neon.branches.create(project.id, endpoints='read_write')",
+    "    await neon.branches.list(project.id, sort_order='up').collect()",
+    "    await neon.operations.wait(project.id)",
+    "    await neon.operations.wait(project)",
+    "    (await neon.operations.wait([])).result",
+    "    async with neon.branches.ephemeral(project.id) as created: print(created.id)",
+    "    project.name = 'other'",
+    "    print(project.nmae)",
+)
+HARMLESS = {2, 3, 6, 7}
+
+
+def of_mypy(folder: Path, installed: Installed) -> set[tuple[str, int]]:
+    """Where mypy complains: the file and the line."""
+    command = [sys.executable, "-m", "mypy", "--strict", "--output=json", "--config-file="]
+    command += [f"--python-executable={installed.python}", "--cache-dir=.mypy_cache", "."]
+    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    complaints = [json.loads(line) for line in told.stdout.splitlines()]
+    return {(one["file"], one["line"]) for one in complaints if one["severity"] == "error"}
+
+
+def of_pyright(folder: Path, installed: Installed) -> set[tuple[str, int]]:
+    """Where pyright complains: the file and the line."""
+    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    told = pyright(folder, installed)
+    return {
+        (Path(one["file"]).name, one["range"]["start"]["line"] + 1)
+        for one in told["generalDiagnostics"]
+    }
+
+
+def pyright(folder: Path, installed: Installed, *arguments: str) -> Any:
+    told = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", *arguments],
+        cwd=folder,
+        env={**os.environ, "PATH": f"{installed.python.parent}{os.pathsep}{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )  # --verifytypes heeds no --pythonpath, but takes the first Python on the PATH
+    return json.loads(told.stdout)
+
+
+@pytest.fixture(scope="module", params=[of_mypy, of_pyright])
+def complaints(
+    request: pytest.FixtureRequest, complete: Installed, tmp_path_factory: pytest.TempPathFactory
+) -> set[tuple[str, int]]:
+    folder = tmp_path_factory.mktemp("programs")
+    for program in PROGRAMS.glob("*.py"):
+        shutil.copy(program, folder)
+    (folder / "mistakes.py").write_text("\n".join(MISTAKES))
+    check: Callable[[Path, Installed], set[tuple[str, int]]] = request.param
+    return check(folder, complete)
+
+
+def test_correct_programs_pass(complaints: set[tuple[str, int]]) -> None:
+    assert {place for place in complaints if place[0] != "mistakes.py"} == set()
+
+
+def test_every_mistake_is_found(complaints: set[tuple[str, int]]) -> None:
+    found = {line for file, line in complaints if file == "mistakes.py"}
+    assert found == set(range(1, len(MISTAKES) + 1)) - HARMLESS
+
+
+def test_every_method_is_called_by_a_program() -> None:
+    text = "".join(program.read_text() for program in PROGRAMS.glob("*.py"))
+    assert [str(one) for one in public_methods() if f"neon.{one}(" not in text] == []
+
+
+@pytest.mark.parametrize("package", ["neonctl_async", "pytest_neonctl_async"])
+def test_every_type_is_known(package: str, complete: Installed) -> None:
+    told = pyright(complete.folder, complete, "--verifytypes", package, "--ignoreexternal")
+    of_package = told["typeCompleteness"]
+    complaints = [
+        symbol["name"]
+        for symbol in of_package["symbols"]
+        if not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"]
+    ]
+    assert (complaints, of_package["completenessScore"]) == ([], 1)
+    assert Path(of_package["packageRootDirectory"]).is_relative_to(complete.python.parents[1])
