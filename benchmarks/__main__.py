@@ -47,7 +47,7 @@ GROUPS: dict[str, Group] = {
     "operations_page": operations_page.run,
     "pytest_plugin": pytest_plugin.run,
 }
-DOCS = Path(__file__).parent.parent / "docs"
+ROOT = Path(__file__).parent.parent
 
 
 def run(group: Group, effort: Effort) -> list[Row]:
@@ -92,7 +92,7 @@ def main() -> int:
     rows = run_all(given.only or GROUPS, effort)
     if given.write or not (given.quick or given.only):
         today = dt.datetime.now(dt.UTC).date().isoformat()
-        write(Report(date=today, machine=machine(), versions=versions(), rows=rows), DOCS)
+        write(Report(date=today, machine=machine(), versions=versions(), rows=rows), ROOT)
     missed = [row for row in rows if row.met is False]
     for row in missed:
         print(f"MISSED: {row.scenario}, {row.measure}")

@@ -89,3 +89,10 @@ def row(
     if not targets:
         return found
     return msgspec.structs.replace(found, met=all(found.meets(target) for target in targets))
+
+
+def number(value: float) -> str:
+    """Three digits that count."""
+    if not value:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}".rstrip(".")

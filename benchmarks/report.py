@@ -5,9 +5,10 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.figures import OURS, Row, Spread
+from benchmarks.figures import OURS, Row, Spread, number
 from benchmarks.machine import Machine
 from benchmarks.picture import draw
+from benchmarks.summary import summary
 from benchmarks.waits_picture import draw_waits
 
 BEGIN = "<!-- figures: written by make bench -->"
@@ -73,11 +74,16 @@ def markdown(report: Report) -> str:
     )
 
 
-def written_into(page: str, report: Report) -> str:
-    """The page, with this report between its marks."""
+def brief(report: Report) -> str:
+    """The table for the README."""
+    return f"{summary(report.rows)}\n\nMedians of one run on {report.date}: {report.machine}."
+
+
+def written_into(page: str, text: str) -> str:
+    """The page, with this text between its marks."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{markdown(report)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
 def quartiles(spread: Spread) -> str:
@@ -85,19 +91,16 @@ def quartiles(spread: Spread) -> str:
     return "" if spread.count == 1 else f"{number(spread.low)} to {number(spread.high)}"
 
 
-def number(value: float) -> str:
-    """Three digits that count."""
-    if not value:
-        return "0"
-    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}".rstrip(".")
-
-
-def write(report: Report, docs: Path) -> None:
-    """Write the report down as JSON, and what shows it: the table of the page, and the pictures."""
+def write(report: Report, root: Path) -> None:
+    """Write the report down as JSON, and what shows it: tables on two pages, and the pictures."""
+    docs = root / "docs"
     told = msgspec.json.format(msgspec.json.encode(report))
     (docs / "benchmarks.json").write_bytes(told + b"\n")
     pictures = docs / "pictures"
     (pictures / "benchmarks.svg").write_text(draw(report.rows), encoding="utf-8")
     (pictures / "waits.svg").write_text(draw_waits(report.rows), encoding="utf-8")
-    page = docs / "benchmarks.md"
-    page.write_text(written_into(page.read_text(encoding="utf-8"), report), encoding="utf-8")
+    for page, text in (
+        (docs / "benchmarks.md", markdown(report)),
+        (root / "README.md", brief(report)),
+    ):
+        page.write_text(written_into(page.read_text(encoding="utf-8"), text), encoding="utf-8")

@@ -12,7 +12,7 @@ from benchmarks import answers
 from benchmarks.effort import Effort
 from benchmarks.figures import FLOOR, NEON_API, NEON_SDK, OURS, Row, Spread, Target, row, spread
 from benchmarks.picture import draw
-from benchmarks.report import Report, plain, written_into
+from benchmarks.report import Report, brief, markdown, plain, written_into
 from benchmarks.scenario import CREATE, Settings
 from benchmarks.scenario_server import ScenarioServer
 from benchmarks.waits import Case
@@ -31,7 +31,12 @@ def report() -> Report:
 def test_the_page_shows_the_table_that_the_json_says(report: Report) -> None:
     page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
     assert report.rows
-    assert written_into(page, report) == page
+    assert written_into(page, markdown(report)) == page
+
+
+def test_the_readme_shows_a_part_of_it(report: Report) -> None:
+    page = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert written_into(page, brief(report)) == page
 
 
 def test_the_picture_shows_what_the_json_says(report: Report) -> None:

@@ -91,7 +91,7 @@ def request(
     """
     names, pattern, route = _parameters(method, template)
     path = pattern % tuple(map(path_segment, names, ids))
-    return _request(method, path, route, answer, query=query, body=body)
+    return Request(method, path, route, answer, _query(query), _body(body))
 
 
 @cache
@@ -130,26 +130,15 @@ def raw_request(
         )
     shape = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
     method = method.upper()
-    return _request(method, path, f"{method} /{shape}", answer, query=query, body=body)
+    return Request(method, path, f"{method} /{shape}", answer, _query(query), _body(body))
 
 
-def _request(
-    method: str,
-    path: str,
-    route: str,
-    answer: type[T],
-    *,
-    query: Mapping[str, QueryValue] | None,
-    body: object,
-) -> Request[T]:
-    return Request(
-        method=method,
-        path=path,
-        route=route,
-        answer=answer,
-        query=tuple(_query_items(query)) if query else (),
-        body=None if body is UNSET else msgspec.json.encode(body, enc_hook=_refuse),
-    )
+def _query(query: Mapping[str, QueryValue] | None) -> tuple[tuple[str, str], ...]:
+    return tuple(_query_items(query)) if query else ()
+
+
+def _body(body: object) -> bytes | None:
+    return None if body is UNSET else msgspec.json.encode(body, enc_hook=_refuse)
 
 
 def _refuse(value: object) -> NoReturn:

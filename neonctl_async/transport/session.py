@@ -6,6 +6,7 @@ import logging
 import math
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from functools import partial
 from typing import Self, TypeVar
 
 import anyio
@@ -112,7 +113,7 @@ class Session:
                     raise
                 failure = error
             return await send_again(
-                lambda: self._send(request, total, call),
+                partial(self._send, request, total, call),
                 failure,
                 request.method,
                 self._config.retry,
