@@ -126,8 +126,9 @@ class Branches(BranchData):
         ``init_source`` is ``parent-data`` or ``schema-only``; the platform deletes the branch at
         ``expires_at``, told to the second. ``wait`` comes back when all operations have
         succeeded, True within 300 seconds, a number within that many; an error of that wait
-        carries what was created as ``result``. Raises ValueError for a datetime without a time
-        zone.
+        carries what was created as ``result``. The operations of the answer are then the final
+        records; branch and computes are those of the creation, and :meth:`get` has the newer ones.
+        Raises ValueError for a datetime without a time zone.
         """
         body = branch_and_computes(
             endpoints,

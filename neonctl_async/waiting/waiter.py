@@ -194,4 +194,4 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is {timeout!r}: expected a number of seconds, or None")
     if not timeout >= 0:
-        raise ValueError(f"{name} is {timeout}: expected 0 or more seconds, or None for no end")
+        raise ValueError(f"{name} is {timeout}: expected 0 or more seconds")
