@@ -66,7 +66,7 @@ class ClientClosedError(NeonError):
 
 
 class APIError(NeonError):
-    """The platform answered with an error status (specification, section 7).
+    """The platform answered with an error status.
 
     ``request_id`` is the platform's id of the request, else the ``X-Request-ID`` that was sent.
     ``retry_after`` is in seconds from the answer, None if the answer had no ``Retry-After``.
@@ -108,7 +108,7 @@ class APIError(NeonError):
 
 
 class AuthenticationError(APIError):
-    """401: the key is missing, invalid or revoked (specification, section 5). Never retried."""
+    """401: the key is missing, invalid or revoked. Never retried."""
 
 
 class PermissionDeniedError(APIError):

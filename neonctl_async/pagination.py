@@ -35,7 +35,7 @@ class Paginator(Generic[T]):
     The page after the one being consumed is fetched ahead, never more than one.
 
     The end is an empty page, a missing or empty cursor, or a cursor seen before; a page shorter
-    than asked for is not the end (specification, section 4.3). Raises what the request raises.
+    than asked for is not the end. Raises what the request raises.
 
     Leaving a loop early drops the request under way as soon as the iterator is collected; to wait
     until it is gone, iterate within ``contextlib.aclosing(paginator.pages())``.

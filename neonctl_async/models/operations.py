@@ -1,4 +1,4 @@
-"""Operations: the platform's records of work it does (specification, section 2.3)."""
+"""Operations: the platform's records of work it does."""
 
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.pagination import Pagination
@@ -44,7 +44,7 @@ class OperationAction(OpenEnum):
 
 
 class OperationStatus(OpenEnum):
-    """Where an operation stands (specification, section 3.2, and the published list)."""
+    """Where an operation stands (the published list)."""
 
     SCHEDULING = "scheduling"
     RUNNING = "running"
@@ -99,7 +99,7 @@ class Operation(Model, kw_only=True):
 
 
 class Started(Model, kw_only=True):
-    """An answer that announces the operations its request started (specification, section 4.5)."""
+    """An answer that announces the operations its request started."""
 
     operations: list[Operation]
 

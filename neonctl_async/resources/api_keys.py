@@ -8,7 +8,7 @@ from neonctl_async.transport.protocol import request
 
 
 class ApiKeys(Resource):
-    """The personal keys of the account (specification, section 2.1)."""
+    """The personal keys of the account."""
 
     async def list(self) -> builtins.list[ApiKey]:
         """The keys, without their tokens."""
@@ -21,7 +21,7 @@ class ApiKeys(Resource):
         )
 
     async def revoke(self, key_id: int) -> ApiKeyRevoked:
-        """Revoke a key: at once, and for ever (specification, section 3.1)."""
+        """Revoke a key: at once, and for ever."""
         return await self._caller.send(
             request("DELETE", "/api_keys/{key_id}", ApiKeyRevoked, key_id)
         )

@@ -119,7 +119,7 @@ class Branches(BranchData):
         annotation_value: Mapping[str, str] | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> BranchCreated:
-        """Create a branch, with a compute for each of ``endpoints`` (specification, section 4.5).
+        """Create a branch, with a compute for each of ``endpoints``.
 
         What is left out, the platform decides: the parent is the default branch, as of now.
         ``parent_lsn`` and ``parent_timestamp`` branch off from an earlier state of the parent;

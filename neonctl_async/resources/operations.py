@@ -17,11 +17,11 @@ class Operations(Resource):
     """The platform's records of work it does, and the ways to wait for them."""
 
     async def get(self, project_id: str, operation_id: str) -> Operation:
-        """One operation (specification, section 4.4)."""
+        """One operation."""
         return (await self._caller.send(operation_request(project_id, operation_id))).operation
 
     def list(self, project_id: str, *, limit: int | UnsetType = UNSET) -> Paginator[Operation]:
-        """The operations of a project, newest first (specification, section 4.3).
+        """The operations of a project, newest first.
 
         ``limit`` is the size of a page, 1 to 1000. Operations older than 6 months may be gone.
         """

@@ -116,8 +116,7 @@ class Organizations(Resource):
         """Create a key for an organization, or for one of its projects with ``project_id``.
 
         Needs a personal key: of an administrator for an organization key, of any member for a
-        project-scoped one (specification, sections 4.1 and 5). The token is in this answer and
-        never shown again.
+        project-scoped one. The token is in this answer and never shown again.
         """
         return await self._caller.send(
             request(

@@ -45,7 +45,7 @@ class Projects(ProjectAccess):
         timeout: int | UnsetType = UNSET,
         recoverable: bool | UnsetType = UNSET,
     ) -> Paginator[Project]:
-        """The projects (specification, section 4.2).
+        """The projects.
 
         ``limit`` is the size of a page, 1 to 400; the platform takes 10 if it is left out.
         ``search`` is part of a name or id. ``timeout`` is in milliseconds, 100 to 30000: how long
