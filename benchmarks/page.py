@@ -8,16 +8,18 @@ from benchmarks.figures import FLOOR, NEON_API, Row, Target, row
 from benchmarks.get import CONTENDERS
 from benchmarks.nginx import Nginx
 from benchmarks.peers.contender import Contender
+from benchmarks.peers.ours import Listed
 from benchmarks.turns import entered, in_turn
 
 PAGES = 10
+KINDS: tuple[type[Contender], ...] = (*CONTENDERS, Listed)
 
 
 async def run(effort: Effort) -> list[Row]:
     """Batches of as many pages of each contender in turn."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(Nginx(PAGE))
-        contenders = await entered(stack, CONTENDERS, server)
+        contenders = await entered(stack, KINDS, server)
 
         async def pages(contender: Contender) -> float:
             return await contender.pages(PAGES) / PAGES * 1000

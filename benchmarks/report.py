@@ -13,6 +13,7 @@ from benchmarks.waits_picture import draw_waits
 
 BEGIN = "<!-- figures: written by make bench -->"
 END = "<!-- end of figures -->"
+TARGETS = ("target", "as", "found", "at most", "")
 COLUMNS = ("scenario", "contender", "median", "quartiles", "ours / its", "quartiles", "target", "")
 
 
@@ -44,6 +45,19 @@ def lines(row: Row) -> Iterator[tuple[str, ...]]:
         )
 
 
+def targets(row: Row) -> Iterator[tuple[str, ...]]:
+    """A line for each target of the row: what it is, what was found, and whether it is met."""
+    for target in row.targets:
+        found = row.ratios[target.by] if target.by else row.spreads[OURS]
+        yield (
+            f"{row.scenario}: {row.measure}",
+            f"times {target.by}" if target.by else row.unit,
+            number(found.median),
+            f"≤ {target.most:g}",
+            "met" if row.meets(target) else "**MISSED**",
+        )
+
+
 def plain(rows: Sequence[Row]) -> str:
     """The table for a terminal."""
     table = [COLUMNS, *(line for row in rows for line in lines(row))]
@@ -64,9 +78,15 @@ def markdown(report: Report) -> str:
     table = [COLUMNS, ("---", "---", *["---:"] * (len(COLUMNS) - 2))]
     table += [line for row in report.rows for line in lines(row)]
     notes = [f"- {row.scenario}: {row.note}" for row in report.rows if row.note]
+    promised: list[tuple[str, ...]] = [TARGETS, ("---", "---", "---:", "---:", "---")]
+    promised += [line for row in report.rows for line in targets(row)]
     return "\n".join(
         [
             f"Measured on {report.date}: {report.machine}. {versions}.",
+            "",
+            *("| " + " | ".join(line) + " |" for line in promised),
+            "",
+            "And all of it:",
             "",
             *("| " + " | ".join(line) + " |" for line in table),
             *(["", *notes] if notes else []),

@@ -62,10 +62,13 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
         return self.a_call_each or (self.operations == 1000 and not self.round_trip)
 
     def durations(self, turn: int) -> list[list[float]]:
-        """How long the operations of each project take; a single one another time each turn."""
+        """How long the operations of each project take.
+
+        The last end is another each turn, so that none always meets it at the same point.
+        """
         if self.operations == 1:
             return [[between(self.shortest, self.longest, self.turns)[turn]]]
-        durations = between(self.shortest, self.longest, self.operations)
+        durations = between(self.shortest, self.longest - 0.37 * turn, self.operations)
         share = self.operations // self.projects
         return [durations[n : n + share] for n in range(0, self.operations, share)]
 

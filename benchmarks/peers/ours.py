@@ -42,6 +42,17 @@ class Ours(Concurrent):
             yield page
 
 
+class Listed(Ours):
+    """The same, by the list that its users ask for: no record twice, none missed."""
+
+    name = "neonctl-async, by list()"
+
+    async def page(self, cursor: str | None = None) -> tuple[Sequence[Operation], str | None]:
+        """The newest 1,000 operations."""
+        listed = self._neon.operations.list(self.project_id, limit=PAGE)
+        return await listed.collect(limit=PAGE), cursor
+
+
 class WithoutPrefetch(Ours):
     """The same, with each page asked for when it is wanted."""
 
