@@ -34,12 +34,21 @@ NOT_RUN = {
     ),
     "python preview.py": "the program that the page shows: tests/test_documentation.py runs it",
     "pytest test_preview.py": "the test that the page shows: tests/pytest_neonctl_async runs it",
+    'git commit --all --message "Release 0.1.0"': "a release",
+    ".ci/run": "runs this test",
+    'git tag --annotate v0.1.0 --message "0.1.0"': "a release",
+    "python3 -m venv .venv-upload": "a release",
+    ".venv-upload/bin/pip install twine": "a release",
+    ".venv-upload/bin/twine upload dist/neonctl_async-0.1.0.tar.gz "
+    "dist/neonctl_async-0.1.0-py3-none-any.whl": "a release",
 }
 """Commands that need what tests have not got, or that tests run in another way."""
 
 BEFORE_A_PROGRAM = re.compile(r"^(timeout .* (?=python)|\.venv-[\d.]+/bin/)")
-PROJECT: Any = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PYPROJECT: Any = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PROJECT: Any = PYPROJECT["project"]
 EXTRAS: Mapping[str, Sequence[str]] = PROJECT["optional-dependencies"]
+TESTED_WITH: Sequence[str] = PYPROJECT["dependency-groups"]["test"]
 
 
 def name_of(requirement: str) -> str:
@@ -57,9 +66,9 @@ def is_target(*arguments: str) -> bool:
 
 
 def can_be_installed(_install: str, *requirements: str) -> bool:
-    """Whether ``pip`` is told of this project, of its extras, or of what they need."""
+    """Whether ``pip`` is told of this project, of its extras, or of what they and tests need."""
     ours = {PROJECT["name"], ".", *(f"{PROJECT['name']}[{extra}]" for extra in EXTRAS)}
-    needed = {name_of(one) for extra in EXTRAS.values() for one in extra}
+    needed = {name_of(one) for several in (*EXTRAS.values(), TESTED_WITH) for one in several}
     return {*requirements} <= ours | needed
 
 
