@@ -60,6 +60,24 @@ async def test_each_request_is_told_with_its_answer() -> None:
     assert (received.status, received.error) == (404, None)
 
 
+class Events(list[object]):
+    """A hook that is false as long as it was told of nothing."""
+
+    def __call__(self, event: object) -> None:
+        self.append(event)
+
+
+@pytest.mark.parametrize("name", ["on_request", "on_response"])
+async def test_a_hook_that_is_false_is_told_like_any_other(name: str) -> None:
+    heard = Events()
+    async with (
+        MisbehavingServer(in_turn(answer(content={}))) as server,
+        client_of(server, hooks=[Hooks(**{name: heard})]) as neon,
+    ):
+        await neon.request("GET", "/projects")
+    assert len(heard) == 1
+
+
 async def test_a_request_without_an_answer_is_told_with_its_failure() -> None:
     heard = Recorder()
     async with (

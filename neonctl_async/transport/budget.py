@@ -128,6 +128,8 @@ class Budget:
                 await self._acquire_for_caller(of_route)
             do_polls_wait = self._polls_at_turn or self._polls_at_routes
             self._callers_since_poll = self._callers_since_poll + 1 if do_polls_wait else 0
+            if self._is_polls_go:
+                self._wake()  # that poll, or it and the callers behind it sleep until one has ended
         self._connections -= 1
         of_route.take()
         self._account.take()

@@ -16,7 +16,9 @@ class Listeners:
     """All the hooks of a client. Telling them breaks no call."""
 
     def __init__(self, hooks: Sequence[Hooks]) -> None:
-        self.hear_of_requests: Final = any(one.on_request or one.on_response for one in hooks)
+        self.hear_of_requests: Final = any(
+            hook is not None for one in hooks for hook in (one.on_request, one.on_response)
+        )
         self.request: Final = _teller("on_request", [one.on_request for one in hooks])
         self.response: Final = _teller("on_response", [one.on_response for one in hooks])
         self.retry: Final = _teller("on_retry", [one.on_retry for one in hooks])

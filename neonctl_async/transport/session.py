@@ -231,9 +231,14 @@ class Session:
 
 
 def _unique_ids() -> Iterator[str]:
-    """Ids of requests: random digits once, then counted, which spares each a call of the system."""
+    """Ids of requests: random digits once, then counted, which spares each a call of the system.
+
+    The digits are drawn at the first request: processes forked from one that has made a client
+    share none.
+    """
     beginning = os.urandom(12).hex()
-    return (f"{beginning}{number:08x}" for number in itertools.count())
+    for number in itertools.count():
+        yield f"{beginning}{number:08x}"
 
 
 _CLOSED = "the client is closed: make a new NeonClient"

@@ -22,17 +22,20 @@ BESIDE_THE_CODE = {
 }
 KINDS = {
     "",
+    ".css",
     ".csv",
     ".dict",
     ".ini",
     ".json",
     ".md",
+    ".mjs",
     ".py",
     ".sql",
     ".svg",
     ".toml",
     ".txt",
     ".typed",
+    ".yml",
 }
 IGNORED = GitIgnoreSpec.from_lines((ROOT / ".gitignore").read_text().splitlines())
 

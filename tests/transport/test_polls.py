@@ -256,6 +256,16 @@ async def test_a_poll_that_callers_went_before_keeps_no_pace() -> None:
 
 
 @pytest.mark.virtual_time
+async def test_a_poll_that_callers_went_before_goes_while_they_are_under_way() -> None:
+    budget = Budget(RateBudget(per_minute=700, per_second_of_route=None), 1000)
+    await spend(budget, [Wish(0.0, "a")] * 670)
+    callers = [Wish(0.1, "a", takes=5.0)] * 20
+    arrived = await spend(budget, [Wish(0.0, "poll", is_poll=True), *callers])
+    assert [route for _, route in arrived].index("poll") == 9
+    assert arrived[-1][0] == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.virtual_time
 @pytest.mark.parametrize("scarce", ["connections", "what a 429 leaves"])
 @pytest.mark.parametrize("step", ["turn", "request"])
 async def test_neither_turn_nor_request_of_a_poll_comes_while_nothing_can_be_sent(

@@ -1,6 +1,7 @@
 """What goes over the wire, and what becomes of what comes back; on real sockets."""
 
 import asyncio
+import sys
 import uuid
 from typing import Any
 
@@ -41,6 +42,37 @@ async def test_every_request_carries_key_accept_agent_and_an_id_of_its_own() -> 
     assert uuid.UUID(first.headers["x-request-id"])
     assert first.headers["x-request-id"] != second.headers["x-request-id"]
     assert first.target == f"/api/v2{PATH}"
+
+
+FORKS = """
+import asyncio, os
+from neonctl_async import Hooks, NeonClient, RetryPolicy
+
+def tell(sent):
+    print(sent.id, flush=True)
+
+hooks = [Hooks(on_request=tell)]
+neon = NeonClient("napi_key", base_url="http://127.0.0.1:1", retry=RetryPolicy.never(), hooks=hooks)
+
+async def send():
+    async with neon:
+        await asyncio.wait([asyncio.create_task(neon.request("GET", "/regions"))])
+
+for _ in range(2):
+    if not os.fork():
+        asyncio.run(send())
+        break
+    os.wait()
+"""
+
+
+async def test_processes_forked_with_a_client_have_ids_of_their_own() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", FORKS, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    told, _ = await process.communicate()
+    first, second = told.split()
+    assert first != second
 
 
 async def test_a_body_is_sent_as_json() -> None:
