@@ -28,6 +28,8 @@ WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
 .PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
 .SECONDARY:
+# Two pips must not write to one environment.
+.NOTPARALLEL:
 
 demo: .venv-$(NEWEST)/ready-test
 	$(BIN)/neonctl-async demo
@@ -118,17 +120,13 @@ clean:
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test
 	touch $@
 
-.venv-%/ready-check: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group check
-	touch $@
+define GROUP
+.venv-%/ready-$(1): .venv-%/ready-test
+	.venv-$$*/bin/python -m pip install --quiet --disable-pip-version-check --group $(1)
+	touch $$@
 
-.venv-%/ready-docs: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group docs
-	touch $@
-
-.venv-%/ready-contract: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group contract
-	touch $@
+endef
+$(foreach group,check docs contract bench fuzz mutation,$(eval $(call GROUP,$(group))))
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	rm -rf .contract
@@ -137,21 +135,9 @@ $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 		--no-fund --prefix .contract $(PACKAGES)
 	touch $@
 
-.venv-%/ready-bench: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group bench
-	touch $@
-
 $(SDK_READY): | .venv-$(NEWEST)/ready-bench
 	rm -rf .bench
 	mkdir .bench
 	$(WITH_NODE) npm install --silent --no-save --no-package-lock --no-audit --no-fund \
 		--prefix .bench @neon/sdk@$(SDK)
-	touch $@
-
-.venv-%/ready-fuzz: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group fuzz
-	touch $@
-
-.venv-%/ready-mutation: .venv-%/ready-test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group mutation
 	touch $@

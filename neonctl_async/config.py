@@ -22,9 +22,9 @@ BASE_URL_VARIABLE = "NEON_API_HOST"
 class Timeout(msgspec.Struct, frozen=True, kw_only=True):
     """Bounds of one request, in seconds.
 
-    ``connect`` is for making the connection, ``read`` for how long no byte of the answer may
-    come, connecting included, ``total`` for all of it. Connecting gets nine tenths of a shorter
-    ``read`` or ``total``, so that a request that was never sent is known as such.
+    ``connect`` is for making the connection, ``read`` for the time until the answer begins, and
+    for how long no byte of it may come then, ``total`` for all of it. Connecting gets nine tenths
+    of a shorter ``read`` or ``total``, so that a request that was never sent is known as such.
     """
 
     connect: float = 10.0

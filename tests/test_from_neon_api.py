@@ -1,7 +1,6 @@
 """The page for those who come from neon-api shows code of it that runs, and names that exist."""
 
 import asyncio
-import re
 from collections.abc import AsyncIterator
 from importlib import import_module
 from pathlib import Path
@@ -11,7 +10,7 @@ import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.local import Durations, Fault, LocalControlPlane
-from tests.support.pages import code_blocks, compiled
+from tests.support.pages import code_blocks, compiled, names_side_by_side
 
 PAGE = Path(__file__).parents[1] / "docs" / "from-neon-api.md"
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -95,24 +94,15 @@ def test_neon_api_fails_at_an_answer_with_an_action_that_is_new() -> None:
     assert NEON_API.schema.OperationsResponse(operations=[one | told | {"action": "create_branch"}])
 
 
-def rows() -> list[tuple[list[str], list[str]]]:
-    """The names of each row: there, and here."""
-    table = TEXT[TEXT.index("## Names") : TEXT.index("## What behaves differently")]
-    cells = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
-    there, here = (
-        [re.findall(r"`([\w.]+)`", cell) for cell in side] for side in zip(*cells, strict=True)
-    )
-    return list(zip(there, here, strict=True))
-
-
 def test_every_method_of_neon_api_has_its_row() -> None:
-    named = {name for names, _ in rows() for name in names}
+    named = {name for names, _ in names_side_by_side(TEXT) for name in names}
     methods = {name for name in dir(NEON_API.NeonAPI) if not name.startswith("_")}
     assert named - {"NeonAPIError"} == methods - {"from_environ"}
 
 
 def test_what_the_rows_name_here_exists() -> None:
     resources = NeonClient.__annotations__
-    for name in (name for _, names in rows() for name in names if name != "NeonError"):
+    ours = (name for _, names in names_side_by_side(TEXT) for name in names)
+    for name in (name for name in ours if name != "NeonError"):
         resource, _, method = name.partition(".")
         assert resource == "created" or hasattr(resources[resource], method), name

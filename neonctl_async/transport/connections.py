@@ -142,10 +142,12 @@ class _Patience:
         self._within = within
         now = _now()
         self._ends = now + within
+        self._has_begun = False
         self.scope = asyncio.timeout_at(min(now + bounds.read, self._ends))
 
     def renew(self) -> None:
-        """Something has come: the next silence may begin."""
+        """The answer has begun: the next silence may begin."""
+        self._has_begun = True
         self.scope.reschedule(min(_now() + self._bounds.read, self._ends))
 
     @property
@@ -159,8 +161,10 @@ class _Patience:
     @property
     def reason(self) -> str:
         """Why it has ended."""
-        if self.scope.when() != self._ends:
+        if self.scope.when() != self._ends and self._has_begun:
             return f"no byte of the answer for {self._bounds.read:g} s"
+        if self.scope.when() != self._ends:
+            return f"no answer within {self._bounds.read:g} s"
         return f"no whole answer within {self._within:g} s"
 
 

@@ -1,6 +1,5 @@
 """The page for those who come from @neon/sdk shows code of it that runs, and what it does."""
 
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from neonctl_async import NeonClient
 from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.contract.node import prepare, run
-from tests.support.pages import code_blocks
+from tests.support.pages import code_blocks, names_side_by_side
 
 pytestmark = pytest.mark.contract
 
@@ -66,19 +65,9 @@ async def test_the_code_of_the_sdk_runs_from_top_to_bottom(given: Given) -> None
     assert {"preview", "in-a-minute", "c", "careful"} < {branch.name for branch in branches}
 
 
-def rows() -> list[tuple[list[str], list[str]]]:
-    """The names of each row: there, and here."""
-    table = TEXT[TEXT.index("## Names") : TEXT.index("## What behaves differently")]
-    cells = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
-    there, here = (
-        [re.findall(r"`([\w.*]+)`", cell) for cell in side] for side in zip(*cells, strict=True)
-    )
-    return list(zip(there, here, strict=True))
-
-
 async def test_every_method_of_the_sdk_has_its_row(given: Given) -> None:
     names = await given.run("names.mjs")
-    named = {name for there, _ in rows() for name in there}
+    named = {name for there, _ in names_side_by_side(TEXT) for name in there}
     groups = tuple(name.removesuffix("*") for name in named if name.endswith("*"))
     assert {name for name in names if not name.startswith(groups)} == {
         name for name in named if not name.endswith("*")
@@ -87,7 +76,8 @@ async def test_every_method_of_the_sdk_has_its_row(given: Given) -> None:
 
 def test_what_the_rows_name_here_exists() -> None:
     resources = NeonClient.__annotations__
-    for name in (name for _, here in rows() for name in here if name != "request"):
+    ours = (name for _, names in names_side_by_side(TEXT) for name in names)
+    for name in (name for name in ours if name != "request"):
         resource, _, method = name.partition(".")
         assert hasattr(resources[resource], method), name
 

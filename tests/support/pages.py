@@ -1,6 +1,7 @@
 """What README and docs show: blocks of code, and commands."""
 
 import ast
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
@@ -46,3 +47,13 @@ def compiled(page: Path, line: int, code: str) -> CodeType:
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     block: CodeType = compile("\n" * (line - 1) + code, page, "exec", flags)
     return block
+
+
+def names_side_by_side(text: str) -> list[tuple[list[str], list[str]]]:
+    """The names of each row of a page for those who come from another client: there, and here."""
+    table = text[text.index("## Names") : text.index("## What behaves differently")]
+    cells = [line.split("|")[1:3] for line in table.splitlines() if line.startswith("| `")]
+    there, here = (
+        [re.findall(r"`([\w.*]+)`", cell) for cell in side] for side in zip(*cells, strict=True)
+    )
+    return list(zip(there, here, strict=True))
