@@ -26,7 +26,7 @@ CONTENDERS: tuple[type[Contender], ...] = (
 
 async def run(effort: Effort) -> list[Row]:
     """Batches of as many GETs of each contender in turn."""
-    rounds = effort.of(thorough=20, quick=5)
+    rounds = effort.of(thorough=20, quick=2)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(Nginx(PAGE))
         contenders = await entered(stack, CONTENDERS, server)

@@ -14,7 +14,7 @@ IN_PYTHON = [name for name in CONTENDERS if name != NEON_SDK]
 
 async def run(effort: Effort) -> list[Row]:
     """Several fresh processes of each contender, all at the same time."""
-    seconds = effort.of(thorough=20, quick=2)
+    seconds = effort.of(thorough=20, quick=1)
     processes = effort.of(thorough=3, quick=1)
     idlers = await asyncio.gather(*(idle(name, seconds, processes) for name in IN_PYTHON))
     told = dict(zip(IN_PYTHON, idlers, strict=True))

@@ -56,7 +56,7 @@ def run(effort: Effort) -> list[Row]:
     with tempfile.TemporaryDirectory() as compiled:
         for statement in (STATEMENT, *PEERS.values()):
             measure(compiled, statement)
-        for _ in range(effort.of(thorough=15, quick=3)):
+        for _ in range(effort.of(thorough=15, quick=1)):
             dependencies, both = measure(compiled, STATEMENT, BEFORE)
             taken[DEPENDENCIES].append(dependencies)
             taken[OURS].append(both)

@@ -9,7 +9,7 @@ from benchmarks.peers.contender import Held
 
 async def run(effort: Effort) -> list[Row]:
     """The contenders in turn. Quickly, 20,000 have to do."""
-    stored = effort.of(thorough=100_000, quick=20_000)
+    stored = effort.of(thorough=100_000, quick=5_000)
     taken: dict[str, list[float]] = {name: [] for name in CONTENDERS}
     async with Nginx(stored) as server:
         for _ in range(effort.of(thorough=3, quick=1)):

@@ -29,7 +29,7 @@ async def run(effort: Effort) -> list[Row]:
                 "a page of 1,000",
                 "to objects",
                 "ms each",
-                await in_turn(contenders, pages, effort.of(thorough=25, quick=5)),
+                await in_turn(contenders, pages, effort.of(thorough=25, quick=2)),
                 targets=[Target(1.05, by=FLOOR), Target(0.25, by=NEON_API)],
             )
         ]

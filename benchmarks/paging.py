@@ -28,7 +28,7 @@ CONTENDERS: tuple[type[Pager], ...] = (
 async def run(effort: Effort) -> list[Row]:
     """The whole list by each contender in turn."""
     rounds = effort.of(thorough=6, quick=1)
-    stored = effort.of(thorough=20_000, quick=5_000)
+    stored = effort.of(thorough=20_000, quick=2_000)
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(Nginx(stored))
         away = await stack.enter_async_context(RoundTrip(ROUND_TRIP, server.base_url))
