@@ -95,7 +95,7 @@ fuzz: .venv-$(NEWEST)/ready-fuzz
 bench: .venv-$(NEWEST)/ready-bench $(SDK_READY)
 	$(WITH_NODE) $(BIN)/python -m benchmarks
 
-# The same with fewer runs, within a minute; writes nothing.
+# The same with fewer runs, in about a minute; writes nothing.
 bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY)
 	$(WITH_NODE) $(BIN)/python -m benchmarks --quick
 

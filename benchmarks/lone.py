@@ -117,10 +117,10 @@ async def measured(kind: Kind, runs: int, over: float) -> dict[str, Lone]:
 
 async def run(effort: Effort) -> list[Row]:
     """Measure both kinds at the same time; the quick look is at the short one."""
-    runs = effort.of(thorough=100, quick=40)
+    runs = effort.of(thorough=100, quick=30)
     kinds = KINDS[: effort.of(thorough=2, quick=1)]
     of_kinds = await asyncio.gather(
-        *(measured(kind, runs, over=effort.of(thorough=5, quick=2)) for kind in kinds)
+        *(measured(kind, runs, over=effort.of(thorough=5, quick=1)) for kind in kinds)
     )
     return [
         each

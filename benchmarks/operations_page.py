@@ -49,7 +49,7 @@ async def milliseconds(session: aiohttp.ClientSession, url: str, runs: int) -> l
 
 async def run(effort: Effort) -> list[Row]:
     """Fill a file, serve it and measure; fill it further."""
-    runs = effort.of(thorough=15, quick=5)
+    runs = effort.of(thorough=15, quick=3)
     stored = effort.of(thorough=100_000, quick=30_000)
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "plane.db"

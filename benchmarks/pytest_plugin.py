@@ -36,7 +36,7 @@ async def test_it(number, neon_client, neon_branch):
 def run(effort: Effort) -> list[Row]:
     """Both suites; quickly, the first one."""
     with tempfile.TemporaryDirectory() as compiled, tempfile.TemporaryDirectory() as folder:
-        rows = [start(compiled, effort.of(thorough=25, quick=5))]
+        rows = [start(compiled, effort.of(thorough=25, quick=2))]
         if effort is Effort.THOROUGH:
             rows.append(branches(Path(folder)))
     return rows

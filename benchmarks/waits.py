@@ -188,7 +188,7 @@ def overlapping(chosen: Iterable[Case], effort: Effort) -> Iterable[tuple[Case, 
     """The turns that leave the processor to others, and when each begins."""
     for case in chosen:
         longest = case.operations == 1000  # the others have their turns meanwhile
-        over = effort.of(thorough=24 if longest else 60, quick=2)
+        over = effort.of(thorough=24 if longest else 60, quick=1)
         if not case.alone:
             yield from ((case, turn, over * turn / case.turns) for turn in range(case.turns))
 
