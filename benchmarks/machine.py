@@ -40,7 +40,7 @@ def machine() -> Machine:
         cpu=_cpu(),
         cores=os.cpu_count() or 1,
         python=f"{platform.python_implementation()} {platform.python_version()}",
-        os=f"{platform.system()} {platform.release()}",
+        os=f"{platform.system()} {platform.release().partition('-')[0]}",
     )
 
 
