@@ -161,11 +161,11 @@ class _Patience:
     @property
     def reason(self) -> str:
         """Why it has ended."""
-        if self.scope.when() != self._ends and self._has_begun:
+        if self.scope.when() == self._ends:
+            return f"no whole answer within {self._within:g} s"
+        if self._has_begun:
             return f"no byte of the answer for {self._bounds.read:g} s"
-        if self.scope.when() != self._ends:
-            return f"no answer within {self._bounds.read:g} s"
-        return f"no whole answer within {self._within:g} s"
+        return f"no answer within {self._bounds.read:g} s"
 
 
 @lru_cache

@@ -90,7 +90,8 @@ def request(
     the path.
     """
     names, pattern, route = _parameters(method, template)
-    path = pattern % tuple(map(path_segment, names, ids))
+    segments = [path_segment(*named) for named in zip(names, ids, strict=True)]
+    path = pattern % tuple(segments)
     return Request(method, path, route, answer, _query(query), _body(body))
 
 

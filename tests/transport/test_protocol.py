@@ -283,6 +283,12 @@ def test_a_method_that_is_no_name_is_refused(method: str) -> None:
         raw_request(method, "/projects", Started)
 
 
+@pytest.mark.parametrize("ids", [(), ("p-1", "op-1")])
+def test_ids_that_do_not_fit_the_template_are_refused(ids: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="zip"):
+        request("GET", TEMPLATE, Started, *ids)
+
+
 def test_the_headers_hold_no_key() -> None:
     headers = WIRE.headers(request("GET", "/projects", Started), "req-1")
     assert STANDING_HEADERS | headers == {
