@@ -11,14 +11,13 @@ import msgspec
 
 from neonctl_async.local.clock import Instant, span
 from neonctl_async.local.settings import Durations
+from neonctl_async.local.storage.plan import FINISHED, NOT_STARTED, Plan
 
 SCHEDULING = "scheduling"
 RUNNING = "running"
-FINISHED = "finished"
 FAILED = "failed"
 
 AS_PLANNED = "the operation failed, as planned"
-NOT_STARTED = "not started: the operation before it did not finish"
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,28 +26,6 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     status: str = FAILED
     error: str = AS_PLANNED
     retry_after: float | None = None
-
-
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """When an operation changes, and into what. ``settles_at`` is when its status is final."""
-
-    created_at: Instant
-    starts_at: Instant
-    ends_at: Instant
-    settles_at: Instant
-    outcome: str
-    retry_at: Instant | None = None
-    error: str | None = None
-
-    @property
-    def succeeds(self) -> bool:
-        """Whether it ends well."""
-        return self.outcome == FINISHED
-
-    @property
-    def runs(self) -> bool:
-        """Whether it starts at all, as what follows a failure does not."""
-        return self.error != NOT_STARTED
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
