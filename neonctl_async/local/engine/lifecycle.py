@@ -28,7 +28,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
 
 
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class OperationState(msgspec.Struct, frozen=True, kw_only=True):
     """An operation at one moment."""
 
     status: str
@@ -79,12 +79,12 @@ def plan(
     )
 
 
-def at(plan: Plan, now: Instant) -> Snapshot:
+def at(plan: Plan, now: Instant) -> OperationState:
     """Where an operation stands at ``now``."""
     started = _elapsed(plan.starts_at, min(now, plan.settles_at))
     if now >= plan.settles_at:
         failed = not plan.succeeds
-        return Snapshot(
+        return OperationState(
             status=plan.outcome,
             updated_at=plan.settles_at,
             failures_count=int(plan.runs and (failed or plan.retry_at is not None)),
@@ -93,7 +93,7 @@ def at(plan: Plan, now: Instant) -> Snapshot:
         )
     if plan.retry_at is not None and now >= plan.ends_at:
         waiting = now < plan.retry_at
-        return Snapshot(
+        return OperationState(
             status=FAILED if waiting else RUNNING,
             updated_at=plan.ends_at if waiting else plan.retry_at,
             failures_count=1,
@@ -102,7 +102,7 @@ def at(plan: Plan, now: Instant) -> Snapshot:
             duration=started,
         )
     running = now >= plan.starts_at
-    return Snapshot(
+    return OperationState(
         status=RUNNING if running else SCHEDULING,
         updated_at=plan.starts_at if running else plan.created_at,
         duration=started,

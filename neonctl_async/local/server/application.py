@@ -91,8 +91,8 @@ class Application:
                 query=dict(request.query),
                 content=await _content(request),
             )
-            answer = await state.database.run(_respond, route, call)
-            return _json_response(answer.status, answer.content)
+            response = await state.database.run(_respond, route, call)
+            return _json_response(response.status, response.content)
 
         return serve
 

@@ -13,12 +13,12 @@ from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.server.application import BASE_PATH, Application, server_logger
 from neonctl_async.local.server.tenant import Tenant
 from neonctl_async.local.server.tenant_state import TenantState
-from neonctl_async.local.settings import Durations, Lock, Periods, RateLimits, Rules
+from neonctl_async.local.settings import BackgroundIntervals, Durations, Lock, RateLimits, Rules
 
 _logger = logging.getLogger(__name__)
 _SHUTDOWN_SECONDS: Final = 0.5
 _DURATIONS: Final = Durations()
-_PERIODS: Final = Periods()
+_PERIODS: Final = BackgroundIntervals()
 
 
 class LocalControlPlane(Tenant):
@@ -43,7 +43,7 @@ class LocalControlPlane(Tenant):
         host: str = "127.0.0.1",
         port: int = 0,
         durations: Durations = _DURATIONS,
-        periods: Periods = _PERIODS,
+        periods: BackgroundIntervals = _PERIODS,
         clock: Clock = utc_now,
         rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
