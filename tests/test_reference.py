@@ -25,30 +25,29 @@ SHOWN = [
 """What the pages have mkdocstrings show, by its path."""
 MODULES = [
     "neonctl_async",
+    "neonctl_async.types",
     "neonctl_async.local",
     "neonctl_async.progress",
     "neonctl_async.telemetry",
     "neonctl_async.testing",
     "neonctl_async.testing.recorded",
-    "neonctl_async.types",
 ]
 BY_HAND = {"UNSET", "UnsetType", "__version__"}
 """The first two are msgspec's: types.md tells of them. The version needs no words."""
 
 
 def public_names(module: str) -> set[str]:
-    """Return what ``__all__`` lists, or else the classes and functions that the module defines.
-
-    Names that the root package exports too belong to the root package.
-    """
+    """What ``__all__`` lists, or else the classes and functions that the module defines."""
     content: dict[str, Any] = vars(import_module(module))
     defined = {
         name
         for name, value in content.items()
         if getattr(value, "__module__", None) == module and not name.startswith("_")
     }
-    elsewhere = BY_HAND if module == "neonctl_async" else {*BY_HAND, *neonctl_async.__all__}
-    return {f"{module}.{name}" for name in set(content.get("__all__", defined)) - elsewhere}
+    public = set(content.get("__all__", defined)) - BY_HAND
+    if module == "neonctl_async.types":  # the root exports some of its names
+        public -= set(neonctl_async.__all__)
+    return {f"{module}.{name}" for name in public}
 
 
 def described(shown: str) -> Iterator[tuple[str, object]]:

@@ -29,7 +29,7 @@ from neonctl_async.models import (
 )
 from neonctl_async.models.base import Empty, Model
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.protocol import Answer, Wire, request
+from neonctl_async.transport.protocol import Response, Wire, request
 
 T = TypeVar("T")
 WIRE = Wire("https://h.example.com/api/v2", Secret("napi_of_nobody"), max_response_bytes=1 << 20)
@@ -264,4 +264,4 @@ SENT: list[type[Model]] = [
 def decode(kind: type[T], shown: object) -> T:
     """What an answer that shows ``shown`` decodes into."""
     call = request("GET", "/records", kind)
-    return WIRE.read(call, "req-1", Answer(200, {}, msgspec.json.encode(shown)))
+    return WIRE.read(call, "req-1", Response(200, {}, msgspec.json.encode(shown)))
