@@ -16,7 +16,7 @@ import neonctl_async.types
 from neonctl_async.models.base import OpenEnum
 from tests.support.methods import public_methods
 
-PAGES = sorted((Path(__file__).parents[1] / "docs" / "reference").glob("*.md"))
+PAGES = sorted((Path(__file__).parents[2] / "docs" / "reference").glob("*.md"))
 SHOWN = [
     name
     for page in PAGES
