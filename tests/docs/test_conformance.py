@@ -5,14 +5,15 @@ import re
 from pathlib import Path
 
 PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
-NAMED = re.compile(r"`(test_\w+)::(\w+)`")
+NAMED = re.compile(r"`([\w/]*test_\w+)\.py::(\w+)`")
 
 
 def test_every_test_that_the_page_names_exists() -> None:
     named = NAMED.findall(PAGE.read_text(encoding="utf-8"))
     assert len(named) > 80
     for module, name in named:
-        assert hasattr(importlib.import_module(f"tests.local.{module}"), name), (module, name)
+        tests = importlib.import_module(f"tests.local.{module.replace('/', '.')}")
+        assert hasattr(tests, name), (module, name)
 
 
 def test_every_statement_names_a_test() -> None:
