@@ -65,6 +65,7 @@ check: .venv-$(NEWEST)/ready-check
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.prose
 
 format: .venv-$(NEWEST)/ready-check
 	$(BIN)/ruff check --fix .
