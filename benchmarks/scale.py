@@ -17,7 +17,7 @@ from benchmarks.figures import NEON_SDK, OURS, Row, row
 from benchmarks.peers.neon_sdk import NeonSdk
 from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import Listeners
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.targets import Target
 from neonctl_async.waiting.waiter import Waiter

@@ -35,7 +35,7 @@ from neonctl_async.resources.regions import Regions
 from neonctl_async.resources.roles import Roles
 from neonctl_async.resources.snapshots import Snapshots
 from neonctl_async.resources.users import Users
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import Listeners
 from neonctl_async.transport.protocol import Json, QueryValue, raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks

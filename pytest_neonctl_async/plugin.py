@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from pytest_neonctl_async.host import Host, MainHost, Platform
+from pytest_neonctl_async.server_process import Host, MainHost, Platform
 
 if TYPE_CHECKING:
     from neonctl_async import BranchCreated, NeonClient, Project
     from neonctl_async.testing import BranchFactory, ControlPlane
-    from neonctl_async.testing.workbench import Workbench
-    from pytest_neonctl_async.door import OpenDoor
+    from neonctl_async.testing.plugin.backends import Workbench
+    from pytest_neonctl_async.address import OpenDoor
 
 _HOST = pytest.StashKey[Host]()
 _DOOR: "pytest.StashKey[OpenDoor]" = pytest.StashKey()
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.stash[_RUN] = os.urandom(4).hex()
         config.stash[_HOST] = MainHost(_operation_seconds(config))
     else:
-        from pytest_neonctl_async.door import Door, WorkerHost
+        from pytest_neonctl_async.address import Door, WorkerHost
 
         config.stash[_RUN], port, token = told
         config.stash[_HOST] = WorkerHost(Door(port, token))
@@ -87,11 +87,11 @@ def _default_loop_scope(config: pytest.Config) -> str | None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "_Worker") -> None:
     """Tell a worker of pytest-xdist where to ask for the control plane."""
-    from pytest_neonctl_async import door
+    from pytest_neonctl_async import address
 
     stash = node.config.stash
     if _DOOR not in stash:
-        stash[_DOOR] = door.OpenDoor(stash[_HOST].plane)
+        stash[_DOOR] = address.OpenDoor(stash[_HOST].plane)
     node.workerinput[_WORKER_INPUT] = (stash[_RUN], *stash[_DOOR].address)
 
 
@@ -123,7 +123,7 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
 def _sweep(config: pytest.Config) -> None:
     platform = config.stash.get(_PLATFORM, None)
     if platform is not None and not config.getoption("collectonly"):
-        from neonctl_async.testing.sweep import sweep_now
+        from neonctl_async.testing.plugin.sweep import sweep_now
 
         config.stash[_SWEPT] = sweep_now(platform, config.stash[_RUN])
 
@@ -137,7 +137,7 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None
 
 @pytest.fixture(scope="session")
 def _neon_workbench(request: pytest.FixtureRequest) -> "Generator[Workbench, None, None]":
-    from neonctl_async.testing.workbench import open_on_plane, open_on_platform
+    from neonctl_async.testing.plugin.backends import open_on_plane, open_on_platform
 
     config = request.config
     run = config.stash[_RUN]

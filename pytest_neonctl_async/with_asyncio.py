@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from neonctl_async import NeonClient
-    from neonctl_async.testing.workbench import Workbench
+    from neonctl_async.testing.plugin.backends import Workbench
 
 _Scope = Literal["function", "class", "module", "package", "session"]
 

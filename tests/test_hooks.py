@@ -256,7 +256,7 @@ async def test_no_hook_breaks_a_call_or_a_wait(
         WaitStarted,
         WaitEnded,
     }
-    failures = [one for one in caplog.records if one.name == "neonctl_async.transport.listeners"]
+    failures = [one for one in caplog.records if one.name == "neonctl_async.transport.dispatcher"]
     assert len(failures) == len(heard.events)
     assert all(one.levelno == logging.ERROR and one.exc_info for one in failures)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from neonctl_async.cli import pending
+from neonctl_async.cli import tracked
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import (
     action_label,
@@ -38,13 +38,13 @@ NEWEST = 100
 """How many operations of a project are looked through for pending ones."""
 
 
-def _parse_file(name: str) -> pending.References:
+def _parse_file(name: str) -> tracked.References:
     """Of ``--resume``: ``-`` is standard input."""
     try:
         if name == "-":
-            return pending.parse(sys.stdin.read().splitlines())
+            return tracked.parse(sys.stdin.read().splitlines())
         with Path(name).open(encoding="utf-8") as lines:
-            return pending.parse(lines)
+            return tracked.parse(lines)
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -61,7 +61,7 @@ OperationsArgument = Annotated[
     ),
 ]
 ResumeOption = Annotated[
-    pending.References | None,
+    tracked.References | None,
     typer.Option(
         "--resume",
         metavar="FILE",
@@ -166,7 +166,7 @@ async def _targets(
     session: Session,
     operations: Sequence[str] | None,
     project: str | None,
-    resume: pending.References | None,
+    resume: tracked.References | None,
 ) -> Sequence[Operation | OperationRef]:
     """What is to be waited for."""
     if resume is not None:

@@ -19,7 +19,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import Session
-from neonctl_async.cli.started import connection_uri, finish, outcomes
+from neonctl_async.cli.waits import connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
 from neonctl_async.resources.projects import MAX_PAGE
 

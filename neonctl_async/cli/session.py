@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
-from neonctl_async.cli import pending
+from neonctl_async.cli import tracked
 from neonctl_async.cli.exits import ExitCode, exit_code
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.client import NeonClient
@@ -38,7 +38,7 @@ class Session:
     def __init__(self, screen: Screen, neon: NeonClient) -> None:
         self.screen = screen
         self.neon = neon
-        self.awaited: pending.Awaited = pending.Awaited()
+        self.awaited: tracked.Awaited = tracked.Awaited()
 
     async def ask(self, request: Awaitable[T]) -> T:
         """Send a request that changes something. When interrupted, says that it may have."""
@@ -61,7 +61,7 @@ class Session:
         """
         if not operations:
             return
-        self.awaited = pending.Awaited(operations)
+        self.awaited = tracked.Awaited(operations)
         with self._shown(tell) as show:
 
             def note(operation: Operation) -> None:
@@ -169,7 +169,7 @@ def _leave(session: Session) -> None:
     if not left:
         return
     try:
-        path = pending.written(left)
+        path = tracked.written(left)
     except OSError as error:
         session.screen.tell(f"cannot write down what is pending: {error}", "bold red")
         names = (f"{one.id} in {one.project_id}" for one in left)

@@ -12,9 +12,9 @@ from typing import TextIO, TypeVar
 
 import msgspec
 
-from neonctl_async.local.faults import Fault
-from neonctl_async.local.lifecycle import AS_PLANNED
-from neonctl_async.local.plane import LocalControlPlane, is_loopback
+from neonctl_async.local.engine.lifecycle import AS_PLANNED
+from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
+from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.settings import Durations, Periods
 
 T = TypeVar("T")

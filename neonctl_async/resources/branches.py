@@ -25,9 +25,9 @@ from neonctl_async.models.branches import (
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
 from neonctl_async.models.operations import Started
 from neonctl_async.pagination import Paginator
+from neonctl_async.provisioning.ephemeral import ephemeral_branch
 from neonctl_async.resources.base import SortOrder, check_within, given, whole_seconds
 from neonctl_async.resources.branch_data import BranchData, branch_and_computes
-from neonctl_async.resources.ephemeral import ephemeral_branch
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 

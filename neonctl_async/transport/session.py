@@ -14,9 +14,9 @@ import anyio
 from neonctl_async.config import Config
 from neonctl_async.errors import ClientClosedError, NeonError, RateLimitedError, RequestTimeoutError
 from neonctl_async.hooks import RequestSent, ResponseReceived
+from neonctl_async.transport.aiohttp_adapter import Connections
 from neonctl_async.transport.budget import Budget
-from neonctl_async.transport.connections import Connections
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import Listeners
 from neonctl_async.transport.protocol import Answer, Request, Wire
 from neonctl_async.transport.retry import LEAST_TRY, ProjectLock, may_retry, send_again
 

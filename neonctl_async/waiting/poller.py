@@ -21,14 +21,14 @@ from neonctl_async.errors import (
 )
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import Listeners
 from neonctl_async.transport.retry import PASSING
-from neonctl_async.waiting import cadence
-from neonctl_async.waiting.awaited import Awaited, age, duration, end_looks, mailboxes_of
+from neonctl_async.waiting import schedule
+from neonctl_async.waiting.change_queue import Mailbox
 from neonctl_async.waiting.forecast import UNKNOWN, Forecast
-from neonctl_async.waiting.mailbox import Mailbox
 from neonctl_async.waiting.source import MAX_PAGE, OperationSource
 from neonctl_async.waiting.status import Change, Outcome, is_same, outcome
+from neonctl_async.waiting.tracked import Awaited, age, duration, end_looks, mailboxes_of
 
 T = TypeVar("T")
 
@@ -212,7 +212,7 @@ class Poller:
         outlook = UNKNOWN
         if one.record is not None and self._policy.growth > 1:
             outlook = self._forecast.outlook(one.record.action)
-        return one.answered_at + cadence.delay(
+        return one.answered_at + schedule.delay(
             self._policy,
             one.answered_at - one.since,
             self._chance,

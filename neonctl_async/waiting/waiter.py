@@ -14,9 +14,9 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation, Started
-from neonctl_async.transport.listeners import Listeners
-from neonctl_async.waiting.mailbox import Mailbox
-from neonctl_async.waiting.pollers import Pollers
+from neonctl_async.transport.dispatcher import Listeners
+from neonctl_async.waiting.change_queue import Mailbox
+from neonctl_async.waiting.registry import Pollers
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.status import Change, Outcome, outcome
 from neonctl_async.waiting.targets import Progress, Waitable, targets_of

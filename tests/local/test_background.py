@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock, Periods, background
+from neonctl_async.local import LocalControlPlane, ManualClock, Periods
+from neonctl_async.local.engine import background
 from tests.local.client import Client
 
 HOUR = 3600.0
@@ -323,7 +324,7 @@ async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock
 
 
 def test_what_falls_due_first_is_found_without_sorting() -> None:
-    schema = resources.files("neonctl_async.local").joinpath("schema.sql").read_text()
+    schema = resources.files("neonctl_async.local.storage").joinpath("schema.sql").read_text()
     query = f"EXPLAIN QUERY PLAN SELECT * FROM due_events {background.EARLIEST}"
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema)

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.local import Durations, lifecycle
+from neonctl_async.local import Durations
 from neonctl_async.local.clock import SECOND
-from neonctl_async.local.lifecycle import Failure, Plan
+from neonctl_async.local.engine import lifecycle
+from neonctl_async.local.engine.lifecycle import Failure, Plan
 
 SECONDS = st.floats(min_value=0, max_value=100)
 FAILURES = st.none() | st.builds(Failure, retry_after=st.none() | SECONDS)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async.local import LocalControlPlane, ManualClock, RateLimits
-from neonctl_async.local.limits import Window
+from neonctl_async.local.server.limits import Window
 from tests.local.client import Client, Reply
 
 

@@ -24,7 +24,7 @@ from neonctl_async import (
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.testing import FakeClockLoop
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import Listeners
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 from tests.support.clock import now

@@ -11,7 +11,7 @@ from neonctl_async import Operation, OperationAction, OperationRef, OperationSta
 from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import Listeners
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 
