@@ -9,13 +9,13 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from pytest_neonctl_async.server_process import Plane
+from pytest_neonctl_async.server_process import ServerURLs
 
 _ANSWER_SECONDS = 60.0
 _QUESTION_SECONDS = 2.0
 
 
-class Door(NamedTuple):
+class PlaneAddress(NamedTuple):
     """Where a worker asks for the control plane. Goes to the worker as a list."""
 
     port: int
@@ -25,13 +25,13 @@ class Door(NamedTuple):
         return f"<Door {self.port}>"
 
 
-class WorkerHost:
+class WorkerClient:
     """Asks the main process."""
 
-    def __init__(self, door: Door) -> None:
-        self._door = door
+    def __init__(self, address: PlaneAddress) -> None:
+        self._door = address
 
-    def plane(self) -> Plane:
+    def plane(self) -> ServerURLs:
         """The control plane, started if this is the first time that a worker asks."""
         address = ("127.0.0.1", self._door.port)
         with socket.create_connection(address, timeout=_ANSWER_SECONDS) as connection:
@@ -40,17 +40,17 @@ class WorkerHost:
                 told = json.loads(answer.read() or '{"error": "the main process is ending"}')
         if "error" in told:
             raise RuntimeError(told["error"])
-        return Plane(**told)
+        return ServerURLs(**told)
 
 
-class OpenDoor:
+class AddressServer:
     """A socket where workers ask, and the thread that answers with what ``plane`` tells."""
 
-    def __init__(self, plane: Callable[[], Plane]) -> None:
+    def __init__(self, plane: Callable[[], ServerURLs]) -> None:
         self._plane = plane
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._is_closing = False
-        self.address: Final = Door(self._listener.getsockname()[1], secrets.token_hex(16))
+        self.address: Final = PlaneAddress(self._listener.getsockname()[1], secrets.token_hex(16))
         self._thread = threading.Thread(target=self._serve, name="neonctl-async", daemon=True)
         self._thread.start()
 

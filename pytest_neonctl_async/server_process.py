@@ -10,18 +10,18 @@ from typing import NamedTuple, Protocol
 _STOP_SECONDS = 5.0
 
 
-class Plane(NamedTuple):
+class ServerURLs(NamedTuple):
     """Where a control plane is served, and the console that rules it."""
 
     base_url: str
-    console_url: str
-    console_token: str
+    control_url: str
+    control_token: str
 
     def __repr__(self) -> str:
         return f"<Plane {self.base_url}>"
 
 
-class Platform:
+class CloudAccount:
     """The platform, as the environment names it when a run begins: what tests do to it is theirs.
 
     ``base_url`` is None where the environment names none. The repr shows no key.
@@ -35,24 +35,24 @@ class Platform:
         self.base_url: str | None = environment.get("NEON_API_HOST") or None
 
 
-class Host(Protocol):
+class ServerSource(Protocol):
     """Knows the control plane of the run."""
 
-    def plane(self) -> Plane:
+    def plane(self) -> ServerURLs:
         """The control plane, started if this is the first time that someone asks."""
         ...
 
 
-class MainHost:
+class ServerProcess:
     """Starts the control plane as a process, which ends with this one, however that ends."""
 
     def __init__(self, operation_seconds: float) -> None:
         self._operation_seconds = operation_seconds
         self._process: subprocess.Popen[bytes] | None = None
-        self._plane: Plane | None = None
+        self._plane: ServerURLs | None = None
         self._starting = threading.Lock()
 
-    def plane(self) -> Plane:
+    def plane(self) -> ServerURLs:
         """The control plane, started if this is the first time that someone asks."""
         with self._starting:
             if self._plane is None:
@@ -70,7 +70,7 @@ class MainHost:
                 except subprocess.TimeoutExpired:
                     process.kill()
 
-    def _start(self) -> Plane:
+    def _start(self) -> ServerURLs:
         self._process = process = subprocess.Popen(
             [
                 sys.executable,
@@ -87,4 +87,4 @@ class MainHost:
         if not line:
             process.wait()
             raise RuntimeError("the local control plane did not start: it says why on stderr")
-        return Plane(*json.loads(line))
+        return ServerURLs(*json.loads(line))

@@ -24,7 +24,7 @@ from neonctl_async.cli.labels import (
 )
 from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
 from neonctl_async.cli.output import Output, View
-from neonctl_async.cli.session import Session
+from neonctl_async.cli.session import CommandSession
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.source import MAX_PAGE
@@ -107,7 +107,7 @@ _OPERATION: View[Operation] = View(
 
 @command(app, "list", example="operations list --limit 5")
 async def list_operations(
-    session: Session, project: ProjectOption, limit: NumberOption = 20
+    session: CommandSession, project: ProjectOption, limit: NumberOption = 20
 ) -> None:
     """List the operations of a project, newest first, as the console's monitoring view does."""
     operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
@@ -118,7 +118,7 @@ async def list_operations(
 
 @command(app, "get", example="operations get $NEON_OPERATION_ID")
 async def get_operation(
-    session: Session, operation: OperationArgument, project: ProjectOption
+    session: CommandSession, operation: OperationArgument, project: ProjectOption
 ) -> None:
     """Show an operation."""
     session.screen.show(await session.neon.operations.get(project, operation), _OPERATION)
@@ -126,26 +126,26 @@ async def get_operation(
 
 @command(app, "wait", example="operations wait --timeout 60")
 async def wait_for_operations(
-    session: Session,
+    session: CommandSession,
     operations: OperationsArgument = None,
     project: OptionalProject = None,
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     """Wait until operations have ended: those named, those of a file, or all that are pending."""
-    awaited = await _targets(session, operations, project, resume)
+    tracked = await _targets(session, operations, project, resume)
     try:
-        await session.wait(awaited, timeout=timeout)
+        await session.wait(tracked, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
         with suppress(OSError):  # what went wrong with the wait is told in any case
-            session.screen.show_list(session.awaited.records, _view({}))
+            session.screen.show_list(session.tracked.records, _view({}))
         raise
-    session.screen.show_list(session.awaited.records, _view({}))
+    session.screen.show_list(session.tracked.records, _view({}))
 
 
 @command(app, "watch", example="operations watch --output jsonl")
 async def watch_operations(
-    session: Session,
+    session: CommandSession,
     operations: OperationsArgument = None,
     project: OptionalProject = None,
     resume: ResumeOption = None,
@@ -158,12 +158,12 @@ async def watch_operations(
     def tell(operation: Operation) -> None:
         session.screen.show_next(operation, _OPERATION, _line(operation))
 
-    awaited = await _targets(session, operations, project, resume)
-    await session.wait(awaited, timeout=timeout, tell=tell)
+    tracked = await _targets(session, operations, project, resume)
+    await session.wait(tracked, timeout=timeout, tell=tell)
 
 
 async def _targets(
-    session: Session,
+    session: CommandSession,
     operations: Sequence[str] | None,
     project: str | None,
     resume: tracked.References | None,
@@ -186,7 +186,7 @@ async def _targets(
     return found
 
 
-async def _named(session: Session, operations: Sequence[Operation]) -> View[Operation]:
+async def _named(session: CommandSession, operations: Sequence[Operation]) -> View[Operation]:
     """The view, with the names of branches where they will be read."""
     if session.screen.output is not Output.TABLE or not operations:
         return _view({})

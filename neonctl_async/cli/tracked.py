@@ -17,7 +17,7 @@ class References(NamedTuple):
     operations: Sequence[OperationRef]
 
 
-class Awaited:
+class TrackedOperations:
     """Operations that are waited for: of each the newest record, else the reference."""
 
     def __init__(self, operations: Iterable[Operation | OperationRef] = ()) -> None:
@@ -35,7 +35,7 @@ class Awaited:
     def drop_missing(self, path: str) -> None:
         """Leave out what the platform does not know: the answer to ``path`` was a 404."""
         self._newest = {
-            ref: newest for ref, newest in self._newest.items() if path not in _looks_at(ref)
+            ref: newest for ref, newest in self._newest.items() if path not in _refers_to(ref)
         }
 
     @property
@@ -53,7 +53,7 @@ class Awaited:
         ]
 
 
-def _looks_at(ref: OperationRef) -> tuple[str, str]:
+def _refers_to(ref: OperationRef) -> tuple[str, str]:
     """The paths that an operation is read at, with others or alone."""
     of_project = f"/projects/{ref.project_id}/operations"
     return of_project, f"{of_project}/{ref.id}"

@@ -10,18 +10,18 @@ from rich.text import Text
 
 from neonctl_async.cli.labels import action_label, status_label, status_style
 from neonctl_async.cli.output import Screen, View
-from neonctl_async.cli.session import Session
+from neonctl_async.cli.session import CommandSession
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated
-from neonctl_async.models.operations import Operation, Started
+from neonctl_async.models.operations import Operation, OperationsResponse
 
-StartedT = TypeVar("StartedT", bound=Started)
+OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 
 
 async def finish(
-    session: Session,
-    started: StartedT,
-    view: View[StartedT],
+    session: CommandSession,
+    started: OperationsResponseT,
+    view: View[OperationsResponseT],
     *,
     told: str,
     wait: bool,
@@ -33,7 +33,7 @@ async def finish(
     """
 
     def show() -> None:
-        newest = session.awaited.records or started.operations
+        newest = session.tracked.records or started.operations
         session.screen.show(replace(started, operations=newest), view)
 
     try:

@@ -12,18 +12,18 @@ from neonctl_async.local.server.control_plane import LocalControlPlane
 from neonctl_async.local.server.faults import Fault, InjectedFault
 from neonctl_async.local.server.tenant import Tenant
 from neonctl_async.local.server.tenant_state import ServedRequest
-from neonctl_async.local.settings import Durations, Periods, RateLimits
+from neonctl_async.local.settings import BackgroundIntervals, Durations, RateLimits
 from neonctl_async.local.storage.tables import PlannedFailure
 
 __all__ = [
     "ApiError",
+    "BackgroundIntervals",
     "Clock",
     "Durations",
     "Fault",
     "InjectedFault",
     "LocalControlPlane",
     "ManualClock",
-    "Periods",
     "PlannedFailure",
     "RateLimits",
     "ServedRequest",

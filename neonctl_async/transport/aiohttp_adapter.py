@@ -19,7 +19,7 @@ from neonctl_async.errors import (
     RequestTimeoutError,
     TransportError,
 )
-from neonctl_async.transport.protocol import STANDING_HEADERS, Answer, Request, Wire
+from neonctl_async.transport.protocol import DEFAULT_HEADERS, Request, Response, Wire
 from neonctl_async.transport.proxies import proxy_for
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ _NOT_SENT = (
 )
 
 
-class Connections:
+class AiohttpAdapter:
     """The connections of a client, opened when it is entered, or at the first request.
 
     They hold no task and no scope open between requests.
@@ -59,7 +59,7 @@ class Connections:
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections, ssl=self._tls),
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers=STANDING_HEADERS,
+                headers=DEFAULT_HEADERS,
                 middlewares=(self._send_once,),
                 # What is decompressed has to stay within a bound, too.
                 auto_decompress=False,
@@ -71,7 +71,7 @@ class Connections:
             )
         return self._http
 
-    async def exchange(self, request: Request[T], request_id: str, within: float) -> Answer:
+    async def exchange(self, request: Request[T], request_id: str, within: float) -> Response:
         """What is answered within at most ``within`` seconds. Raises TransportError."""
         patience = _Patience(self._config.timeout, within)
         try:
@@ -97,7 +97,7 @@ class Connections:
         if self._http is not None:
             await self._http.close()
 
-    async def _read(self, response: ClientResponse, patience: "_Patience") -> Answer:
+    async def _read(self, response: ClientResponse, patience: "_Patience") -> Response:
         """The answer; of a body that is larger than allowed, a little more than that."""
         body = _Body()
         while not response.content.at_eof():
@@ -107,7 +107,7 @@ class Connections:
             if body.size > self._config.max_response_bytes:
                 response.close()
                 break
-        return Answer(response.status, response.headers, body.joined())
+        return Response(response.status, response.headers, body.joined())
 
     async def _send_once(
         self, request: ClientRequest, handler: ClientHandlerType

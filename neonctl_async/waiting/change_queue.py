@@ -9,7 +9,7 @@ from neonctl_async.models.operations import OperationRef
 from neonctl_async.waiting.status import Change
 
 
-class Mailbox:
+class ChangeQueue:
     """Takes changes from pollers and hands them to one wait, in the order of their arrival.
 
     A change not yet taken is replaced by the next change of the same operation, so a slow wait

@@ -21,7 +21,7 @@ class ProjectLock:
     """
 
     def __init__(self, project_id: str, source: OperationSource, waiter: Waiter) -> None:
-        self.turn: asyncio.Lock = asyncio.Lock()
+        self.acquire_poll_slot: asyncio.Lock = asyncio.Lock()
         self._project_id = project_id
         self._source = source
         self._waiter = waiter

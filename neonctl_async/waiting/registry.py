@@ -8,25 +8,27 @@ import anyio
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import ClientClosedError
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.transport.dispatcher import Listeners
-from neonctl_async.waiting.change_queue import Mailbox
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import Forecast
 from neonctl_async.waiting.poller import Poller
 from neonctl_async.waiting.source import OperationSource
 
 
-class Pollers:
+class PollerRegistry:
     """The pollers of a client, by project; one exists only while something is awaited."""
 
-    def __init__(self, source: OperationSource, policy: PollPolicy, listeners: Listeners) -> None:
+    def __init__(
+        self, source: OperationSource, policy: PollPolicy, dispatcher: HookDispatcher
+    ) -> None:
         self._source = source
         self._policy = policy
-        self._listeners = listeners
+        self._dispatcher = dispatcher
         self._forecast = Forecast()
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 
-    def add(self, ref: OperationRef, record: Operation | None, mailbox: Mailbox) -> None:
+    def add(self, ref: OperationRef, record: Operation | None, queue: ChangeQueue) -> None:
         """Deliver to ``mailbox`` what becomes of an operation.
 
         Raises ClientClosedError if the client is closed.
@@ -40,13 +42,13 @@ class Pollers:
                 self._source,
                 self._policy,
                 self._forecast,
-                listeners=self._listeners,
+                dispatcher=self._dispatcher,
                 update=self._update,
             )
             self._by_project[ref.project_id] = poller
-        poller.add(ref, record, mailbox)
+        poller.add(ref, record, queue)
 
-    async def release(self, refs: Iterable[OperationRef], mailbox: Mailbox) -> None:
+    async def release(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
         """Forget ``mailbox``; pollers that nobody needs any more are ended."""
         by_project: dict[str, list[OperationRef]] = {}
         for ref in refs:
@@ -55,7 +57,7 @@ class Pollers:
         for project_id, ones in by_project.items():
             poller = self._by_project.get(project_id)
             if poller is not None:
-                poller.remove(ones, mailbox)
+                poller.remove(ones, queue)
                 if poller.is_idle:
                     idle.append(self._by_project.pop(project_id))
         await _stop(idle)

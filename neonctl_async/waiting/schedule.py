@@ -3,14 +3,14 @@
 from bisect import bisect_right
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.waiting.forecast import UNKNOWN, Outlook
+from neonctl_async.waiting.forecast import UNKNOWN, Prediction
 
 
 def delay(
     policy: PollPolicy,
     waited: float,
     chance: float,
-    outlook: Outlook = UNKNOWN,
+    prediction: Prediction = UNKNOWN,
     least: float = 0.0,
 ) -> float:
     """How long to let pass until the next look, after having waited for ``waited`` seconds.
@@ -19,19 +19,19 @@ def delay(
     looks grow rarer from there on. While not all ends are known, the delay is not shorter than a
     third of what it would be if none were, and before the end that is but expected not longer.
     """
-    marks, is_complete = outlook
+    quantiles, is_complete = prediction
     delay = _growing(policy, waited, chance)
-    if marks and not is_complete:
+    if quantiles and not is_complete:
         least = max(least, delay / 3)
-    place = bisect_right(marks, waited + least)
-    if place < len(marks):
-        to_mark = marks[place] - waited
-        is_expected = place == len(marks) - 1 and not is_complete
+    place = bisect_right(quantiles, waited + least)
+    if place < len(quantiles):
+        to_mark = quantiles[place] - waited
+        is_expected = place == len(quantiles) - 1 and not is_complete
         delay = min(delay, to_mark) if is_expected else to_mark
-    elif marks and waited < marks[-1]:
+    elif quantiles and waited < quantiles[-1]:
         delay = least
-    elif marks and is_complete:
-        delay = _growing(policy, waited - marks[-1], chance)
+    elif quantiles and is_complete:
+        delay = _growing(policy, waited - quantiles[-1], chance)
     return min(max(delay, least), policy.maximum)
 
 

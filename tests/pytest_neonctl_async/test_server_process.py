@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_neonctl_async.server_process import MainHost, Plane
+from pytest_neonctl_async.server_process import ServerProcess, ServerURLs
 
 
 def test_a_module_where_the_tests_run_does_not_get_into_the_plane(
@@ -13,18 +13,18 @@ def test_a_module_where_the_tests_run_does_not_get_into_the_plane(
 ) -> None:
     (tmp_path / "secrets.py").write_text("raise ImportError('it is for the tests')")
     monkeypatch.chdir(tmp_path)
-    host = MainHost(0.01)
+    server = ServerProcess(0.01)
     try:
-        assert host.plane().base_url
+        assert server.plane().base_url
     finally:
-        host.close()
+        server.close()
 
 
 def test_closing_ends_the_process_once() -> None:
-    host = MainHost(0.01)
-    plane: Plane = host.plane()
-    host.close()
-    host.close()
+    server = ServerProcess(0.01)
+    plane: ServerURLs = server.plane()
+    server.close()
+    server.close()
     port = int(plane.base_url.split(":")[2].split("/")[0])
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port))

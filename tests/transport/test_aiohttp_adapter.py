@@ -19,7 +19,7 @@ from neonctl_async import (
 )
 from tests.support.clock import now
 from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, Respond, Server, answer, in_turn, raw
+from tests.support.server import MisbehavingServer, Respond, Server, http_response, in_turn, raw
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BOMB = gzip.compress(b"[" + b" " * 50_000_000 + b"]")
@@ -67,9 +67,9 @@ async def test_a_body_may_be_as_large_as_the_limit(
     size: int, is_taken: bool, is_compressed: bool
 ) -> None:
     content = json.dumps("x" * (size - 2)).encode()
-    response = answer(body=content)
+    response = http_response(body=content)
     if is_compressed:
-        response = answer(body=gzip.compress(content), headers={"Content-Encoding": "gzip"})
+        response = http_response(body=gzip.compress(content), headers={"Content-Encoding": "gzip"})
     async with (
         MisbehavingServer(in_turn(response)) as server,
         client_of(server, max_response_bytes=100) as neon,
@@ -84,7 +84,7 @@ async def test_a_body_may_be_as_large_as_the_limit(
 
 async def test_a_small_body_that_would_decompress_to_a_huge_one_is_refused() -> None:
     assert len(BOMB) < 100_000
-    response = answer(body=BOMB, headers={"Content-Encoding": "gzip"})
+    response = http_response(body=BOMB, headers={"Content-Encoding": "gzip"})
     async with (
         MisbehavingServer(in_turn(response)) as server,
         client_of(server, max_response_bytes=1_000_000) as neon,
@@ -95,7 +95,7 @@ async def test_a_small_body_that_would_decompress_to_a_huge_one_is_refused() -> 
 
 @pytest.mark.parametrize("status", [200, 400])
 async def test_a_body_that_is_not_compressed_as_it_says_is_no_crash(status: int) -> None:
-    response = answer(status, {}, headers={"Content-Encoding": "gzip"})
+    response = http_response(status, {}, headers={"Content-Encoding": "gzip"})
     async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
         with pytest.raises(InvalidResponseError if status == 200 else APIError):
             await neon.request("GET", "/projects")
@@ -104,7 +104,10 @@ async def test_a_body_that_is_not_compressed_as_it_says_is_no_crash(status: int)
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
 async def test_a_body_nested_too_deep_is_refused(opening: bytes) -> None:
     body = opening * (10 * sys.getrecursionlimit())
-    async with MisbehavingServer(in_turn(answer(body=body))) as server, client_of(server) as neon:
+    async with (
+        MisbehavingServer(in_turn(http_response(body=body))) as server,
+        client_of(server) as neon,
+    ):
         with pytest.raises(InvalidResponseError):
             await neon.request("GET", "/projects")
 

@@ -12,7 +12,7 @@ from neonctl_async import (
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import client_of, ref
-from tests.support.server import Received, Respond, answer
+from tests.support.server import Received, Respond, http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -56,8 +56,8 @@ async def test_changes_come_before_the_failure_and_the_first_failure_wins() -> N
 
     def fault(request: Received) -> Respond | None:
         if request.path.endswith("/gone") and now() > 3:
-            return answer(404)
-        return answer(403) if request.path.endswith("/forbidden") and now() > 5 else None
+            return http_response(404)
+        return http_response(403) if request.path.endswith("/forbidden") and now() > 5 else None
 
     platform.fault = fault
     polls = PollPolicy.constant(1)

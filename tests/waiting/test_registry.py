@@ -16,7 +16,7 @@ from neonctl_async import (
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import API_KEY, client_of, ref
-from tests.support.server import answer, hang
+from tests.support.server import hang, http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -71,7 +71,7 @@ async def test_a_wait_that_returns_has_seen_its_poller_off() -> None:
 @pytest.mark.parametrize("end", ["task.cancel", "asyncio.timeout", "anyio", "deadline", "404"])
 async def test_a_wait_that_raises_has_seen_its_poller_off(end: str) -> None:
     platform = Platform()
-    platform.fault = lambda _request: answer(404) if end == "404" else hang
+    platform.fault = lambda _request: http_response(404) if end == "404" else hang
     left: list[asyncio.Task[object]] | None = None
 
     async with platform.server, client_of(platform.server) as neon:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
-from neonctl_async.waiting.forecast import Outlook
+from neonctl_async.waiting.forecast import Prediction
 from neonctl_async.waiting.schedule import delay
 
 policies = st.builds(
@@ -15,7 +15,7 @@ policies = st.builds(
 )
 waits = st.floats(0, 1e6)
 chances = st.floats(0, 1)
-marks = st.lists(st.floats(0.01, 100), min_size=1, max_size=3).map(sorted)
+quantiles = st.lists(st.floats(0.01, 100), min_size=1, max_size=3).map(sorted)
 
 
 @given(policies, waits, chances)
@@ -54,46 +54,46 @@ def test_a_constant_interval_stays(interval: float, waited: float, chance: float
     assert delay(PollPolicy.constant(interval), waited, chance) == interval
 
 
-@given(policies, waits, chances, marks, st.floats(0, 100))
+@given(policies, waits, chances, quantiles, st.floats(0, 100))
 def test_a_known_kind_is_looked_at_at_its_next_mark(
-    policy: PollPolicy, waited: float, chance: float, marks: list[float], least: float
+    policy: PollPolicy, waited: float, chance: float, quantiles: list[float], least: float
 ) -> None:
-    next_delay = delay(policy, waited, chance, Outlook(tuple(marks)), least)
+    next_delay = delay(policy, waited, chance, Prediction(tuple(quantiles)), least)
     assert 0 < next_delay <= policy.maximum
-    ahead = [mark for mark in marks if mark > waited + least]
+    ahead = [mark for mark in quantiles if mark > waited + least]
     if ahead:
         assert next_delay == pytest.approx(min(ahead[0] - waited, policy.maximum))
     else:
         assert next_delay >= min(least, policy.maximum)
 
 
-@given(policies, waits, chances, marks)
+@given(policies, waits, chances, quantiles)
 def test_an_end_that_is_but_expected_makes_no_look_later_and_none_much_sooner(
-    policy: PollPolicy, waited: float, chance: float, marks: list[float]
+    policy: PollPolicy, waited: float, chance: float, quantiles: list[float]
 ) -> None:
-    next_delay = delay(policy, waited, chance, Outlook(tuple(marks), is_complete=False))
+    next_delay = delay(policy, waited, chance, Prediction(tuple(quantiles), is_complete=False))
     blind = delay(policy, waited, chance)
     assert next_delay >= blind / 3
-    if not any(mark > waited for mark in marks[:-1]):
+    if not any(mark > waited for mark in quantiles[:-1]):
         assert next_delay <= blind
 
 
 def test_past_the_last_mark_looks_grow_rarer_from_there() -> None:
     policy = PollPolicy(jitter=0.0)
-    known = Outlook((10.0,))
+    known = Prediction((10.0,))
     assert delay(policy, 10.0, 0.5, known) == 0.25
     assert delay(policy, 11.0, 0.5, known) == 0.75
 
 
 def test_past_an_expected_end_looks_come_as_if_nothing_were_known() -> None:
     policy = PollPolicy(jitter=0.0)
-    assert delay(policy, 3.0, 0.5, Outlook((1.0, 2.0), is_complete=False)) == 1.75
+    assert delay(policy, 3.0, 0.5, Prediction((1.0, 2.0), is_complete=False)) == 1.75
 
 
 def test_a_last_mark_that_is_too_near_is_looked_at_a_little_later() -> None:
-    assert delay(PollPolicy(), 3.0, 0.5, Outlook((2.0, 3.1)), least=0.6) == 0.6
+    assert delay(PollPolicy(), 3.0, 0.5, Prediction((2.0, 3.1)), least=0.6) == 0.6
 
 
 def test_before_a_mark_by_which_some_ended_no_look_comes_though_others_go_on() -> None:
-    known = Outlook((2.0, 9.0), is_complete=False)
+    known = Prediction((2.0, 9.0), is_complete=False)
     assert delay(PollPolicy(jitter=0.0), 0.0, 0.5, known) == 2.0

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from neonctl_async.waiting.forecast import Followed
+from neonctl_async.waiting.forecast import Observation
 from neonctl_async.waiting.tracked import age, duration
 from tests.support.records import operation
 
@@ -12,10 +12,10 @@ from tests.support.records import operation
 def test_an_operation_took_what_it_tells_within_what_was_seen_of_it(
     told: int | None, seconds: float
 ) -> None:
-    followed = Followed("create_branch", began=100.0)
-    followed.pending_at = 102.0
+    observation = Observation("create_branch", began=100.0)
+    observation.pending_at = 102.0
     record = msgspec.structs.replace(operation(status="finished"), total_duration_ms=told)
-    assert duration(followed, record, now=104.0) == seconds
+    assert duration(observation, record, now=104.0) == seconds
 
 
 @pytest.mark.parametrize(("told", "seconds"), [(None, 0.0), (0, 0.0), (1500, 1.5)])

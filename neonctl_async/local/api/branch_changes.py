@@ -6,11 +6,13 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from neonctl_async.local import ids
-from neonctl_async.local.api import branches
+from neonctl_async.local.api import branches, endpoints
 from neonctl_async.local.api.branch_data import anonymized
+from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Answer, Call, answer, instant_of
+from neonctl_async.local.api.request.calls import Call, Response, instant_of, respond
 from neonctl_async.local.engine import computes, operations, timelines
+from neonctl_async.local.engine.branches import inherit_objects, refuse_deleted, refuse_taken_name
 from neonctl_async.local.engine.operations import Chain
 from neonctl_async.local.errors import invalid, not_found, unprocessable
 from neonctl_async.local.storage.database import SqlValue, Transaction
@@ -19,13 +21,13 @@ from neonctl_async.local.storage.tables import Branch, Endpoint
 _DEFAULT_EXPIRES: Final = "the default branch of a project does not expire"
 
 
-def update(tx: Transaction, call: Call) -> Answer:
+def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/branches/{branch_id}``: no work, so no operations."""
     _, branch = access.branch(tx, call)
     body = call.body(bodies.BranchUpdate).branch
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     if body.name is not UNSET and body.name != branch.name:
-        branches.refuse_taken_name(tx, branch.project_id, body.name)
+        refuse_taken_name(tx, branch.project_id, body.name)
         changes["name"] = body.name
     if body.protected is not UNSET:
         changes["protected"] = body.protected
@@ -38,7 +40,7 @@ def update(tx: Transaction, call: Call) -> Answer:
     return _changed(tx, branch, operations.Chain(tx, branch.project_id))
 
 
-def set_default(tx: Transaction, call: Call) -> Answer:
+def set_default(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/set_as_default``, ``set_as_primary`` of old.
 
     The default branch is never archived.
@@ -55,7 +57,7 @@ def set_default(tx: Transaction, call: Call) -> Answer:
     return _changed(tx, branch, chain)
 
 
-def restore(tx: Transaction, call: Call) -> Answer:
+def restore(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/restore``.
 
     The branch takes over what its source has: its computes are suspended, the branch is created
@@ -83,7 +85,7 @@ def restore(tx: Transaction, call: Call) -> Answer:
     return _changed(tx, branch, chain)
 
 
-def recover(tx: Transaction, call: Call) -> Answer:
+def recover(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/recover``: no work, so no operations.
 
     Its computes come back with it, idle; it expires no more.
@@ -93,10 +95,10 @@ def recover(tx: Transaction, call: Call) -> Answer:
     branch = tx.first(Branch, where, call.path["branch_id"], project.id, tx.now)
     if branch is None:
         raise not_found("recoverable branch", call.path["branch_id"])
-    branches.refuse_taken_name(tx, project.id, branch.name)
+    refuse_taken_name(tx, project.id, branch.name)
     if branch.parent_id is not None:
         parent = tx.get(Branch, branch.parent_id)
-        branches.refuse_deleted(tx, "the parent of the branch", parent)
+        refuse_deleted(tx, "the parent of the branch", parent)
     tx.update(
         branch,
         deleted_at=None,
@@ -109,17 +111,17 @@ def recover(tx: Transaction, call: Call) -> Answer:
         computes.bring_back(tx, endpoint)
     timelines.watch(tx, branch.id, tx.now)
     kept = computes.of_branch(tx, branch.id)
-    return answer(
+    return respond(
         {
             "branch": branches.record(tx, tx.get(Branch, branch.id)),
-            "endpoints": [computes.record(endpoint, tx.now) for endpoint in kept],
+            "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in kept],
         }
     )
 
 
 def _refuse_to_lose(tx: Transaction, branch: Branch, source: Branch, name: str | None) -> None:
     if name is not None:
-        branches.refuse_taken_name(tx, branch.project_id, name)
+        refuse_taken_name(tx, branch.project_id, name)
         return
     children = tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id)
     if children is not None or source.id == branch.id:
@@ -139,7 +141,7 @@ def _take_over(
             which = "WHERE branch_id = ? AND deleted_at IS NULL"
             sql = f"UPDATE {table} SET deleted_at = ? {which}"
             tx.execute(sql, tx.now, branch.id)
-        branches.inherit(tx, source.id, branch.id)
+        inherit_objects(tx, source.id, branch.id)
         anonymized.begin_anew(tx, branch.id, created)
     at = body.source_timestamp
     return tx.update(
@@ -170,7 +172,7 @@ def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
         check_at=None,
     )
     tx.insert(kept)
-    branches.inherit(tx, branch.id, kept.id)
+    inherit_objects(tx, branch.id, kept.id)
     tx.execute(
         "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL",
         kept.id,
@@ -179,5 +181,5 @@ def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
     return kept.id
 
 
-def _changed(tx: Transaction, branch: Branch, chain: Chain) -> Answer:
-    return answer({"branch": branches.record(tx, branch), "operations": chain.records()})
+def _changed(tx: Transaction, branch: Branch, chain: Chain) -> Response:
+    return respond({"branch": branches.record(tx, branch), "operations": operation_records(chain)})

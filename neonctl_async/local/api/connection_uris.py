@@ -3,14 +3,14 @@
 from urllib.parse import quote
 
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer
+from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.engine import branch_objects, computes
 from neonctl_async.local.errors import invalid, not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Role
 
 
-def get_uri(tx: Transaction, call: Call) -> Answer:
+def get_uri(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/connection_uri``: on the default branch unless told."""
     project = access.project(tx, call)
     branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
@@ -18,7 +18,7 @@ def get_uri(tx: Transaction, call: Call) -> Answer:
     branch_objects.get(tx, Database, branch.id, database_name)
     role = branch_objects.get(tx, Role, branch.id, role_name)
     endpoint = _endpoint(tx, branch, call.query.get("endpoint_id"))
-    return answer({"uri": _uri(endpoint, role, database_name, pooled=call.flag("pooled"))})
+    return respond({"uri": _uri(endpoint, role, database_name, pooled=call.flag("pooled"))})
 
 
 def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:

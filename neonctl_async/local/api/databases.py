@@ -2,8 +2,9 @@
 
 from msgspec import UNSET
 
+from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer
+from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.engine.operations import Chain
@@ -11,7 +12,7 @@ from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Database, Role
 
 
-def create(tx: Transaction, call: Call) -> Answer:
+def create(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/databases``, owned by a role of the branch."""
     project, branch = access.branch(tx, call)
     spec = call.body(bodies.DatabaseCreate).database
@@ -23,21 +24,21 @@ def create(tx: Transaction, call: Call) -> Answer:
     return _changed(branch_objects.get(tx, Database, branch.id, spec.name), chain, 201)
 
 
-def list_branch(tx: Transaction, call: Call) -> Answer:
+def list_branch(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/databases``."""
     _, branch = access.branch(tx, call)
     found = branch_objects.of_branch(tx, Database, branch.id)
-    return answer({"databases": [record(one) for one in found]})
+    return respond({"databases": [record(one) for one in found]})
 
 
-def get(tx: Transaction, call: Call) -> Answer:
+def get(tx: Transaction, call: Call) -> Response:
     """``GET .../databases/{database_name}``."""
     _, branch = access.branch(tx, call)
     found = branch_objects.get(tx, Database, branch.id, call.path["database_name"])
-    return answer({"database": record(found)})
+    return respond({"database": record(found)})
 
 
-def update(tx: Transaction, call: Call) -> Answer:
+def update(tx: Transaction, call: Call) -> Response:
     """``PATCH .../databases/{database_name}``: another name, another owner."""
     project, branch = access.branch(tx, call)
     database = branch_objects.get(tx, Database, branch.id, call.path["database_name"])
@@ -56,12 +57,12 @@ def update(tx: Transaction, call: Call) -> Answer:
     return _changed(database, chain)
 
 
-def delete(tx: Transaction, call: Call) -> Answer:
+def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE .../databases/{database_name}``; 204 where it already was."""
     project, branch = access.branch(tx, call)
     name = call.path["database_name"]
     if branch_objects.was_deleted(tx, Database, branch.id, name):
-        return Answer(204)
+        return Response(204)
     database = branch_objects.get(tx, Database, branch.id, name)
     chain = operations.begin(tx, project.id, branch.id)
     database = tx.update(database, deleted_at=tx.now, updated_at=tx.now)
@@ -94,5 +95,5 @@ def record(database: Database) -> Json:
     }
 
 
-def _changed(database: Database, chain: Chain, status: int = 200) -> Answer:
-    return answer({"database": record(database), "operations": chain.records()}, status)
+def _changed(database: Database, chain: Chain, status: int = 200) -> Response:
+    return respond({"database": record(database), "operations": operation_records(chain)}, status)

@@ -3,7 +3,7 @@
 from typing import Final
 
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer
+from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.storage.database import Transaction
 
 
@@ -26,7 +26,7 @@ LIBRARIES: Final = (
 """The same for every version of Postgres."""
 
 
-def list_project(tx: Transaction, call: Call) -> Answer:
+def list_project(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/available_preload_libraries``."""
     access.project(tx, call)
-    return answer({"libraries": LIBRARIES})
+    return respond({"libraries": LIBRARIES})

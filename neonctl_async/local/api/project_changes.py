@@ -6,12 +6,14 @@ import msgspec
 from msgspec import UNSET
 
 from neonctl_async.local.api import branches, projects
+from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.project_access import transfers
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Answer, Call, answer, stored
+from neonctl_async.local.api.request.calls import Call, Response, respond, stored
 from neonctl_async.local.clock import span
-from neonctl_async.local.engine import api_keys, computes, operations, timelines
+from neonctl_async.local.engine import computes, operations, timelines
+from neonctl_async.local.engine.api_keys import end_project_keys
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch
@@ -19,7 +21,7 @@ from neonctl_async.local.storage.tables import Branch
 _JSON: Final = ("settings", "default_endpoint_settings")
 
 
-def update(tx: Transaction, call: Call) -> Answer:
+def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}``.
 
     A new history retention is an apply_storage_config; new settings are an apply_config of each
@@ -40,10 +42,12 @@ def update(tx: Transaction, call: Call) -> Answer:
         for endpoint in computes.running(tx, project.id):
             computes.apply(tx, endpoint, chain)
     project = tx.update(project, **changes)
-    return answer({"project": projects.record(tx, project), "operations": chain.records()})
+    return respond(
+        {"project": projects.record(tx, project), "operations": operation_records(chain)}
+    )
 
 
-def delete(tx: Transaction, call: Call) -> Answer:
+def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /projects/{project_id}``: delete_tenant.
 
     It takes an administrator, so no project-scoped key deletes its project (2.1, rule 1). The
@@ -65,12 +69,12 @@ def delete(tx: Transaction, call: Call) -> Answer:
         project.id,
     )
     tx.update(project, deleted_at=tx.now, detach_at=None)
-    api_keys.end_for_project(tx, project.id)
+    end_project_keys(tx, project.id)
     transfers.end_requests(tx, project.id)
-    return answer({"project": shown, "operations": chain.records()})
+    return respond({"project": shown, "operations": operation_records(chain)})
 
 
-def recover(tx: Transaction, call: Call) -> Answer:
+def recover(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/recover``: tenant_attach. Keys that ended stay ended."""
     project = access.project(tx, call, Level.ADMIN, deleted=True)
     if project.deleted_at is None or tx.now > project.deleted_at + span(projects.RECOVERABLE):
@@ -86,11 +90,11 @@ def recover(tx: Transaction, call: Call) -> Answer:
     # What was to expire meanwhile does so now: no operation is of a time without the project.
     where = "project_id = ? AND expires_at < ?"
     tx.execute(f"UPDATE snapshots SET expires_at = ? WHERE {where}", tx.now, project.id, tx.now)
-    return answer(
+    return respond(
         {
             "project": projects.record(tx, project),
             "branches": [branches.record(tx, branch) for branch in kept],
-            "operations": chain.records(),
+            "operations": operation_records(chain),
         }
     )
 

@@ -4,21 +4,23 @@ from datetime import UTC, datetime
 from typing import Final
 
 from neonctl_async.local import clock, ids
-from neonctl_async.local.api import branches, connection_uris, databases, roles
+from neonctl_async.local.api import branches, connection_uris, databases, endpoints, roles
+from neonctl_async.local.api.operations import cursor_position, operation_records
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import (
-    Answer,
     Call,
-    Caller,
     Json,
-    answer,
+    Response,
     present,
     raw,
+    respond,
     stored,
 )
 from neonctl_async.local.clock import SECOND, in_seconds, in_seconds_or_none, instant, span
 from neonctl_async.local.engine import branch_objects, computes, operations, timelines
+from neonctl_async.local.engine.api_keys import Principal
+from neonctl_async.local.engine.branches import insert_branch
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Project, Role, User
@@ -30,30 +32,30 @@ RECOVERABLE: Final = 7 * 86400.0
 """How long a deleted project can be recovered, in seconds."""
 
 
-def list_page(tx: Transaction, call: Call) -> Answer:
+def list_page(tx: Transaction, call: Call) -> Response:
     """``GET /projects``: those that the key reaches, newest first."""
-    reach, values = _reach(call.caller)
+    reach, values = _reach(call.principal)
     org_id = call.query.get("org_id")
     if org_id:
-        if access.level_in(tx, call.caller, org_id) is Level.NONE:
+        if access.level_in(tx, call.principal, org_id) is Level.NONE:
             raise not_found("organization", org_id)
         reach, values = f"({reach}) AND org_id = ?", [*values, org_id]
     deleted = "NOT NULL" if call.flag("recoverable") else "NULL"
     body = _page(tx, call, f"({reach}) AND deleted_at IS {deleted}", *values)
     body["applications"], body["integrations"] = {}, {}
-    return answer(body)
+    return respond(body)
 
 
-def list_shared(tx: Transaction, call: Call) -> Answer:
-    """``GET /projects/shared``: those that the caller was granted access to, newest first."""
+def list_shared(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/shared``: those that the principal was granted access to, newest first."""
     shared = f"id IN (SELECT project_id FROM permissions WHERE {access.GRANTED})"
-    return answer(_page(tx, call, f"{shared} AND deleted_at IS NULL", call.caller.user_id))
+    return respond(_page(tx, call, f"{shared} AND deleted_at IS NULL", call.principal.user_id))
 
 
-def create(tx: Transaction, call: Call) -> Answer:
+def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects``: create_timeline, then start_compute for the compute of its branch."""
     spec = call.body(bodies.ProjectCreate).project
-    user_id, org_id = access.new_owner(tx, call.caller, spec.org_id)
+    user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
     chain = operations.begin(tx, project.id)
     branch_id = ids.branch_id()
@@ -69,14 +71,14 @@ def create(tx: Transaction, call: Call) -> Answer:
         protected=False,
         init_source="parent-data",
         annotation=stored(spec.branch.annotations),
-        created_by=call.caller.created_by,
+        created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
         state_before=timelines.INIT,
         state=timelines.READY if created.succeeds else timelines.INIT,
         state_at=created.settles_at,
     )
-    branches.insert(tx, branch)
+    insert_branch(tx, branch)
     roles.add(tx, branch.id, spec.branch.owner_name)
     databases.add(tx, branch.id, spec.branch.database_name, spec.branch.owner_name)
     wanted = bodies.EndpointSpec(
@@ -84,13 +86,13 @@ def create(tx: Transaction, call: Call) -> Answer:
         autoscaling_limit_min_cu=spec.autoscaling_limit_min_cu,
         autoscaling_limit_max_cu=spec.autoscaling_limit_max_cu,
     )
-    endpoint = computes.add(tx, project, branch, wanted, chain)
-    return answer(
+    endpoint = endpoints.add(tx, project, branch, wanted, chain)
+    return respond(
         {
             "project": record(tx, project),
             "branch": branches.record(tx, branch),
-            "endpoints": [computes.record(endpoint, tx.now)],
-            "operations": chain.records(),
+            "endpoints": [endpoints.record(endpoint, tx.now)],
+            "operations": operation_records(chain),
             "roles": [
                 roles.record(role, password=True)
                 for role in branch_objects.of_branch(tx, Role, branch.id)
@@ -105,9 +107,9 @@ def create(tx: Transaction, call: Call) -> Answer:
     )
 
 
-def get(tx: Transaction, call: Call) -> Answer:
+def get(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}``."""
-    return answer({"project": record(tx, access.project(tx, call))})
+    return respond({"project": record(tx, access.project(tx, call))})
 
 
 def listed(tx: Transaction, project: Project) -> Json:
@@ -181,7 +183,7 @@ def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
         *values,
         search,
         search,
-        operations.cursor(call),
+        cursor_position(call),
         limit,
     )
     body: Json = {
@@ -220,13 +222,13 @@ def _insert(
     return project
 
 
-def _reach(caller: Caller) -> tuple[str, list[SqlValue]]:
-    if caller.kind == "project":
-        return "id = ?", [caller.project_id]
-    if caller.kind == "organization":
-        return "org_id = ?", [caller.org_id]
+def _reach(principal: Principal) -> tuple[str, list[SqlValue]]:
+    if principal.kind == "project":
+        return "id = ?", [principal.project_id]
+    if principal.kind == "organization":
+        return "org_id = ?", [principal.org_id]
     mine = "user_id = ? OR org_id IN (SELECT org_id FROM members WHERE user_id = ?)"
-    return mine, [caller.user_id, caller.user_id]
+    return mine, [principal.user_id, principal.user_id]
 
 
 def branch_ids(tx: Transaction, project_id: str) -> list[str]:

@@ -6,7 +6,7 @@ import msgspec
 
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Answer, Call, answer
+from neonctl_async.local.api.request.calls import Call, Response, respond
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import Transaction
 
@@ -33,9 +33,9 @@ REGIONS: Final = (
 )
 
 
-def list_active(tx: Transaction, call: Call) -> Answer:
+def list_active(tx: Transaction, call: Call) -> Response:
     """``GET /regions``: every organization that the key reaches has all of them."""
     org_id = call.query.get("org_id")
-    if org_id and access.level_in(tx, call.caller, org_id) is Level.NONE:
+    if org_id and access.level_in(tx, call.principal, org_id) is Level.NONE:
         raise not_found("organization", org_id)
-    return answer({"regions": REGIONS})
+    return respond({"regions": REGIONS})

@@ -1,8 +1,9 @@
 """Postgres roles of a branch. Changing them is an apply_config (section 2.3)."""
 
 from neonctl_async.local import ids
+from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer, present
+from neonctl_async.local.api.request.calls import Call, Json, Response, present, respond
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.errors import not_found, precondition_failed, unprocessable
@@ -10,7 +11,7 @@ from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Project, Role
 
 
-def create(tx: Transaction, call: Call) -> Answer:
+def create(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/roles``: with its password, unless it cannot log in."""
     project, branch = access.branch(tx, call)
     spec = call.body(bodies.RoleCreate).role
@@ -19,29 +20,29 @@ def create(tx: Transaction, call: Call) -> Answer:
     add(tx, branch.id, spec.name, no_login=spec.no_login)
     computes.configure(tx, branch, chain)
     shown = record(branch_objects.get(tx, Role, branch.id, spec.name), password=True)
-    return answer({"role": shown, "operations": chain.records()}, 201)
+    return respond({"role": shown, "operations": operation_records(chain)}, 201)
 
 
-def list_branch(tx: Transaction, call: Call) -> Answer:
+def list_branch(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/roles``."""
     _, branch = access.branch(tx, call)
-    return answer(
+    return respond(
         {"roles": [record(role) for role in branch_objects.of_branch(tx, Role, branch.id)]}
     )
 
 
-def get(tx: Transaction, call: Call) -> Answer:
+def get(tx: Transaction, call: Call) -> Response:
     """``GET .../roles/{role_name}``."""
     _, _, role = _role(tx, call)
-    return answer({"role": record(role)})
+    return respond({"role": record(role)})
 
 
-def delete(tx: Transaction, call: Call) -> Answer:
+def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE .../roles/{role_name}``; 204 where it already was. An owner of databases stays."""
     project, branch = access.branch(tx, call)
     name = call.path["role_name"]
     if branch_objects.was_deleted(tx, Role, branch.id, name):
-        return Answer(204)
+        return Response(204)
     role = branch_objects.get(tx, Role, branch.id, name)
     owned = "WHERE branch_id = ? AND owner_name = ? AND deleted_at IS NULL"
     database = tx.first(Database, owned, branch.id, name)
@@ -50,20 +51,20 @@ def delete(tx: Transaction, call: Call) -> Answer:
     chain = operations.begin(tx, project.id, branch.id)
     role = tx.update(role, deleted_at=tx.now, updated_at=tx.now)
     computes.configure(tx, branch, chain)
-    return answer({"role": record(role), "operations": chain.records()})
+    return respond({"role": record(role), "operations": operation_records(chain)})
 
 
-def reveal_password(tx: Transaction, call: Call) -> Answer:
+def reveal_password(tx: Transaction, call: Call) -> Response:
     """``GET .../roles/{role_name}/reveal_password``; older clients send POST."""
     project, _, role = _role(tx, call)
     if role.no_login:
         raise not_found("password of role", role.name)
     if not project.store_passwords:
         raise precondition_failed("the project does not store passwords: reset it instead")
-    return answer({"password": role.password})
+    return respond({"password": role.password})
 
 
-def reset_password(tx: Transaction, call: Call) -> Answer:
+def reset_password(tx: Transaction, call: Call) -> Response:
     """``POST .../roles/{role_name}/reset_password``: answers the new one."""
     project, branch, role = _role(tx, call)
     if role.no_login:
@@ -71,7 +72,7 @@ def reset_password(tx: Transaction, call: Call) -> Answer:
     chain = operations.begin(tx, project.id, branch.id)
     role = tx.update(role, password_seed=ids.password_seed(), updated_at=tx.now)
     computes.configure(tx, branch, chain)
-    return answer({"role": record(role, password=True), "operations": chain.records()})
+    return respond({"role": record(role, password=True), "operations": operation_records(chain)})
 
 
 def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> None:

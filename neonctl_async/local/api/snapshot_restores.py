@@ -6,12 +6,20 @@ import msgspec
 from msgspec.structs import replace
 
 from neonctl_async.local import ids
-from neonctl_async.local.api import branches, snapshots
+from neonctl_async.local.api import branches, endpoints, snapshots
+from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer
+from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.api.request.snapshot_bodies import FinalizeRestore, SnapshotRestore
 from neonctl_async.local.engine import computes, operations, timelines
+from neonctl_async.local.engine.branches import (
+    insert_branch,
+    is_name_taken,
+    refuse_deleted,
+    refuse_taken_name,
+)
 from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.snapshots import SnapshotContent
 from neonctl_async.local.errors import conflict, unprocessable
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Snapshot
@@ -20,7 +28,7 @@ RESTORED: Final = "restored"
 FINALIZED: Final = "finalized"
 
 
-def restore(tx: Transaction, call: Call) -> Answer:
+def restore(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/snapshots/{snapshot_id}/restore``: create_branch.
 
     Finalized at once, the new branch replaces its target as :func:`finalize` has it, unless its
@@ -39,11 +47,13 @@ def restore(tx: Transaction, call: Call) -> Answer:
     shown: Json = {}
     if body.finalize_restore and branch.state == timelines.READY:
         branch, moved = _replace_target(tx, branch, None, chain)
-        shown["endpoints"] = [computes.record(endpoint, tx.now) for endpoint in moved]
-    return answer({"branch": branches.record(tx, branch), "operations": chain.records()} | shown)
+        shown["endpoints"] = [endpoints.record(endpoint, tx.now) for endpoint in moved]
+    return respond(
+        {"branch": branches.record(tx, branch), "operations": operation_records(chain)} | shown
+    )
 
 
-def finalize(tx: Transaction, call: Call) -> Answer:
+def finalize(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/finalize_restore``.
 
     The computes of the target move to the restored branch, what runs by a suspend_compute and a
@@ -65,7 +75,7 @@ def finalize(tx: Transaction, call: Call) -> Answer:
         raise conflict(
             f"branch {branch.id!r} is being restored: finalize it once its create_branch has ended"
         )
-    return answer({"operations": chain.records()})
+    return respond({"operations": operation_records(chain)})
 
 
 def _create(
@@ -84,7 +94,7 @@ def _create(
         protected=False,
         init_source="parent-data",
         annotation="{}",
-        created_by=call.caller.created_by,
+        created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
         state_before=timelines.INIT,
@@ -94,9 +104,9 @@ def _create(
         restored_as=body.target_branch_id or snapshot.source_branch_id,
         restore_status=RESTORED,
     )
-    branches.insert(tx, branch)
+    insert_branch(tx, branch)
     timelines.watch(tx, branch.id, tx.now)
-    content = msgspec.json.decode(snapshot.content, type=snapshots.Content)
+    content = msgspec.json.decode(snapshot.content, type=SnapshotContent)
     for held in (*content.roles, *content.databases):
         tx.insert(replace(held, id=0, branch_id=branch.id))
     return branch
@@ -108,7 +118,7 @@ def _replace_target(
     target = _target(tx, branch)
     kept_as = kept_as or _name_of_old(tx, target, branch)
     if kept_as != branch.name:
-        branches.refuse_taken_name(tx, target.project_id, kept_as)
+        refuse_taken_name(tx, target.project_id, kept_as)
     branch = timelines.unarchive(tx, branch, chain)
     moved = _move_computes(tx, target, branch, chain)
     branch = _take_place(tx, branch, target, kept_as)
@@ -120,7 +130,7 @@ def _replace_target(
 
 def _target(tx: Transaction, branch: Branch) -> Branch:
     target = tx.get(Branch, branch.restored_as or "")
-    branches.refuse_deleted(tx, f"the branch that {branch.id!r} is to replace", target)
+    refuse_deleted(tx, f"the branch that {branch.id!r} is to replace", target)
     return target
 
 
@@ -152,7 +162,7 @@ def _take_place(tx: Transaction, branch: Branch, target: Branch, kept_as: str) -
 
 def _name_of_old(tx: Transaction, target: Branch, branch: Branch) -> str:
     name = _with_suffix(target.name, " (old)")
-    taken = name != branch.name and branches.is_taken(tx, target.project_id, name)
+    taken = name != branch.name and is_name_taken(tx, target.project_id, name)
     return _with_suffix(target.name, f" (old {target.id})") if taken else name
 
 

@@ -1,30 +1,31 @@
 """Snapshots: what a branch held at a moment, kept apart from it; and the schedules of branches."""
 
-import msgspec
 from msgspec import UNSET
 
 from neonctl_async.local import ids
 from neonctl_async.local.api import branches
+from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.bodies import LONGEST_NAME
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer, present, raw, stored
+from neonctl_async.local.api.request.calls import (
+    Call,
+    Json,
+    Response,
+    present,
+    raw,
+    respond,
+    stored,
+)
 from neonctl_async.local.api.request.snapshot_bodies import BackupSchedule, SnapshotUpdate
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
 from neonctl_async.local.engine import branch_objects, operations
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_async.local.errors import invalid, not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Database, Project, Role, Snapshot
 
 
-class Content(msgspec.Struct, frozen=True):
-    """What a snapshot holds of its branch."""
-
-    roles: list[Role]
-    databases: list[Database]
-
-
-def create(tx: Transaction, call: Call) -> Answer:
+def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/snapshot``: create_branch."""
     project, branch = access.branch(tx, call)
     lsn, at = call.point()
@@ -34,7 +35,7 @@ def create(tx: Transaction, call: Call) -> Answer:
     chain = operations.begin(tx, project.id, branch.id)
     creation = chain.add("create_branch", branch_id=branch.id)
     snapshot_id = ids.snapshot_id()
-    content = Content(
+    content = SnapshotContent(
         branch_objects.of_branch(tx, Role, branch.id),
         branch_objects.of_branch(tx, Database, branch.id),
     )
@@ -51,45 +52,45 @@ def create(tx: Transaction, call: Call) -> Answer:
         expires_at=None if expires_at is None else branches.upcoming(tx, expires_at),
     )
     tx.insert(snapshot)
-    return answer({"snapshot": record(snapshot), "operations": chain.records()})
+    return respond({"snapshot": record(snapshot), "operations": operation_records(chain)})
 
 
-def list_project(tx: Transaction, call: Call) -> Answer:
+def list_project(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/snapshots``: newest first."""
     project = access.project(tx, call)
     where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at DESC, rowid DESC"
-    return answer({"snapshots": [record(one) for one in tx.select(Snapshot, where, project.id)]})
+    return respond({"snapshots": [record(one) for one in tx.select(Snapshot, where, project.id)]})
 
 
-def update(tx: Transaction, call: Call) -> Answer:
+def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: another name."""
     snapshot = find(tx, call)
     name = call.body(SnapshotUpdate).snapshot.name
     if name is not UNSET:
         snapshot = tx.update(snapshot, name=name)
-    return answer({"snapshot": record(snapshot)})
+    return respond({"snapshot": record(snapshot)})
 
 
-def delete(tx: Transaction, call: Call) -> Answer:
+def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /projects/{project_id}/snapshots/{snapshot_id}``: delete_timeline."""
     snapshot = find(tx, call)
     chain = operations.begin(tx, snapshot.project_id, snapshot.source_branch_id)
-    remove(tx, snapshot, chain)
-    return answer({"operations": chain.records()}, 202)
+    delete_snapshot(tx, snapshot, chain)
+    return respond({"operations": operation_records(chain)}, 202)
 
 
-def get_schedule(tx: Transaction, call: Call) -> Answer:
+def get_schedule(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/backup_schedule``."""
     _, branch = access.branch(tx, call)
-    return answer({"schedule": raw(branch.backup_schedule)})
+    return respond({"schedule": raw(branch.backup_schedule)})
 
 
-def update_schedule(tx: Transaction, call: Call) -> Answer:
+def update_schedule(tx: Transaction, call: Call) -> Response:
     """``PUT .../branches/{branch_id}/backup_schedule``: kept and shown, no snapshot is taken."""
     _, branch = access.branch(tx, call)
     schedule = call.body(BackupSchedule).schedule
     tx.update(branch, backup_schedule=stored(schedule), updated_at=tx.now)
-    return answer({})
+    return respond({})
 
 
 def find(tx: Transaction, call: Call) -> Snapshot:
@@ -101,12 +102,6 @@ def find(tx: Transaction, call: Call) -> Snapshot:
     if found is None:
         raise not_found("snapshot", snapshot_id)
     return found
-
-
-def remove(tx: Transaction, snapshot: Snapshot, chain: Chain) -> None:
-    """Delete a snapshot. What was restored from it stays."""
-    chain.add("delete_timeline")
-    tx.update(snapshot, deleted_at=tx.now)
 
 
 def record(snapshot: Snapshot) -> Json:

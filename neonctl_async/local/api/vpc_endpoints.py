@@ -2,7 +2,7 @@
 
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer
+from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.errors import not_found, unprocessable
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Organization, Project, VpcEndpoint, VpcRestriction
@@ -10,29 +10,29 @@ from neonctl_async.local.storage.tables import Organization, Project, VpcEndpoin
 _WHERE_NAMED = "WHERE org_id = ? AND region_id = ? AND vpc_endpoint_id = ?"
 
 
-def list_organization(tx: Transaction, call: Call) -> Answer:
+def list_organization(tx: Transaction, call: Call) -> Response:
     """``GET /organizations/{org_id}/vpc/vpc_endpoints``."""
     organization = access.organization(tx, call)
     where = "WHERE org_id = ? AND deleted_at IS NULL ORDER BY id"
     found = tx.select(VpcEndpoint, where, organization.id)
-    return answer(
+    return respond(
         {"endpoints": [_record(endpoint) | {"region_id": endpoint.region_id} for endpoint in found]}
     )
 
 
-def list_region(tx: Transaction, call: Call) -> Answer:
+def list_region(tx: Transaction, call: Call) -> Response:
     """``GET /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints``."""
     organization = access.organization(tx, call)
     where = "WHERE org_id = ? AND region_id = ? AND deleted_at IS NULL ORDER BY id"
     found = tx.select(VpcEndpoint, where, organization.id, call.path["region_id"])
-    return answer({"endpoints": [_record(endpoint) for endpoint in found]})
+    return respond({"endpoints": [_record(endpoint) for endpoint in found]})
 
 
-def get(tx: Transaction, call: Call) -> Answer:
+def get(tx: Transaction, call: Call) -> Response:
     """``GET /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``."""
     endpoint = _of_organization(tx, access.organization(tx, call), call)
     restricted = _restricted_projects(tx, endpoint)
-    return answer(
+    return respond(
         _record(endpoint)
         | {
             "state": "accepted",
@@ -42,7 +42,7 @@ def get(tx: Transaction, call: Call) -> Answer:
     )
 
 
-def assign(tx: Transaction, call: Call) -> Answer:
+def assign(tx: Transaction, call: Call) -> Response:
     """``POST /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
     Administrators. One that is there gets a new label; one that was deleted cannot be added back.
@@ -69,10 +69,10 @@ def assign(tx: Transaction, call: Call) -> Answer:
         )
     else:
         tx.update(endpoint, label=label)
-    return Answer(200)
+    return Response(200)
 
 
-def delete(tx: Transaction, call: Call) -> Answer:
+def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
     Administrators. The restrictions of projects to it end with it, those of deleted ones too.
@@ -85,17 +85,17 @@ def delete(tx: Transaction, call: Call) -> Answer:
         *(endpoint.vpc_endpoint_id, endpoint.org_id, endpoint.region_id),
     )
     tx.update(endpoint, deleted_at=tx.now)
-    return Answer(200)
+    return Response(200)
 
 
-def list_project(tx: Transaction, call: Call) -> Answer:
+def list_project(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/vpc_endpoints``: the restrictions of the project."""
     project = access.project(tx, call)
     found = tx.select(VpcRestriction, "WHERE project_id = ? ORDER BY id", project.id)
-    return answer({"endpoints": [_record(restriction) for restriction in found]})
+    return respond({"endpoints": [_record(restriction) for restriction in found]})
 
 
-def restrict(tx: Transaction, call: Call) -> Answer:
+def restrict(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
     Takes an endpoint that is assigned to the organization of the project, in its region.
@@ -118,10 +118,10 @@ def restrict(tx: Transaction, call: Call) -> Answer:
                 id=0, project_id=project.id, vpc_endpoint_id=vpc_endpoint_id, label=label
             )
         )
-    return Answer(200)
+    return Response(200)
 
 
-def unrestrict(tx: Transaction, call: Call) -> Answer:
+def unrestrict(tx: Transaction, call: Call) -> Response:
     """``DELETE /projects/{project_id}/vpc_endpoints/{vpc_endpoint_id}``."""
     project = access.project(tx, call)
     vpc_endpoint_id = call.path["vpc_endpoint_id"]
@@ -129,7 +129,7 @@ def unrestrict(tx: Transaction, call: Call) -> Answer:
     if restriction is None:
         raise not_found("VPC endpoint", vpc_endpoint_id)
     tx.execute("DELETE FROM vpc_restrictions WHERE id = ?", restriction.id)
-    return Answer(200)
+    return Response(200)
 
 
 def lift_restrictions(tx: Transaction, project_id: str) -> None:

@@ -1,15 +1,13 @@
 """Users, and organizations with their members."""
 
+import msgspec
+from msgspec.structs import replace
+
 from neonctl_async.local import ids
-from neonctl_async.local.api.request import access, bodies, paging
-from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer
-from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.engine.api_keys import create_user_key
 from neonctl_async.local.errors import conflict, not_found, unprocessable
 from neonctl_async.local.storage.database import Transaction
-from neonctl_async.local.storage.tables import Member, MemberRole, Organization, User
-
-SORTS = ("email", "role", "joined_at")
+from neonctl_async.local.storage.tables import ApiKey, Member, MemberRole, Organization, User
 
 
 def create_user(tx: Transaction, name: str, email: str) -> User:
@@ -47,100 +45,8 @@ def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:
     member = tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id)
     if member is None:
         raise not_found("member", user_id)
-    _refuse_to_lose_the_last_admin(tx, member)
+    refuse_to_lose_the_last_admin(tx, member)
     tx.execute("DELETE FROM members WHERE id = ?", member.id)
-
-
-def me(tx: Transaction, call: Call) -> Answer:
-    """``GET /users/me``."""
-    user = tx.get(User, access.personal(call))
-    return answer(
-        {
-            "id": user.id,
-            "name": user.name,
-            "last_name": "",
-            "login": user.email,
-            "email": user.email,
-            "image": "",
-            "plan": "launch",
-            "active_seconds_limit": 0,
-            "projects_limit": 100,
-            "branches_limit": 500,
-            "max_autoscaling_limit": 8.0,
-            "auth_accounts": [
-                {
-                    "email": user.email,
-                    "image": "",
-                    "login": user.email,
-                    "name": user.name,
-                    "provider": "keycloak",
-                }
-            ],
-            "billing_account": _billing(user),
-        }
-    )
-
-
-def auth_details(tx: Transaction, call: Call) -> Answer:
-    """``GET /auth``: the account of the key."""
-    del tx
-    method = "api_key_user" if call.caller.kind == "personal" else "api_key_org"
-    return answer({"account_id": call.caller.account, "auth_method": method})
-
-
-def list_mine(tx: Transaction, call: Call) -> Answer:
-    """``GET /users/me/organizations``: of a key that is no user's, the one that owns it."""
-    mine = "id = ? OR id IN (SELECT org_id FROM members WHERE user_id = ?)"
-    where = f"WHERE {mine} ORDER BY created_at, rowid"
-    found = tx.select(Organization, where, call.caller.org_id, call.caller.user_id)
-    return answer({"organizations": [_organization(organization) for organization in found]})
-
-
-def get_organization(tx: Transaction, call: Call) -> Answer:
-    """``GET /organizations/{org_id}``."""
-    return answer(_organization(access.organization(tx, call)))
-
-
-def list_members(tx: Transaction, call: Call) -> Answer:
-    """``GET /organizations/{org_id}/members``."""
-    organization = access.organization(tx, call)
-    page = paging.Sorted.of(call, SORTS, "joined_at", 500, 500)
-    where, values = page.clauses("org_id = ?", organization.id)
-    members, pagination = page.cut(tx.select(MemberWithEmail, where, *values))
-    found = [{"member": _member(member), "user": {"email": member.email}} for member in members]
-    return answer({"members": found, "pagination": pagination})
-
-
-def get_member(tx: Transaction, call: Call) -> Answer:
-    """``GET /organizations/{org_id}/members/{member_id}``."""
-    organization = access.organization(tx, call)
-    return answer(_member(_found_member(tx, organization, call)))
-
-
-def update_member(tx: Transaction, call: Call) -> Answer:
-    """``PATCH /organizations/{org_id}/members/{member_id}``: administrators."""
-    organization = access.organization(tx, call, Level.ADMIN)
-    member = _found_member(tx, organization, call)
-    role = call.body(bodies.MemberUpdate).role
-    if role != "admin":
-        _refuse_to_lose_the_last_admin(tx, member)
-    return answer(_member(tx.update(member, role=role)))
-
-
-def delete_member(tx: Transaction, call: Call) -> Answer:
-    """``DELETE /organizations/{org_id}/members/{member_id}``: administrators (3.1)."""
-    organization = access.organization(tx, call, Level.ADMIN)
-    member = _found_member(tx, organization, call)
-    remove_member(tx, organization.id, member.user_id)
-    return answer({})
-
-
-class MemberWithEmail(Member, frozen=True):
-    """A member with the address that lists of members are sorted by."""
-
-    table = "members_with_email"
-
-    email: str
 
 
 def _refuse_unknown(tx: Transaction, user_id: str) -> None:
@@ -148,51 +54,52 @@ def _refuse_unknown(tx: Transaction, user_id: str) -> None:
         raise not_found("user", user_id)
 
 
-def _found_member(tx: Transaction, organization: Organization, call: Call) -> Member:
-    member_id = call.path["member_id"]
-    member = tx.first(Member, "WHERE id = ? AND org_id = ?", member_id, organization.id)
-    if member is None:
-        raise not_found("member", member_id)
-    return member
-
-
-def _refuse_to_lose_the_last_admin(tx: Transaction, member: Member) -> None:
+def refuse_to_lose_the_last_admin(tx: Transaction, member: Member) -> None:
+    """Raise 422 if the member is the only administrator of an organization."""
     where = "WHERE org_id = ? AND role = 'admin' AND id <> ?"
     if member.role == "admin" and tx.first(Member, where, member.org_id, member.id) is None:
         raise unprocessable("an organization keeps at least one administrator")
 
 
-def _organization(organization: Organization) -> Json:
-    return {
-        "id": organization.id,
-        "name": organization.name,
-        "handle": organization.id,
-        "plan": "launch",
-        "managed_by": "console",
-        "created_at": in_seconds(organization.created_at),
-        "updated_at": in_seconds(organization.updated_at),
-    }
+class Home(msgspec.Struct, frozen=True, kw_only=True):
+    """The first user, who administers the first organization.
+
+    ``api_key`` is the first key, there only when it was made just now: later, its hash alone
+    is kept.
+    """
+
+    user_id: str
+    org_id: str
+    api_key: str | None
 
 
-def _member(member: Member) -> Json:
-    return {
-        "id": member.id,
-        "user_id": member.user_id,
-        "org_id": member.org_id,
-        "role": member.role,
-        "joined_at": in_seconds(member.joined_at),
-    }
+def sign_in(tx: Transaction) -> Home:
+    """Make the first user, organization and key of an empty database, or find them again."""
+    user = tx.first(User, "ORDER BY created_at, rowid")
+    organization = tx.first(Organization, "ORDER BY created_at, rowid")
+    if user is not None and organization is not None:
+        return Home(user_id=user.id, org_id=organization.id, api_key=None)
+    user = create_user(tx, "First User", "first.user@neon.localhost")
+    organization = create_organization(tx, "First Organization", user.id)
+    _, token = create_user_key(tx, user.id, "first key")
+    return Home(user_id=user.id, org_id=organization.id, api_key=token)
 
 
-def _billing(user: User) -> Json:
-    address = ("city", "country", "line1", "line2", "postal_code", "state")
-    return {
-        "state": "active",
-        "payment_source": {"type": ""},
-        "subscription_type": "launch",
-        "payment_method": "none",
-        "quota_reset_at_last": in_seconds(user.created_at),
-        "name": user.name,
-        "email": user.email,
-        **{f"address_{part}": "" for part in address},
-    }
+def start_over(tx: Transaction) -> None:
+    """Delete everything but the first user, organization and key, which are as at first."""
+    user = tx.select(User, "ORDER BY created_at, rowid LIMIT 1")
+    organization = tx.select(Organization, "ORDER BY created_at, rowid LIMIT 1")
+    [key] = tx.select(ApiKey, "ORDER BY id LIMIT 1")
+    tx.delete_all()
+    for row in (*user, *organization):
+        tx.insert(row)
+    add_member(tx, organization[0].id, user[0].id, "admin")
+    tx.insert(replace(key, last_used_at=None, last_used_from="", ended_at=None))
+
+
+def create_api_key(tx: Transaction, user_id: str, name: str) -> str:
+    """A new personal key; answers its token."""
+    if tx.first(User, "WHERE id = ?", user_id) is None:
+        raise not_found("user", user_id)
+    _, token = create_user_key(tx, user_id, name)
+    return token

@@ -8,12 +8,11 @@ to run meanwhile and a process that was away has missed nothing.
 from collections.abc import Callable
 from typing import Final
 
-from neonctl_async.local.api import branches, snapshots
-from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Caller
 from neonctl_async.local.clock import SECOND, span
 from neonctl_async.local.engine import computes, timelines
+from neonctl_async.local.engine.branches import delete_branch, deletion_blocker
 from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.snapshots import delete_snapshot
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, DueEvent, Endpoint, Project, Snapshot
 
@@ -24,11 +23,8 @@ EARLIEST: Final = "WHERE project_id = ? AND at <= ? ORDER BY at, id LIMIT 1"
 """The first of the due events of a project. The indexes of the schema are in this order."""
 
 
-def arrive(tx: Transaction, caller: Caller, project_id: str) -> None:
-    """A request on a project has come: catch up, and reattach the project if it was detached."""
-    project = access.reached_project(tx, caller, project_id)
-    if project is None or project.deleted_at is not None:
-        return
+def on_project_request(tx: Transaction, project: Project) -> None:
+    """Do what fell due in a project, and reattach it if it was detached."""
     catch_up(tx, project.id)
     project = tx.get(Project, project.id)
     if project.detached:
@@ -94,14 +90,14 @@ def _archive(tx: Transaction, branch_id: str) -> None:
 
 def _expire(tx: Transaction, branch_id: str) -> None:
     branch = tx.get(Branch, branch_id)
-    if branches.why_kept(tx, branch) is None:
-        branches.remove(tx, branch, Chain(tx, branch.project_id), "ttl")
+    if deletion_blocker(tx, branch) is None:
+        delete_branch(tx, branch, Chain(tx, branch.project_id), "ttl")
     tx.update(branch, expires_at=None)
 
 
 def _expire_snapshot(tx: Transaction, snapshot_id: str) -> None:
     snapshot = tx.get(Snapshot, snapshot_id)
-    snapshots.remove(tx, snapshot, Chain(tx, snapshot.project_id))
+    delete_snapshot(tx, snapshot, Chain(tx, snapshot.project_id))
 
 
 def _detach(tx: Transaction, project_id: str) -> None:

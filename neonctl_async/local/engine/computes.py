@@ -2,24 +2,16 @@
 
 from typing import Final
 
-import msgspec
-
-from neonctl_async.local import ids
-from neonctl_async.local.api.request import bodies
-from neonctl_async.local.api.request.calls import Json, present, raw, stored
-from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
+from neonctl_async.local.clock import Instant, span
 from neonctl_async.local.engine import timelines
 from neonctl_async.local.engine.operations import Chain
 from neonctl_async.local.errors import conflict, invalid
 from neonctl_async.local.storage.database import SqlValue, Transaction
-from neonctl_async.local.storage.tables import Branch, Endpoint, Operation, Project
+from neonctl_async.local.storage.tables import Branch, Endpoint, Operation
 
 INIT: Final = "init"
 ACTIVE: Final = "active"
 IDLE: Final = "idle"
-
-SMALLEST: Final = 0.25
-"""The smallest compute, in compute units."""
 
 
 def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
@@ -32,49 +24,6 @@ def running(tx: Transaction, project_id: str) -> list[Endpoint]:
     """The computes of a project that run, or are about to, oldest first."""
     where = "WHERE project_id = ? AND state = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
     return tx.select(Endpoint, where, project_id, ACTIVE)
-
-
-def add(
-    tx: Transaction,
-    project: Project,
-    branch: Branch,
-    spec: bodies.EndpointSpec,
-    chain: Chain,
-) -> Endpoint:
-    """Store a compute and start it, unless it is disabled. Raises 409 for a second read_write."""
-    refuse_second_writer(tx, branch.id, spec.type)
-    options = spec if isinstance(spec, bodies.NewEndpoint) else None
-    defaults = msgspec.json.decode(project.default_endpoint_settings, type=bodies.EndpointDefaults)
-    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu or SMALLEST
-    maximum = spec.autoscaling_limit_max_cu or defaults.autoscaling_limit_max_cu or minimum
-    timeout = spec.suspend_timeout_seconds
-    if timeout is None:
-        timeout = defaults.suspend_timeout_seconds or 0
-    endpoint = Endpoint(
-        id=ids.endpoint_id(),
-        project_id=project.id,
-        branch_id=branch.id,
-        name=options.name if options else None,
-        type=spec.type,
-        region_id=project.region_id,
-        provisioner=spec.provisioner or project.provisioner,
-        autoscaling_limit_min_cu=minimum,
-        autoscaling_limit_max_cu=maximum,
-        suspend_timeout_seconds=timeout,
-        settings=stored(spec.settings),
-        pooler_enabled=options.pooler_enabled if options else False,
-        disabled=options.disabled if options else False,
-        passwordless_access=options.passwordless_access if options else True,
-        created_at=tx.now,
-        updated_at=tx.now,
-        state_before=INIT,
-        state=IDLE if options and options.disabled else INIT,
-        state_at=tx.now,
-    )
-    refuse_crossed_limits(endpoint)
-    tx.insert(endpoint)
-    watch_branch(tx, branch.id)
-    return endpoint if endpoint.disabled else start(tx, endpoint, chain)
 
 
 def start(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Endpoint:
@@ -205,42 +154,6 @@ def proxy_host(region_id: str) -> str:
     """The proxy of a region. Under ``localhost``, so that nobody's real compute is ever reached."""
     provider, _, region = region_id.partition("-")
     return f"{region or provider}.{provider}.neon.localhost"
-
-
-def record(endpoint: Endpoint, now: Instant) -> Json:
-    """A compute as the API shows it at ``now``."""
-    pending = endpoint.state if now < endpoint.state_at else None
-    started = endpoint.started_at if (endpoint.started_at or now) <= now else None
-    suspended = endpoint.suspended_at if (endpoint.suspended_at or now) <= now else None
-    return present(
-        {
-            "id": endpoint.id,
-            "host": host(endpoint),
-            "name": endpoint.name,
-            "project_id": endpoint.project_id,
-            "branch_id": endpoint.branch_id,
-            "region_id": endpoint.region_id,
-            "type": endpoint.type,
-            "current_state": state(endpoint, now),
-            "pending_state": pending,
-            "autoscaling_limit_min_cu": endpoint.autoscaling_limit_min_cu,
-            "autoscaling_limit_max_cu": endpoint.autoscaling_limit_max_cu,
-            "settings": raw(endpoint.settings),
-            "pooler_enabled": endpoint.pooler_enabled,
-            "pooler_mode": "transaction",
-            "disabled": endpoint.disabled,
-            "passwordless_access": endpoint.passwordless_access,
-            "last_active": in_seconds_or_none(started),
-            "creation_source": "console",
-            "created_at": in_seconds(endpoint.created_at),
-            "updated_at": in_seconds(endpoint.updated_at),
-            "started_at": in_seconds_or_none(started),
-            "suspended_at": in_seconds_or_none(suspended),
-            "proxy_host": proxy_host(endpoint.region_id),
-            "suspend_timeout_seconds": endpoint.suspend_timeout_seconds,
-            "provisioner": endpoint.provisioner,
-        }
-    )
 
 
 def _move(

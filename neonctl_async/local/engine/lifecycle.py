@@ -11,14 +11,13 @@ import msgspec
 
 from neonctl_async.local.clock import Instant, span
 from neonctl_async.local.settings import Durations
+from neonctl_async.local.storage.plan import FINISHED, NOT_STARTED, Plan
 
 SCHEDULING = "scheduling"
 RUNNING = "running"
-FINISHED = "finished"
 FAILED = "failed"
 
 AS_PLANNED = "the operation failed, as planned"
-NOT_STARTED = "not started: the operation before it did not finish"
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,29 +28,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: float | None = None
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """When an operation changes, and into what. ``settles_at`` is when its status is final."""
-
-    created_at: Instant
-    starts_at: Instant
-    ends_at: Instant
-    settles_at: Instant
-    outcome: str
-    retry_at: Instant | None = None
-    error: str | None = None
-
-    @property
-    def succeeds(self) -> bool:
-        """Whether it ends well."""
-        return self.outcome == FINISHED
-
-    @property
-    def runs(self) -> bool:
-        """Whether it starts at all, as what follows a failure does not."""
-        return self.error != NOT_STARTED
-
-
-class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+class OperationState(msgspec.Struct, frozen=True, kw_only=True):
     """An operation at one moment."""
 
     status: str
@@ -102,12 +79,12 @@ def plan(
     )
 
 
-def at(plan: Plan, now: Instant) -> Snapshot:
+def at(plan: Plan, now: Instant) -> OperationState:
     """Where an operation stands at ``now``."""
     started = _elapsed(plan.starts_at, min(now, plan.settles_at))
     if now >= plan.settles_at:
         failed = not plan.succeeds
-        return Snapshot(
+        return OperationState(
             status=plan.outcome,
             updated_at=plan.settles_at,
             failures_count=int(plan.runs and (failed or plan.retry_at is not None)),
@@ -116,7 +93,7 @@ def at(plan: Plan, now: Instant) -> Snapshot:
         )
     if plan.retry_at is not None and now >= plan.ends_at:
         waiting = now < plan.retry_at
-        return Snapshot(
+        return OperationState(
             status=FAILED if waiting else RUNNING,
             updated_at=plan.ends_at if waiting else plan.retry_at,
             failures_count=1,
@@ -125,7 +102,7 @@ def at(plan: Plan, now: Instant) -> Snapshot:
             duration=started,
         )
     running = now >= plan.starts_at
-    return Snapshot(
+    return OperationState(
         status=RUNNING if running else SCHEDULING,
         updated_at=plan.starts_at if running else plan.created_at,
         duration=started,

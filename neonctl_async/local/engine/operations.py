@@ -1,21 +1,16 @@
 """Operations: started by requests, read and listed (sections 2.3, 3.2, 4.3 to 4.5)."""
 
 from collections.abc import Sequence
-from typing import Final
 
-from neonctl_async.local import clock, ids
-from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer, present
+from neonctl_async.local import ids
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.engine import lifecycle
-from neonctl_async.local.engine.lifecycle import Failure, Plan
-from neonctl_async.local.errors import invalid, locked, not_found
+from neonctl_async.local.engine.lifecycle import Failure
+from neonctl_async.local.errors import locked
 from neonctl_async.local.settings import ACTIONS
 from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.plan import Plan
 from neonctl_async.local.storage.tables import Operation, PlannedFailure
-
-DEFAULT_LIMIT: Final = 100
-MAXIMUM_LIMIT: Final = 1000
 
 
 class Chain:
@@ -70,9 +65,10 @@ class Chain:
         self.operations.append(operation)
         return operation
 
-    def records(self) -> list[Json]:
-        """The operations as an answer announces them (section 4.5)."""
-        return [record(operation, self._tx.now) for operation in self.operations]
+    @property
+    def now(self) -> Instant:
+        """The time of the request."""
+        return self._tx.now
 
 
 def begin(tx: Transaction, project_id: str, *branch_ids: str | None) -> Chain:
@@ -101,70 +97,6 @@ def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> Non
 def planned_failures(tx: Transaction) -> list[PlannedFailure]:
     """Every failure that was planned, oldest first."""
     return tx.select(PlannedFailure, "ORDER BY id")
-
-
-def list_page(tx: Transaction, call: Call) -> Answer:
-    """``GET /projects/{project_id}/operations``: newest first (section 4.3).
-
-    A page that is not empty carries the position of its last operation; an empty one is the end.
-    """
-    project = access.project(tx, call, deleted=True)
-    limit = call.integer("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
-    before = cursor(call)
-    page = tx.select(
-        Operation,
-        "WHERE project_id = ? AND position < ? ORDER BY position DESC LIMIT ?",
-        project.id,
-        before,
-        limit,
-    )
-    body: Json = {"operations": [record(operation, tx.now) for operation in page]}
-    if page:
-        body["pagination"] = {"cursor": clock.exactly(page[-1].position)}
-    return answer(body)
-
-
-def get(tx: Transaction, call: Call) -> Answer:
-    """``GET /projects/{project_id}/operations/{operation_id}`` (section 4.4)."""
-    project = access.project(tx, call, deleted=True)
-    operation_id = call.path["operation_id"]
-    where = "WHERE id = ? AND project_id = ?"
-    operation = tx.first(Operation, where, operation_id, project.id)
-    if operation is None:
-        raise not_found("operation", operation_id)
-    return answer({"operation": record(operation, tx.now)})
-
-
-def cursor(call: Call) -> Instant:
-    """The position that the query parameter ``cursor`` names; left out, the front of the list."""
-    text = call.query.get("cursor")
-    if not text:
-        return (1 << 63) - 1
-    try:
-        return clock.parse(text)
-    except ValueError:
-        raise invalid(f"invalid request: cursor: {text!r} is no cursor of this list") from None
-
-
-def record(operation: Operation, now: Instant) -> Json:
-    """An operation as the API shows it at ``now``. ``retry_at`` is exact: clients act on it."""
-    state = lifecycle.at(operation, now)
-    return present(
-        {
-            "id": operation.id,
-            "project_id": operation.project_id,
-            "branch_id": operation.branch_id,
-            "endpoint_id": operation.endpoint_id,
-            "action": operation.action,
-            "status": state.status,
-            "error": state.error,
-            "failures_count": state.failures_count,
-            "retry_at": None if state.retry_at is None else clock.exactly(state.retry_at),
-            "created_at": clock.in_seconds(operation.created_at),
-            "updated_at": clock.in_seconds(state.updated_at),
-            "total_duration_ms": state.duration // 1000,
-        }
-    )
 
 
 def _planned(tx: Transaction, action: str) -> Failure | None:

@@ -14,12 +14,14 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ids
-from neonctl_async.local.api.request.calls import Answer, Call, Caller, error_body
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.calls import Call, Response, error_body
 from neonctl_async.local.engine import api_keys, background
+from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.server.routes import ROUTES, Route
-from neonctl_async.local.server.tenant_state import Room, ServedRequest
+from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.storage.database import Transaction
 
 BASE_PATH: Final = "/api/v2"
@@ -39,8 +41,8 @@ class Context(msgspec.Struct):
     """What is known about a request while it is served."""
 
     request_id: str
-    room: Room
-    caller: Caller | None = None
+    state: TenantState
+    principal: Principal | None = None
     dropped: bool = False
 
 
@@ -48,16 +50,21 @@ _context: ContextVar[Context] = ContextVar("_context")
 
 
 class Application:
-    """Serves the routes in rooms, of which there may come to be more: at least one."""
+    """Serves the routes in tenants, of which there may come to be more: at least one."""
 
-    def __init__(self, rooms: Sequence[Room]) -> None:
-        self._rooms = rooms
+    def __init__(self, tenants: Sequence[TenantState]) -> None:
+        self._tenants = tenants
         self._stopping = asyncio.Event()
 
     def build(self) -> web.Application:
         """The aiohttp application. The first middleware is the outermost."""
         app = web.Application(
-            middlewares=[self._observe, self._spoil, self._explain, self._authenticate],
+            middlewares=[
+                self._observe,
+                self._inject_fault,
+                self._handle_errors,
+                self._authenticate,
+            ],
             client_max_size=MAXIMUM_BODY,
         )
         for route in ROUTES:
@@ -76,16 +83,16 @@ class Application:
 
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def serve(request: web.Request) -> web.StreamResponse:
-            room, caller = _context.get().room, _context.get().caller
-            assert caller is not None, "the middleware has authenticated it"
+            state, principal = _context.get().state, _context.get().principal
+            assert principal is not None, "the middleware has authenticated it"
             call = Call(
-                caller=caller,
+                principal=principal,
                 path=dict(request.match_info),
                 query=dict(request.query),
                 content=await _content(request),
             )
-            answer = await room.database.run(_answer, route, call)
-            return _json_response(answer.status, answer.content)
+            response = await state.database.run(_respond, route, call)
+            return _json_response(response.status, response.content)
 
         return serve
 
@@ -93,8 +100,8 @@ class Application:
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         named = request.headers.get("X-Request-ID", "")
         is_sound = _REQUEST_ID.fullmatch(named) and ids.mask(named) == named
-        room = await self._room_of(request)
-        context = Context(named if is_sound else ids.request_id(), room)
+        state = await self._tenant_of(request)
+        context = Context(named if is_sound else ids.request_id(), state)
         _context.set(context)
         started = time.perf_counter()
         status = 0
@@ -105,14 +112,14 @@ class Application:
             # As it came, percent-encoded: no path can break a log line in two.
             path = ids.mask(request.rel_url.raw_path)
             relative = path.removeprefix(BASE_PATH)
-            room.note(ServedRequest(request.method, relative, status))
+            state.note(ServedRequest(request.method, relative, status))
             _logger.info(
                 "%s %s %d %.1f ms key=%s request_id=%s",
                 request.method,
                 path,
                 status,
                 (time.perf_counter() - started) * 1000,
-                context.caller.key_id if context.caller else "-",
+                context.principal.key_id if context.principal else "-",
                 context.request_id,
             )
         if not request.content.is_eof():
@@ -120,8 +127,8 @@ class Application:
         return response
 
     @web.middleware
-    async def _spoil(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        fault = _context.get().room.faults.strike(_route_of(request))
+    async def _inject_fault(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        fault = _context.get().state.faults.strike(_route_of(request))
         if fault is None:
             return _identified(await handler(request))
         if fault.when == "before":
@@ -129,15 +136,15 @@ class Application:
                 await _arrival(request)
                 await self._pause(fault.delay)
             if fault.ends:
-                return await self._ruin(request, fault)
+                return await self._apply_fault(request, fault)
         response = _identified(await handler(request))
         if fault.when == "after":
             await self._pause(fault.delay)
         if fault.ends:
-            return await self._ruin(request, fault)
+            return await self._apply_fault(request, fault)
         return await _truncated(request, response) if fault.truncate else response
 
-    async def _ruin(self, request: web.Request, fault: Fault) -> web.StreamResponse:
+    async def _apply_fault(self, request: web.Request, fault: Fault) -> web.StreamResponse:
         if fault.hang:
             await self._stopping.wait()
         if fault.hang or fault.drop:
@@ -151,12 +158,12 @@ class Application:
         error = ApiError(status, fault.message, code=fault.code, headers=fault.headers)
         return _identified(_error_response(error))
 
-    async def _room_of(self, request: web.Request) -> Room:
+    async def _tenant_of(self, request: web.Request) -> TenantState:
         """Where the key of a request was made; the first, which is all there is as a rule."""
-        first, *others = self._rooms
-        for room in others:
-            if await room.knows(request.headers.get("Authorization")):
-                return room
+        first, *others = self._tenants
+        for state in others:
+            if await state.knows(request.headers.get("Authorization")):
+                return state
         return first
 
     async def _pause(self, seconds: float) -> None:
@@ -166,7 +173,7 @@ class Application:
                     await self._stopping.wait()
 
     @web.middleware
-    async def _explain(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+    async def _handle_errors(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
             return await handler(request)
         except ApiError as error:
@@ -191,18 +198,20 @@ class Application:
         # without a key nothing else is looked at (section 5, rule 3).
         authorization = request.headers.get("Authorization")
         context = _context.get()
-        caller = context.caller = await context.room.database.run(
+        principal = context.principal = await context.state.database.run(
             api_keys.authenticate, authorization, request.remote or ""
         )
-        context.room.admit(caller.account, _route_of(request))
+        context.state.admit(principal.account, _route_of(request))
         return await handler(request)
 
 
-def _answer(tx: Transaction, route: Route, call: Call) -> Answer:
-    api_keys.refuse_if_ended(tx, call.caller)
+def _respond(tx: Transaction, route: Route, call: Call) -> Response:
+    api_keys.refuse_if_ended(tx, call.principal)
     if project_id := call.path.get("project_id"):
-        background.arrive(tx, call.caller, project_id)
-        tx.keep()
+        project = access.reached_project(tx, call.principal, project_id)
+        if project is not None and project.deleted_at is None:
+            background.on_project_request(tx, project)
+            tx.commit()
     return route.handler(tx, call)
 
 

@@ -12,13 +12,13 @@ from aiohttp import web
 from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.server.application import BASE_PATH, Application, server_logger
 from neonctl_async.local.server.tenant import Tenant
-from neonctl_async.local.server.tenant_state import Room
-from neonctl_async.local.settings import Durations, Lock, Periods, RateLimits, Rules
+from neonctl_async.local.server.tenant_state import TenantState
+from neonctl_async.local.settings import BackgroundIntervals, Durations, Lock, RateLimits, Rules
 
 _logger = logging.getLogger(__name__)
 _SHUTDOWN_SECONDS: Final = 0.5
 _DURATIONS: Final = Durations()
-_PERIODS: Final = Periods()
+_PERIODS: Final = BackgroundIntervals()
 
 
 class LocalControlPlane(Tenant):
@@ -43,7 +43,7 @@ class LocalControlPlane(Tenant):
         host: str = "127.0.0.1",
         port: int = 0,
         durations: Durations = _DURATIONS,
-        periods: Periods = _PERIODS,
+        periods: BackgroundIntervals = _PERIODS,
         clock: Clock = utc_now,
         rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
@@ -55,10 +55,10 @@ class LocalControlPlane(Tenant):
             _logger.warning("serving on %s: keys and passwords cross the network in clear", host)
         rules = Rules(durations=durations, periods=periods, lock=lock)
         limits = RateLimits() if rate_limits is True else rate_limits or None
-        super().__init__(Room(clock, rules, limits, None if data is None else Path(data)))
+        super().__init__(TenantState(clock, rules, limits, None if data is None else Path(data)))
         self._host = host
         self._port = port
-        self._rooms = [self._room]
+        self._tenants = [self._state]
         self._runner: web.AppRunner | None = None
         self._base_url = ""
 
@@ -78,11 +78,11 @@ class LocalControlPlane(Tenant):
         """Open the database and listen. The first start makes a user, organization and key."""
         if self._runner is not None:
             raise RuntimeError("the control plane is running already")
-        await self._room.database.open()
+        await self._state.database.open()
         try:
-            self._room.begin()
+            self._state.begin()
             self._runner = web.AppRunner(
-                Application(self._rooms).build(),
+                Application(self._tenants).build(),
                 access_log=None,
                 shutdown_timeout=_SHUTDOWN_SECONDS,
                 lingering_time=0,
@@ -103,18 +103,18 @@ class LocalControlPlane(Tenant):
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
-        while len(self._rooms) > 1:
-            await self._rooms.pop().database.close()
-        await self._room.database.close()
+        while len(self._tenants) > 1:
+            await self._tenants.pop().database.close()
+        await self._state.database.close()
 
     async def add_tenant(self) -> Tenant:
         """Another tenant at the same address, in memory, under the same rules, until the stop."""
         if self._runner is None:
             raise RuntimeError("the control plane is not running")
-        room = self._room.another()
-        await room.database.open()
-        self._rooms.append(room)
-        return await Tenant(room).sign_in()
+        state = self._state.another()
+        await state.database.open()
+        self._tenants.append(state)
+        return await Tenant(state).sign_in()
 
     @property
     def base_url(self) -> str:

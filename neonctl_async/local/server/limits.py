@@ -16,7 +16,7 @@ _UNMATCHED: Final = "unmatched"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Window:
+class LimitWindow:
     """At most ``limit`` requests within any ``length`` microseconds."""
 
     def __init__(self, limit: int, length: int) -> None:
@@ -39,8 +39,8 @@ class Limiter:
     def __init__(self, limits: RateLimits, key_route: str) -> None:
         self._limits = limits
         self._key_route = key_route
-        self._accounts = defaultdict[str, Window](self._account_window)
-        self._routes: dict[tuple[str, str], Window] = {}
+        self._accounts = defaultdict[str, LimitWindow](self._account_window)
+        self._routes: dict[tuple[str, str], LimitWindow] = {}
 
     def admit(self, account: str, route: str, now: Instant) -> None:
         """Let a request pass. Raises 429 where a window is full."""
@@ -51,10 +51,10 @@ class Limiter:
         for window in windows:
             window.count(now)
 
-    def _account_window(self) -> Window:
-        return Window(self._limits.account_per_minute, _MINUTE)
+    def _account_window(self) -> LimitWindow:
+        return LimitWindow(self._limits.account_per_minute, _MINUTE)
 
-    def _route_window(self, account: str, route: str) -> Window:
+    def _route_window(self, account: str, route: str) -> LimitWindow:
         if route not in _ROUTES:
             # Paths that are not served share a window: there is no end of them.
             route = _UNMATCHED
@@ -63,7 +63,7 @@ class Limiter:
             limits = self._limits
             keys = route == self._key_route
             limit = limits.organization_keys_per_second if keys else limits.route_per_second
-            window = self._routes[account, route] = Window(limit, SECOND)
+            window = self._routes[account, route] = LimitWindow(limit, SECOND)
         return window
 
     def _retry_after(self, now: Instant, opens_at: Instant) -> dict[str, str]:

@@ -5,11 +5,14 @@ from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from neonctl_async.local.api import (
+    api_keys,
     branch_changes,
     branches,
     connection_uris,
     databases,
     endpoints,
+    operations,
+    organizations,
     preload_libraries,
     project_changes,
     projects,
@@ -17,15 +20,15 @@ from neonctl_async.local.api import (
     roles,
     snapshot_restores,
     snapshots,
+    users,
     vpc_endpoints,
 )
 from neonctl_async.local.api.branch_data import advisors, anonymized, schemas
 from neonctl_async.local.api.project_access import jwks, permissions, transfers
-from neonctl_async.local.api.request.calls import Answer, Call
-from neonctl_async.local.engine import accounts, api_keys, operations
+from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.storage.database import Transaction
 
-Handler = Callable[[Transaction, Call], Answer]
+Handler = Callable[[Transaction, Call], Response]
 
 
 class Route(NamedTuple):
@@ -57,18 +60,18 @@ CREATE_ORGANIZATION_KEY: Final = f"POST {_ORGANIZATION}/api_keys"
 """The route with a rate limit of its own."""
 
 ROUTES: Final[tuple[Route, ...]] = (
-    Route("GET", "/users/me", accounts.me),
-    Route("GET", "/users/me/organizations", accounts.list_mine),
+    Route("GET", "/users/me", users.me),
+    Route("GET", "/users/me/organizations", users.list_organizations),
     Route("POST", "/users/me/projects/transfer", transfers.from_user),
-    Route("GET", "/auth", accounts.auth_details),
+    Route("GET", "/auth", users.auth_details),
     Route("GET", "/api_keys", api_keys.list_personal),
     Route("POST", "/api_keys", api_keys.create_personal),
     Route("DELETE", "/api_keys/{key_id}", api_keys.revoke_personal),
-    Route("GET", _ORGANIZATION, accounts.get_organization),
-    Route("GET", f"{_ORGANIZATION}/members", accounts.list_members),
-    Route("GET", _MEMBER, accounts.get_member),
-    Route("PATCH", _MEMBER, accounts.update_member),
-    Route("DELETE", _MEMBER, accounts.delete_member),
+    Route("GET", _ORGANIZATION, organizations.get_organization),
+    Route("GET", f"{_ORGANIZATION}/members", organizations.list_members),
+    Route("GET", _MEMBER, organizations.get_member),
+    Route("PATCH", _MEMBER, organizations.update_member),
+    Route("DELETE", _MEMBER, organizations.delete_member),
     Route("GET", f"{_ORGANIZATION}/api_keys", api_keys.list_organization),
     Route("POST", f"{_ORGANIZATION}/api_keys", api_keys.create_organization),
     Route("DELETE", f"{_ORGANIZATION}/api_keys/{{key_id}}", api_keys.revoke_organization),

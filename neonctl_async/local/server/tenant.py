@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 from typing import Final, Self
 
-from neonctl_async.local.engine import accounts, console, operations
-from neonctl_async.local.engine.console import Home
+from neonctl_async.local.engine import accounts, operations
+from neonctl_async.local.engine.accounts import Home
 from neonctl_async.local.engine.lifecycle import AS_PLANNED, Failure
 from neonctl_async.local.server import routes
 from neonctl_async.local.server.faults import Fault, InjectedFault
-from neonctl_async.local.server.tenant_state import Room, ServedRequest
+from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.settings import check_action
 from neonctl_async.local.storage.tables import MemberRole, PlannedFailure
 
@@ -23,13 +23,13 @@ class Tenant:
     Nothing that is done in one tenant shows in another: no account, no project, no fault.
     """
 
-    def __init__(self, room: Room) -> None:
-        self._room = room
+    def __init__(self, state: TenantState) -> None:
+        self._state = state
         self._home: Home | None = None
 
     async def sign_in(self) -> Self:
         """Find the first user, organization and key, or make them."""
-        self._home = await self._room.database.run(console.sign_in)
+        self._home = await self._state.database.run(accounts.sign_in)
         return self
 
     @property
@@ -64,17 +64,17 @@ class Tenant:
     @property
     def requests(self) -> Sequence[ServedRequest]:
         """The requests that came in, newest last; the oldest of very many are forgotten."""
-        return tuple(self._room.requests)
+        return tuple(self._state.requests)
 
     @property
     def requests_served(self) -> int:
         """How many requests came in since the start."""
-        return self._room.requests_served
+        return self._state.requests_served
 
     @property
     def faults(self) -> Sequence[InjectedFault]:
         """The faults in force, each with how often it fired."""
-        return self._room.faults.injected
+        return self._state.faults.injected
 
     def inject(self, fault: Fault) -> InjectedFault:
         """Put a fault in force; the answer counts how often it fires.
@@ -83,11 +83,11 @@ class Tenant:
         """
         if fault.route != "*":
             routes.check(fault.route)
-        return self._room.faults.inject(fault)
+        return self._state.faults.inject(fault)
 
     def clear_faults(self) -> None:
         """Take every fault away."""
-        self._room.faults.clear()
+        self._state.faults.clear()
 
     async def fail_next(
         self,
@@ -113,42 +113,42 @@ class Tenant:
         if retry_after is not None and not 0 <= retry_after < math.inf:
             raise ValueError(f"retry_after is {retry_after}: a number of seconds, 0 or more")
         failure = Failure(status=status, error=error, retry_after=retry_after)
-        await self._room.database.run(operations.fail_next, action, failure, times)
+        await self._state.database.run(operations.fail_next, action, failure, times)
 
     async def planned_failures(self) -> Sequence[PlannedFailure]:
         """What :meth:`fail_next` planned, oldest first, each with how often it ``fired``."""
-        return await self._room.database.run(operations.planned_failures)
+        return await self._state.database.run(operations.planned_failures)
 
     async def create_api_key(self, name: str, *, user_id: str | None = None) -> str:
         """A new personal key, as made in the console: of the first user unless another is given."""
         owner = user_id or self._signed_in.user_id
-        return await self._room.database.run(console.create_api_key, owner, name)
+        return await self._state.database.run(accounts.create_api_key, owner, name)
 
     async def create_user(self, name: str, email: str) -> str:
         """Sign a user up; answers their id."""
-        return (await self._room.database.run(accounts.create_user, name, email)).id
+        return (await self._state.database.run(accounts.create_user, name, email)).id
 
     async def create_organization(self, name: str, *, admin_id: str | None = None) -> str:
         """Found an organization, administered by the first user unless told; answers its id."""
         admin = admin_id or self._signed_in.user_id
-        return (await self._room.database.run(accounts.create_organization, name, admin)).id
+        return (await self._state.database.run(accounts.create_organization, name, admin)).id
 
     async def add_member(self, org_id: str, user_id: str, role: MemberRole = "member") -> None:
         """Have a user join an organization, as ``"admin"`` or ``"member"``."""
-        await self._room.database.run(accounts.add_member, org_id, user_id, role)
+        await self._state.database.run(accounts.add_member, org_id, user_id, role)
 
     async def remove_member(self, org_id: str, user_id: str) -> None:
         """Have a user leave an organization."""
-        await self._room.database.run(accounts.remove_member, org_id, user_id)
+        await self._state.database.run(accounts.remove_member, org_id, user_id)
 
     async def reset(self) -> None:
         """Forget everything but the first user, organization and key, which are as at first.
 
         The faults and planned failures go as well, and so do :attr:`requests`.
         """
-        await self._room.database.run(console.start_over)
-        self._room.faults.clear()
-        self._room.begin()
+        await self._state.database.run(accounts.start_over)
+        self._state.faults.clear()
+        self._state.begin()
 
     @property
     def _signed_in(self) -> Home:

@@ -1,4 +1,4 @@
-"""A room: what the requests of one tenant are served with, and what is known of them."""
+"""The state of one tenant: its database, faults, rate limits, and the requests it received."""
 
 from collections import deque
 from pathlib import Path
@@ -26,7 +26,7 @@ class ServedRequest(NamedTuple):
     status: int
 
 
-class Room:
+class TenantState:
     """A database of its own, with faults and limits of its own."""
 
     def __init__(
@@ -56,9 +56,9 @@ class Room:
         if self._limiter is not None:
             self._limiter.admit(account, route, instant(self._clock()))
 
-    def another(self) -> "Room":
+    def another(self) -> "TenantState":
         """An empty one under the same rules, in memory."""
-        return Room(self._clock, self._rules, self._limits)
+        return TenantState(self._clock, self._rules, self._limits)
 
     async def knows(self, authorization: str | None) -> bool:
         """Whether the key that an ``Authorization`` header carries was made here."""

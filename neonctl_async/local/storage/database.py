@@ -46,7 +46,7 @@ class Transaction:
         self.rules = rules
         self._connection = connection
 
-    def keep(self) -> None:
+    def commit(self) -> None:
         """Store what was written so far, whatever becomes of the rest."""
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN IMMEDIATE")

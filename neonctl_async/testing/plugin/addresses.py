@@ -7,7 +7,7 @@ from neonctl_async.config import RateBudget
 from neonctl_async.models.secret import Secret
 
 
-class OnPlane(Protocol):
+class LocalServer(Protocol):
     """Where a control plane is served, and the console that rules it."""
 
     @property
@@ -16,17 +16,17 @@ class OnPlane(Protocol):
         ...
 
     @property
-    def console_url(self) -> str:
+    def control_url(self) -> str:
         """Where commands for it go."""
         ...
 
     @property
-    def console_token(self) -> str:
+    def control_token(self) -> str:
         """What they have to carry."""
         ...
 
 
-class OnPlatform(Protocol):
+class CloudAccount(Protocol):
     """An account on the platform, and the project that its tests run in."""
 
     api_key: str
@@ -34,7 +34,7 @@ class OnPlatform(Protocol):
     project_id: str
 
 
-def client_of(platform: OnPlatform, *, parts: int = 1) -> NeonClient:
+def cloud_client(platform: CloudAccount, *, parts: int = 1) -> NeonClient:
     """A client of an account, one of so many that share its rate."""
     return NeonClient(
         Secret(platform.api_key), base_url=platform.base_url, budget=RateBudget().split(parts)

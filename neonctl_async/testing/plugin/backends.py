@@ -18,10 +18,10 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.projects import Project
 from neonctl_async.models.secret import Secret
-from neonctl_async.testing.fake_clock import real_answers
+from neonctl_async.testing.fake_clock import real_time_hooks
 from neonctl_async.testing.plugin import commands
-from neonctl_async.testing.plugin.addresses import OnPlane, OnPlatform, client_of
-from neonctl_async.testing.plugin.background_loop import Elsewhere, run_elsewhere
+from neonctl_async.testing.plugin.addresses import CloudAccount, LocalServer, cloud_client
+from neonctl_async.testing.plugin.background_loop import BackgroundLoop, run_background_loop
 from neonctl_async.testing.plugin.branches import BranchFactory
 from neonctl_async.testing.plugin.commands import TenantAdded
 from neonctl_async.testing.plugin.control_plane import ControlPlane
@@ -34,16 +34,20 @@ _CLIENTS = 2
 """How many clients a process has at once: the fixtures' own, and that of a test."""
 
 
-class Workbench:
+class Backend:
     """Makes and clears away what tests ask for; its own client runs ``elsewhere``."""
 
     control_plane: ControlPlane | None = None
 
     def __init__(
-        self, elsewhere: Elsewhere, client: Callable[[], NeonClient], neon: NeonClient, prefix: str
+        self,
+        background_loop: BackgroundLoop,
+        client: Callable[[], NeonClient],
+        neon: NeonClient,
+        prefix: str,
     ) -> None:
         self.client = client
-        self._elsewhere = elsewhere
+        self._background_loop = background_loop
         self._neon = neon
         self._prefix = prefix
 
@@ -60,7 +64,7 @@ class Workbench:
             name_prefix=self._prefix,
             ttl_seconds=LIFETIME_SECONDS,
         )
-        factory = BranchFactory(self._elsewhere, ephemeral)
+        factory = BranchFactory(self._background_loop, ephemeral)
         try:
             yield factory
         finally:
@@ -73,24 +77,24 @@ class Workbench:
         raise NotImplementedError
 
 
-class LocalWorkbench(Workbench):
+class LocalBackend(Backend):
     """On a control plane, where each test has a project of its own, and all is cleared after it."""
 
     def __init__(
         self,
-        elsewhere: Elsewhere,
+        background_loop: BackgroundLoop,
         client: Callable[[], NeonClient],
         neon: NeonClient,
         prefix: str,
         control_plane: ControlPlane,
     ) -> None:
-        super().__init__(elsewhere, client, neon, prefix)
+        super().__init__(background_loop, client, neon, prefix)
         self.control_plane: ControlPlane | None = control_plane
         self._plane = control_plane
 
     def project(self) -> Project:
         """A new project."""
-        return self._elsewhere.call(self._create_project())
+        return self._background_loop.call(self._create_project())
 
     async def _create_project(self) -> Project:
         org_id = self._plane.org_id
@@ -99,28 +103,28 @@ class LocalWorkbench(Workbench):
 
     def clear(self) -> None:
         """Have the control plane begin anew."""
-        self._elsewhere.call(self._plane.send(commands.Reset(), NoneType))
+        self._background_loop.call(self._plane.send(commands.Reset(), NoneType))
 
     def _delete_all(self, project_id: str, factory: BranchFactory) -> None:
         del project_id
         # The test may have planned faults, or revoked the key. What stays is cleared anyway.
         with suppress(NeonError):
-            self._elsewhere.call(self._plane.send(commands.ClearFaults(), NoneType))
+            self._background_loop.call(self._plane.send(commands.ClearFaults(), NoneType))
             factory.delete_all()
 
 
-class PlatformWorkbench(Workbench):
+class CloudBackend(Backend):
     """On the platform, where all tests share a project."""
 
     def __init__(
         self,
-        elsewhere: Elsewhere,
+        background_loop: BackgroundLoop,
         client: Callable[[], NeonClient],
         neon: NeonClient,
         prefix: str,
         project: Project,
     ) -> None:
-        super().__init__(elsewhere, client, neon, prefix)
+        super().__init__(background_loop, client, neon, prefix)
         self._project = project
 
     def project(self) -> Project:
@@ -132,7 +136,7 @@ class PlatformWorkbench(Workbench):
             factory.delete_all()
         except NeonError:
             # The test may have given them children, or have protected them.
-            self._elsewhere.call(self._clear_away(project_id, factory))
+            self._background_loop.call(self._clear_away(project_id, factory))
 
     async def _clear_away(self, project_id: str, factory: BranchFactory) -> None:
         failures: list[NeonError] = []
@@ -146,29 +150,38 @@ class PlatformWorkbench(Workbench):
             raise failures[0]
 
 
-def open_on_plane(plane: OnPlane, run: str) -> AbstractContextManager[Workbench]:
+def open_local_backend(plane: LocalServer, run: str) -> AbstractContextManager[Backend]:
     """A workbench on a control plane, as a tenant of its own."""
-    return _open(lambda elsewhere: _on_plane(elsewhere, plane, prefix_of_worker(run)))
+    return _open(
+        lambda background_loop: _local_backend(background_loop, plane, prefix_of_worker(run))
+    )
 
 
-def open_on_platform(platform: OnPlatform, run: str) -> AbstractContextManager[Workbench]:
+def open_cloud_backend(platform: CloudAccount, run: str) -> AbstractContextManager[Backend]:
     """A workbench on the platform."""
-    return _open(lambda elsewhere: _on_platform(elsewhere, platform, prefix_of_worker(run)))
+    return _open(
+        lambda background_loop: _cloud_backend(background_loop, platform, prefix_of_worker(run))
+    )
 
 
 @contextmanager
 def _open(
-    make: Callable[[Elsewhere], AbstractAsyncContextManager[Workbench]],
-) -> Generator[Workbench, None, None]:
-    with run_elsewhere() as elsewhere, elsewhere.entered(make(elsewhere)) as workbench:
-        yield workbench
+    make: Callable[[BackgroundLoop], AbstractAsyncContextManager[Backend]],
+) -> Generator[Backend, None, None]:
+    with (
+        run_background_loop() as background_loop,
+        background_loop.entered(make(background_loop)) as backend,
+    ):
+        yield backend
 
 
 @asynccontextmanager
-async def _on_plane(elsewhere: Elsewhere, plane: OnPlane, prefix: str) -> AsyncGenerator[Workbench]:
+async def _local_backend(
+    background_loop: BackgroundLoop, plane: LocalServer, prefix: str
+) -> AsyncGenerator[Backend]:
     console = NeonClient(
-        Secret(plane.console_token),
-        base_url=plane.console_url,
+        Secret(plane.control_token),
+        base_url=plane.control_url,
         retry=RetryPolicy.never(),
         budget=RateBudget.unlimited(),
     )
@@ -180,19 +193,19 @@ async def _on_plane(elsewhere: Elsewhere, plane: OnPlane, prefix: str) -> AsyncG
             base_url=plane.base_url,
             budget=RateBudget.unlimited(),
             polling=_LOCAL_POLLING,
-            hooks=[real_answers()],  # those of tests on a fake clock, too
+            hooks=[real_time_hooks()],  # those of tests on a fake clock, too
         )
         async with client() as neon:
-            control_plane = ControlPlane(plane.base_url, tenant, console, elsewhere)
-            yield LocalWorkbench(elsewhere, client, neon, prefix, control_plane)
+            control_plane = ControlPlane(plane.base_url, tenant, console, background_loop)
+            yield LocalBackend(background_loop, client, neon, prefix, control_plane)
 
 
 @asynccontextmanager
-async def _on_platform(
-    elsewhere: Elsewhere, platform: OnPlatform, prefix: str
-) -> AsyncGenerator[Workbench]:
+async def _cloud_backend(
+    background_loop: BackgroundLoop, platform: CloudAccount, prefix: str
+) -> AsyncGenerator[Backend]:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    client = partial(client_of, platform, parts=_CLIENTS * workers)
+    client = partial(cloud_client, platform, parts=_CLIENTS * workers)
     async with client() as neon:
         project = await neon.projects.get(platform.project_id)
-        yield PlatformWorkbench(elsewhere, client, neon, prefix, project)
+        yield CloudBackend(background_loop, client, neon, prefix, project)

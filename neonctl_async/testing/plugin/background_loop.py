@@ -12,7 +12,7 @@ from neonctl_async.testing.fake_clock import real_time
 T = TypeVar("T")
 
 
-class Elsewhere:
+class BackgroundLoop:
     """Where coroutines run that must outlive whoever asks for them."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -48,7 +48,7 @@ async def _leave(opened: AbstractAsyncContextManager[object]) -> None:
 
 
 @contextmanager
-def run_elsewhere() -> Generator[Elsewhere, None, None]:
+def run_background_loop() -> Generator[BackgroundLoop, None, None]:
     """A thread with an event loop, which is ended with what still runs on it."""
     with start_blocking_portal() as portal:
-        yield Elsewhere(portal.call(asyncio.get_running_loop))
+        yield BackgroundLoop(portal.call(asyncio.get_running_loop))

@@ -8,7 +8,7 @@ from typing import TypeAlias, TypedDict, Unpack
 
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
-from neonctl_async.testing.plugin.background_loop import Elsewhere
+from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 
 
 class BranchSettings(TypedDict, total=False):
@@ -32,8 +32,8 @@ class BranchFactory:
     on an event loop that nothing stops: not the end, a failure or a cancellation of the test's.
     """
 
-    def __init__(self, elsewhere: Elsewhere, ephemeral: Ephemeral) -> None:
-        self._elsewhere = elsewhere
+    def __init__(self, background_loop: BackgroundLoop, ephemeral: Ephemeral) -> None:
+        self._background_loop = background_loop
         self._ephemeral = ephemeral
         self.made: list[str] = []
         """The ids of the branches."""
@@ -43,11 +43,11 @@ class BranchFactory:
 
     async def __call__(self, **settings: Unpack[BranchSettings]) -> BranchCreated:
         """A new branch, with a compute unless ``endpoints`` tells otherwise."""
-        return await self._elsewhere.run(self._create(settings))
+        return await self._background_loop.run(self._create(settings))
 
     def create(self, **settings: Unpack[BranchSettings]) -> BranchCreated:
         """The same for tests and fixtures that are no coroutines: it blocks."""
-        return self._elsewhere.call(self._create(settings))
+        return self._background_loop.call(self._create(settings))
 
     async def _create(self, settings: BranchSettings) -> BranchCreated:
         task = asyncio.current_task()
@@ -64,7 +64,7 @@ class BranchFactory:
 
     def delete_all(self) -> None:
         """Delete the branches, last made first: the others may be their parents. It blocks."""
-        self._elsewhere.call(self._delete_all())
+        self._background_loop.call(self._delete_all())
 
     async def _delete_all(self) -> None:
         self._is_over = True

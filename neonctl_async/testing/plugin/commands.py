@@ -9,7 +9,7 @@ from neonctl_async.local import Fault, ServedRequest, Tenant
 from neonctl_async.local.storage.tables import MemberRole
 
 
-class FaultInForce(msgspec.Struct, frozen=True):
+class ActiveFault(msgspec.Struct, frozen=True):
     """A planned fault, and how often it ``fired``."""
 
     fault: Fault
@@ -37,9 +37,9 @@ class Inject(msgspec.Struct, frozen=True, tag=True):
 class Faults(msgspec.Struct, frozen=True, tag=True):
     """See ``Tenant.faults``."""
 
-    async def carry_out(self, tenant: Tenant) -> list[FaultInForce]:
+    async def carry_out(self, tenant: Tenant) -> list[ActiveFault]:
         """What the tenant answers."""
-        return [FaultInForce(injected.fault, injected.fired) for injected in tenant.faults]
+        return [ActiveFault(injected.fault, injected.fired) for injected in tenant.faults]
 
 
 class ClearFaults(msgspec.Struct, frozen=True, tag=True):

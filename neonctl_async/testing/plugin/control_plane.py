@@ -10,8 +10,8 @@ from neonctl_async.local import Fault, ServedRequest
 from neonctl_async.local.engine.lifecycle import AS_PLANNED
 from neonctl_async.local.storage.tables import MemberRole
 from neonctl_async.testing.plugin import commands
-from neonctl_async.testing.plugin.background_loop import Elsewhere
-from neonctl_async.testing.plugin.commands import Command, FaultInForce, TenantAdded
+from neonctl_async.testing.plugin.background_loop import BackgroundLoop
+from neonctl_async.testing.plugin.commands import ActiveFault, Command, TenantAdded
 
 T = TypeVar("T")
 
@@ -25,7 +25,11 @@ class ControlPlane:
     """
 
     def __init__(
-        self, base_url: str, tenant: TenantAdded, console: NeonClient, elsewhere: Elsewhere
+        self,
+        base_url: str,
+        tenant: TenantAdded,
+        console: NeonClient,
+        background_loop: BackgroundLoop,
     ) -> None:
         self.base_url = base_url
         self.api_key: str = tenant.api_key
@@ -33,7 +37,7 @@ class ControlPlane:
         self.org_id: str = tenant.org_id
         self._path = f"/tenants/{tenant.number}"
         self._console = console
-        self._elsewhere = elsewhere
+        self._background_loop = background_loop
 
     def __repr__(self) -> str:
         return f"<ControlPlane {self.base_url}>"
@@ -42,9 +46,9 @@ class ControlPlane:
         """Put a fault in force, until the end of the test."""
         await self._ask(commands.Inject(fault), NoneType)
 
-    async def faults(self) -> Sequence[FaultInForce]:
+    async def faults(self) -> Sequence[ActiveFault]:
         """The faults in force, oldest first, each with how often it ``fired``."""
-        return await self._ask(commands.Faults(), list[FaultInForce])
+        return await self._ask(commands.Faults(), list[ActiveFault])
 
     async def clear_faults(self) -> None:
         """Take every fault away."""
@@ -91,7 +95,7 @@ class ControlPlane:
         await self._ask(commands.Reset(), NoneType)
 
     async def _ask(self, command: Command, answer: type[T]) -> T:
-        return await self._elsewhere.run(self.send(command, answer))
+        return await self._background_loop.run(self.send(command, answer))
 
     async def send(self, command: Command, answer: type[T]) -> T:
         """Have a command carried out, from the loop of the console's client."""

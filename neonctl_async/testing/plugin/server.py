@@ -22,7 +22,7 @@ from neonctl_async.local import ApiError, Durations, LocalControlPlane, Tenant
 from neonctl_async.testing.plugin.commands import Command, TenantAdded
 
 
-class Console:
+class ControlServer:
     """Adds tenants to a control plane, and carries out commands for them, over HTTP.
 
     ``url`` is where it listens. Requests carry ``token`` as an API key does: as a bearer.
@@ -98,7 +98,7 @@ async def serve(operation_seconds: float) -> None:
     # Ctrl-C goes to all processes of a terminal; this one is needed until the fixtures are done.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     async with LocalControlPlane(durations=Durations(default=operation_seconds)) as plane:
-        console = Console(plane)
+        console = ControlServer(plane)
         await console.start()
         try:
             where = (plane.base_url, console.url, console.token)

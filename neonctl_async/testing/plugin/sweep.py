@@ -7,28 +7,28 @@ from datetime import UTC, datetime, timedelta
 from neonctl_async.client import NeonClient
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import Branch
-from neonctl_async.testing.plugin.addresses import OnPlatform, client_of
-from neonctl_async.testing.plugin.background_loop import run_elsewhere
+from neonctl_async.testing.plugin.addresses import CloudAccount, cloud_client
+from neonctl_async.testing.plugin.background_loop import run_background_loop
 from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS, PREFIX, prefix_of_run
 
 SWEEP_SECONDS = 60.0
 """How long the end of a run may take."""
 
 
-def sweep_now(platform: OnPlatform, run: str) -> list[str]:
+def sweep_now(platform: CloudAccount, run: str) -> list[str]:
     """Delete the branches that a test run has left behind; a line for each, and each failure.
 
     So are those of other runs that should have expired.
     """
-    with run_elsewhere() as elsewhere:
-        return elsewhere.call(_sweep(platform, run))
+    with run_background_loop() as background_loop:
+        return background_loop.call(_sweep(platform, run))
 
 
-async def _sweep(platform: OnPlatform, run: str) -> list[str]:
+async def _sweep(platform: CloudAccount, run: str) -> list[str]:
     told: list[str] = []
     now = datetime.now(UTC)
     try:
-        async with client_of(platform) as neon, asyncio.timeout(SWEEP_SECONDS):
+        async with cloud_client(platform) as neon, asyncio.timeout(SWEEP_SECONDS):
             await clear_away(
                 neon,
                 platform.project_id,

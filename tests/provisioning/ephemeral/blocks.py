@@ -1,10 +1,8 @@
 """Blocks with an ephemeral branch, and what is there before and after."""
 
-from neonctl_async import (
-    BranchCreated,
-    NeonClient,
-)
+from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
+from neonctl_async.types import BranchCreated
 
 CREATE = "POST /projects/{project_id}/branches"
 DELETE = "DELETE /projects/{project_id}/branches/{branch_id}"

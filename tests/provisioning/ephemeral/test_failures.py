@@ -3,7 +3,6 @@
 import pytest
 
 from neonctl_async import (
-    BranchCreated,
     ClientClosedError,
     ConflictError,
     ConnectionLostError,
@@ -16,10 +15,11 @@ from neonctl_async import (
 )
 from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.local.server.faults import When
+from neonctl_async.types import BranchCreated
 from tests.provisioning.ephemeral.blocks import CREATE, DELETE, enter, names, sent
 from tests.support.clock import now
 from tests.support.records import PROJECT, branch_json, client_of
-from tests.support.server import MisbehavingServer, Received, Respond, answer, drop, hang
+from tests.support.server import MisbehavingServer, Received, Respond, drop, hang, http_response
 
 
 async def test_one_that_is_made_after_its_answer_was_given_up_is_found_and_deleted(
@@ -39,7 +39,7 @@ async def test_one_that_is_made_after_its_answer_was_given_up_is_found_and_delet
 @pytest.mark.virtual_time
 async def test_one_that_is_not_found_may_still_be_made_and_that_is_told() -> None:
     def respond(request: Received) -> Respond:
-        return drop() if request.method == "POST" else answer(200, {"branches": []})
+        return drop() if request.method == "POST" else http_response(200, {"branches": []})
 
     async with MisbehavingServer(respond) as server, client_of(server) as neon:
         with pytest.raises(ConnectionLostError) as caught:
@@ -144,7 +144,7 @@ async def test_a_deletion_that_fails_is_noted_on_what_failed_before(
 async def test_a_deletion_that_hangs_lets_go_after_half_a_minute() -> None:
     def respond(request: Received) -> Respond:
         if request.method == "POST":
-            return answer(201, {"branch": branch_json(), "operations": []})
+            return http_response(201, {"branch": branch_json(), "operations": []})
         return hang
 
     patient = Timeout(total=3600, read=3600)

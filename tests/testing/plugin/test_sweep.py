@@ -7,7 +7,7 @@ from neonctl_async import NeonClient
 from neonctl_async.local import Durations, Fault, LocalControlPlane, ManualClock
 from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
 from neonctl_async.testing.plugin.sweep import sweep_now
-from pytest_neonctl_async.server_process import Platform
+from pytest_neonctl_async.server_process import CloudAccount
 
 MINE = "neonctl-pytest-0a0a0a0a-gw0-1"
 ANOTHERS = "neonctl-pytest-ffffffff-gw0-1"
@@ -19,7 +19,7 @@ async def sweep(plane: LocalControlPlane, project_id: str) -> list[str]:
         "NEON_API_KEY": plane.api_key,
         "NEON_PROJECT_ID": project_id,
     }
-    return await asyncio.to_thread(sweep_now, Platform(environment), "0a0a0a0a")
+    return await asyncio.to_thread(sweep_now, CloudAccount(environment), "0a0a0a0a")
 
 
 async def names(neon: NeonClient, project_id: str) -> set[str]:

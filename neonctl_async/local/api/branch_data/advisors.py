@@ -1,13 +1,13 @@
 """What the platform advises about a database: nothing here, for no Postgres runs."""
 
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Answer, Call, answer
+from neonctl_async.local.api.request.calls import Call, Response, respond
 from neonctl_async.local.engine import branch_objects
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database
 
 
-def list_project(tx: Transaction, call: Call) -> Answer:
+def list_project(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/advisors``: on the default branch unless told.
 
     A branch with several databases takes a ``database_name``.
@@ -16,7 +16,7 @@ def list_project(tx: Transaction, call: Call) -> Answer:
     _check_database(tx, access.branch_or_default(tx, project.id, call.query.get("branch_id")), call)
     call.choice("category", ("SECURITY", "PERFORMANCE"), "SECURITY")
     call.choice("min_severity", ("INFO", "WARN", "ERROR"), "INFO")
-    return answer({"issues": []})
+    return respond({"issues": []})
 
 
 def _check_database(tx: Transaction, branch: Branch, call: Call) -> None:

@@ -12,17 +12,17 @@ from msgspec.structs import replace
 from neonctl_async.local.api import branches
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import (
-    Answer,
     Call,
-    Caller,
     Json,
-    answer,
+    Response,
     present,
     raw,
+    respond,
     stored,
 )
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import computes, lifecycle, operations
+from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.operations import Chain
 from neonctl_async.local.errors import conflict, not_found
 from neonctl_async.local.storage.database import Transaction
@@ -32,12 +32,12 @@ STARTABLE: Final = ("initialized", "anonymized", "error")
 """The states in which a run can begin."""
 
 
-def create(tx: Transaction, call: Call) -> Answer:
+def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branch_anonymized``: as a branch, then a run if asked for."""
     project = access.project(tx, call)
     body = call.body(bodies.AnonymizedBranchCreate)
     wanted = replace(body.branch_create, annotation_value=body.annotation_value)
-    branch, made, chain = branches.make(tx, project, call.caller, wanted)
+    branch, made, chain = branches.make(tx, project, call.principal, wanted)
     anonymized = AnonymizedBranch(
         id=branch.id,
         masking_rules=stored(body.masking_rules),
@@ -47,32 +47,32 @@ def create(tx: Transaction, call: Call) -> Answer:
     )
     tx.insert(anonymized)
     if body.start_anonymization:
-        _run(tx, branch, anonymized, call.caller, chain)
+        _run(tx, branch, anonymized, call.principal, chain)
         branch = tx.get(Branch, branch.id)
     return branches.created(tx, branch, made, chain)
 
 
-def get_rules(tx: Transaction, call: Call) -> Answer:
+def get_rules(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/masking_rules``."""
     _, anonymized = _branch(tx, call)
-    return answer({"masking_rules": raw(anonymized.masking_rules)})
+    return respond({"masking_rules": raw(anonymized.masking_rules)})
 
 
-def update_rules(tx: Transaction, call: Call) -> Answer:
+def update_rules(tx: Transaction, call: Call) -> Response:
     """``PATCH .../branches/{branch_id}/masking_rules``: replaces all; the next run applies them."""
     _, anonymized = _branch(tx, call)
     rules = stored(call.body(bodies.MaskingRulesUpdate).masking_rules)
     tx.update(anonymized, masking_rules=rules, updated_at=tx.now)
-    return answer({"masking_rules": raw(rules)})
+    return respond({"masking_rules": raw(rules)})
 
 
-def get_status(tx: Transaction, call: Call) -> Answer:
+def get_status(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/anonymized_status``."""
     branch, anonymized = _branch(tx, call)
-    return answer(_status(tx, branch, anonymized))
+    return respond(_status(tx, branch, anonymized))
 
 
-def start(tx: Transaction, call: Call) -> Answer:
+def start(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/anonymize``: apply_config, on a compute that runs if any."""
     branch, anonymized = _branch(tx, call)
     state = _status(tx, branch, anonymized)["state"]
@@ -81,8 +81,8 @@ def start(tx: Transaction, call: Call) -> Answer:
             f"branch {branch.id!r} is {state}: anonymization starts from {', '.join(STARTABLE)}"
         )
     chain = operations.begin(tx, branch.project_id, branch.id)
-    anonymized = _run(tx, branch, anonymized, call.caller, chain)
-    return answer(_status(tx, branch, anonymized))
+    anonymized = _run(tx, branch, anonymized, call.principal, chain)
+    return respond(_status(tx, branch, anonymized))
 
 
 def begin_anew(tx: Transaction, branch_id: str, creation: Operation) -> None:
@@ -103,7 +103,11 @@ def _branch(tx: Transaction, call: Call) -> tuple[Branch, AnonymizedBranch]:
 
 
 def _run(
-    tx: Transaction, branch: Branch, anonymized: AnonymizedBranch, caller: Caller, chain: Chain
+    tx: Transaction,
+    branch: Branch,
+    anonymized: AnonymizedBranch,
+    principal: Principal,
+    chain: Chain,
 ) -> AnonymizedBranch:
     computes.configure(tx, branch, chain)
     rules = msgspec.json.decode(anonymized.masking_rules, type=list[bodies.MaskingRule])
@@ -113,7 +117,7 @@ def _run(
     return tx.update(
         anonymized,
         run=chain.operations[-1].id,
-        triggered_by=caller.created_by,
+        triggered_by=principal.created_by,
         masked_columns=len(columns),
         updated_at=tx.now,
     )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Answer, Call, answer
+from neonctl_async.local.api.request.calls import Call, Response, respond
 from neonctl_async.local.engine import branch_objects
 from neonctl_async.local.errors import invalid
 from neonctl_async.local.storage.database import Transaction
@@ -16,17 +16,17 @@ _EMPTY_DUMP: Final = (
 )
 
 
-def get(tx: Transaction, call: Call) -> Answer:
+def get(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/branches/{branch_id}/schema``: as SQL, or as JSON."""
     project, branch = access.branch(tx, call)
     branch_objects.get(tx, Database, branch.id, call.required("db_name"))
     call.point()
     if call.choice("format", ("sql", "json"), "sql") == "json":
-        return answer({"json": {"tables": []}})
-    return answer({"sql": _EMPTY_DUMP.format(version=project.pg_version)})
+        return respond({"json": {"tables": []}})
+    return respond({"sql": _EMPTY_DUMP.format(version=project.pg_version)})
 
 
-def compare(tx: Transaction, call: Call) -> Answer:
+def compare(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/compare_schema``: with its parent unless told. No difference.
 
     The database has to be in both branches.
@@ -43,4 +43,4 @@ def compare(tx: Transaction, call: Call) -> Answer:
         branch_objects.get(tx, Database, compared.id, call.required("db_name"))
     for prefix in ("", "base_"):
         call.point(prefix)
-    return answer({"diff": ""})
+    return respond({"diff": ""})

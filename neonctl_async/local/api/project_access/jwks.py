@@ -3,8 +3,17 @@
 from typing import Final
 
 from neonctl_async.local import ids
+from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Answer, Call, Json, answer, present, raw, stored
+from neonctl_async.local.api.request.calls import (
+    Call,
+    Json,
+    Response,
+    present,
+    raw,
+    respond,
+    stored,
+)
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import computes, operations
 from neonctl_async.local.engine.operations import Chain
@@ -18,14 +27,14 @@ _LIVE: Final = (
 )
 
 
-def list_project(tx: Transaction, call: Call) -> Answer:
+def list_project(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/jwks``: oldest first, none of a branch that is gone."""
     project = access.project(tx, call)
     found = tx.select(Jwks, f"{_LIVE} ORDER BY created_at, rowid", project.id)
-    return answer({"jwks": [_record(jwks) for jwks in found]})
+    return respond({"jwks": [_record(jwks) for jwks in found]})
 
 
-def add(tx: Transaction, call: Call) -> Answer:
+def add(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/jwks``: an apply_config of each compute that runs."""
     project = access.project(tx, call)
     body = call.body(bodies.JwksCreate)
@@ -44,10 +53,10 @@ def add(tx: Transaction, call: Call) -> Answer:
     )
     tx.insert(jwks)
     chain = _configure(tx, jwks)
-    return answer({"jwks": _record(jwks), "operations": chain.records()}, 201)
+    return respond({"jwks": _record(jwks), "operations": operation_records(chain)}, 201)
 
 
-def delete(tx: Transaction, call: Call) -> Answer:
+def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /projects/{project_id}/jwks/{jwks_id}``."""
     project = access.project(tx, call)
     jwks_id = call.path["jwks_id"]
@@ -55,7 +64,7 @@ def delete(tx: Transaction, call: Call) -> Answer:
     if jwks is None:
         raise not_found("JWKS", jwks_id)
     tx.execute("DELETE FROM jwks WHERE id = ?", jwks.id)
-    return answer(_record(jwks))
+    return respond(_record(jwks))
 
 
 def _configure(tx: Transaction, jwks: Jwks) -> Chain:

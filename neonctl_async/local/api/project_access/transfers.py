@@ -5,34 +5,34 @@ from neonctl_async.local.api import vpc_endpoints
 from neonctl_async.local.api.project_access import permissions
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Answer, Call, answer
+from neonctl_async.local.api.request.calls import Call, Response, respond
 from neonctl_async.local.clock import in_seconds, span
-from neonctl_async.local.engine import api_keys
+from neonctl_async.local.engine.api_keys import end_project_keys
 from neonctl_async.local.errors import conflict, invalid, not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Project, TransferRequest
 
 
-def from_user(tx: Transaction, call: Call) -> Answer:
+def from_user(tx: Transaction, call: Call) -> Response:
     """``POST /users/me/projects/transfer``: the caller's own projects, to an organization."""
     user_id = access.personal(call)
     return _transfer(tx, call, "user_id", user_id)
 
 
-def from_organization(tx: Transaction, call: Call) -> Answer:
+def from_organization(tx: Transaction, call: Call) -> Response:
     """``POST /organizations/{source_org_id}/projects/transfer``: an administrator's, to another."""
     source = access.organization(tx, call, Level.ADMIN, parameter="source_org_id")
     return _transfer(tx, call, "org_id", source.id)
 
 
-def create_request(tx: Transaction, call: Call) -> Answer:
+def create_request(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/transfer_requests``: an offer to whoever is told its id."""
     project = access.project(tx, call, Level.ADMIN)
     lifetime = call.body(bodies.TransferRequestCreate).ttl_seconds
     request = TransferRequest(
         id=ids.uuid_text(),
         project_id=project.id,
-        user_id=call.caller.user_id,
+        user_id=call.principal.user_id,
         created_at=tx.now,
         expires_at=tx.now + span(lifetime),
     )
@@ -43,21 +43,21 @@ def create_request(tx: Transaction, call: Call) -> Answer:
         "created_at": in_seconds(request.created_at),
         "expires_at": in_seconds(request.expires_at),
     }
-    return answer(shown, 201)
+    return respond(shown, 201)
 
 
-def accept_request(tx: Transaction, call: Call) -> Answer:
+def accept_request(tx: Transaction, call: Call) -> Response:
     """``PUT /projects/{project_id}/transfer_requests/{request_id}``.
 
     Who accepts need not reach the project: to know the id of the request is enough.
     """
     project = _offered(tx, call)
     body = call.body(bodies.TransferRequestAccept)
-    user_id, org_id = access.new_owner(tx, call.caller, body.org_id)
+    user_id, org_id = access.new_owner(tx, call.principal, body.org_id)
     if (user_id, org_id) == (project.user_id, project.org_id):
         raise invalid("invalid request: org_id: the project is there already")
     _move(tx, project, user_id=user_id, org_id=org_id)
-    return Answer(204)
+    return Response(204)
 
 
 def end_requests(tx: Transaction, project_id: str) -> None:
@@ -66,14 +66,14 @@ def end_requests(tx: Transaction, project_id: str) -> None:
     tx.execute(f"UPDATE transfer_requests SET ended_at = ? WHERE {where}", tx.now, project_id)
 
 
-def _transfer(tx: Transaction, call: Call, owner: str, owner_id: str) -> Answer:
+def _transfer(tx: Transaction, call: Call, owner: str, owner_id: str) -> Response:
     body = call.body(bodies.ProjectsTransfer)
     destination = body.destination_org_id or body.org_id
     if not destination:
         raise invalid(
             "invalid request: decode application/json: invalid: destination_org_id (field required)"
         )
-    if access.level_in(tx, call.caller, destination) is Level.NONE:
+    if access.level_in(tx, call.principal, destination) is Level.NONE:
         raise not_found("organization", destination)
     if destination == owner_id:
         raise invalid("invalid request: destination_org_id: the projects are there already")
@@ -83,7 +83,7 @@ def _transfer(tx: Transaction, call: Call, owner: str, owner_id: str) -> Answer:
         if project is None:
             raise not_found("project", project_id)
         _move(tx, project, user_id=None, org_id=destination)
-    return answer({})
+    return respond({})
 
 
 def _offered(tx: Transaction, call: Call) -> Project:
@@ -109,7 +109,7 @@ def _offered(tx: Transaction, call: Call) -> Project:
 def _move(tx: Transaction, project: Project, *, user_id: str | None, org_id: str | None) -> None:
     """Give a project to its new owner. What it had of the organization that it leaves, it loses."""
     tx.update(project, user_id=user_id, org_id=org_id, updated_at=tx.now)
-    api_keys.end_for_project(tx, project.id)
+    end_project_keys(tx, project.id)
     permissions.revoke_own(tx, project.id, user_id)
     vpc_endpoints.lift_restrictions(tx, project.id)
     end_requests(tx, project.id)

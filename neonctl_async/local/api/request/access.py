@@ -6,7 +6,8 @@ An object out of a key's reach is not found: 404. One that it sees but may not a
 from enum import IntEnum
 from typing import Final
 
-from neonctl_async.local.api.request.calls import Call, Caller
+from neonctl_async.local.api.request.calls import Call
+from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import forbidden, not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import (
@@ -36,10 +37,10 @@ def organization(
     """The organization of the path. A project-scoped key acts on none (2.1, rule 3)."""
     org_id = call.path[parameter]
     found = tx.first(Organization, "WHERE id = ?", org_id)
-    level = level_in(tx, call.caller, org_id)
+    level = level_in(tx, call.principal, org_id)
     if found is None or level is Level.NONE:
         raise not_found("organization", org_id)
-    if call.caller.kind == "project":
+    if call.principal.kind == "project":
         raise forbidden("a project-scoped key cannot act on its organization")
     if level < need:
         raise forbidden("only an administrator of the organization can do this")
@@ -51,10 +52,10 @@ def project(
 ) -> Project:
     """The project of the path; one that is deleted only where ``deleted`` allows it."""
     project_id = call.path["project_id"]
-    found = reached_project(tx, call.caller, project_id)
+    found = reached_project(tx, call.principal, project_id)
     if found is None or (found.deleted_at is not None and not deleted):
         raise not_found("project", project_id)
-    if level_on(tx, call.caller, found) < need:
+    if level_on(tx, call.principal, found) < need:
         raise forbidden("this key has member-level access, which does not allow this")
     return found
 
@@ -98,33 +99,35 @@ def endpoint(tx: Transaction, call: Call) -> tuple[Project, Endpoint]:
     return owner, found
 
 
-def reached_project(tx: Transaction, caller: Caller, project_id: str) -> Project | None:
+def reached_project(tx: Transaction, principal: Principal, project_id: str) -> Project | None:
     """A project, deleted ones included, where the key reaches it."""
     found = tx.first(Project, "WHERE id = ?", project_id)
-    if found is None or level_on(tx, caller, found) is Level.NONE:
+    if found is None or level_on(tx, principal, found) is Level.NONE:
         return None
     return found
 
 
-def level_on(tx: Transaction, caller: Caller, project: Project) -> Level:
+def level_on(tx: Transaction, principal: Principal, project: Project) -> Level:
     """A key's level on a project."""
-    if caller.kind == "project":
-        return Level.MEMBER if caller.project_id == project.id else Level.NONE
+    if principal.kind == "project":
+        return Level.MEMBER if principal.project_id == project.id else Level.NONE
     if project.org_id is not None:
-        level = level_in(tx, caller, project.org_id)
+        level = level_in(tx, principal, project.org_id)
     else:
-        level = Level.ADMIN if project.user_id == caller.user_id else Level.NONE
-    if level is Level.NONE and _is_shared(tx, caller, project):
+        level = Level.ADMIN if project.user_id == principal.user_id else Level.NONE
+    if level is Level.NONE and _is_shared(tx, principal, project):
         return Level.MEMBER
     return level
 
 
-def level_in(tx: Transaction, caller: Caller, org_id: str) -> Level:
+def level_in(tx: Transaction, principal: Principal, org_id: str) -> Level:
     """A key's level in an organization."""
-    if caller.kind != "personal":
-        admin = caller.kind == "organization"
-        return (Level.ADMIN if admin else Level.MEMBER) if caller.org_id == org_id else Level.NONE
-    return _level_of_user(tx, caller.user_id, org_id)
+    if principal.kind != "personal":
+        admin = principal.kind == "organization"
+        return (
+            (Level.ADMIN if admin else Level.MEMBER) if principal.org_id == org_id else Level.NONE
+        )
+    return _level_of_user(tx, principal.user_id, org_id)
 
 
 def administers(tx: Transaction, user_id: str, project: Project) -> bool:
@@ -136,19 +139,21 @@ def administers(tx: Transaction, user_id: str, project: Project) -> bool:
 
 def personal(call: Call) -> str:
     """The user whose personal key the request carries. Raises 403 for any other key."""
-    if call.caller.user_id is None:
+    if call.principal.user_id is None:
         raise forbidden("this takes a personal API key")
-    return call.caller.user_id
+    return call.principal.user_id
 
 
-def new_owner(tx: Transaction, caller: Caller, org_id: str | None) -> tuple[str | None, str | None]:
+def new_owner(
+    tx: Transaction, principal: Principal, org_id: str | None
+) -> tuple[str | None, str | None]:
     """The user or the organization that a project comes to belong to: the caller's unless told."""
-    if caller.kind == "project":
+    if principal.kind == "project":
         raise forbidden("a project-scoped key cannot create or accept projects")
-    org_id = org_id or caller.org_id
+    org_id = org_id or principal.org_id
     if org_id is None:
-        return caller.user_id, None
-    if level_in(tx, caller, org_id) is Level.NONE:
+        return principal.user_id, None
+    if level_in(tx, principal, org_id) is Level.NONE:
         raise not_found("organization", org_id)
     return None, org_id
 
@@ -160,6 +165,6 @@ def _level_of_user(tx: Transaction, user_id: str | None, org_id: str) -> Level:
     return Level.ADMIN if member.role == "admin" else Level.MEMBER
 
 
-def _is_shared(tx: Transaction, caller: Caller, project: Project) -> bool:
+def _is_shared(tx: Transaction, principal: Principal, project: Project) -> bool:
     where = f"WHERE project_id = ? AND {GRANTED}"
-    return tx.first(Permission, where, project.id, caller.user_id) is not None
+    return tx.first(Permission, where, project.id, principal.user_id) is not None

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from neonctl_async.local.api.request import formats
 from neonctl_async.local.clock import Instant, instant
+from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, invalid
-from neonctl_async.local.ids import KeyKind
 
 T = TypeVar("T")
 
@@ -25,26 +25,10 @@ _Moment = Annotated[datetime, Meta(tz=True)]
 _encoder = msgspec.json.Encoder()
 
 
-class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose key a request carries. ``user_id`` for a personal key, ``org_id`` for the others."""
-
-    key_id: int
-    kind: KeyKind
-    created_by: str
-    user_id: str | None
-    org_id: str | None
-    project_id: str | None
-
-    @property
-    def account(self) -> str:
-        """The account whose limits a request counts against."""
-        return self.user_id or self.org_id or ""
-
-
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """An authenticated request. ``path`` holds the parameters of the path, decoded."""
 
-    caller: Caller
+    principal: Principal
     path: Mapping[str, str]
     query: Mapping[str, str]
     content: bytes = b""
@@ -115,16 +99,16 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
         return value
 
 
-class Answer(msgspec.Struct, frozen=True):
+class Response(msgspec.Struct, frozen=True):
     """An answer: its status and its body, encoded."""
 
     status: int
     content: bytes = b""
 
 
-def answer(body: object, status: int = 200) -> Answer:
+def respond(body: object, status: int = 200) -> Response:
     """An answer with a JSON body."""
-    return Answer(status, _encoder.encode(body))
+    return Response(status, _encoder.encode(body))
 
 
 def error_body(error: ApiError, request_id: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Pages of a list that is sorted by a field the caller chooses, found again by keyset."""
+"""Pages of a list that is sorted by a field the principal chooses, found again by keyset."""
 
 import base64
 import binascii
