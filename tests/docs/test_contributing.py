@@ -12,7 +12,9 @@ WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8
 def test_page_lists_the_targets_of_make_help() -> None:
     printed = subprocess.check_output(["make", "--silent", "help"], cwd=ROOT, text=True)
     targets = [line.split(maxsplit=1) for line in printed.splitlines()]
-    rows = re.findall(r"^\| `make ([a-z-]+)` \| (.*) \|$", TEXTS["docs/contributing.md"], re.M)
+    rows = re.findall(
+        r"^\| `make ([a-z-]+)` \| (.*) \|$", TEXTS["docs/contributing.md"], re.MULTILINE
+    )
     assert rows == [tuple(target) for target in targets]
 
 
