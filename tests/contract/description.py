@@ -124,7 +124,8 @@ class Description:
         self.file = package / "public-v2-for-users.gen.yaml"
         assert self.file.exists(), f"{self.file} is missing: run make contract"
         self.version = str(msgspec.json.decode((package / "package.json").read_bytes())["version"])
-        document = msgspec.yaml.decode(self.file.read_bytes(), type=_Document)
+        self.document: dict[str, Any] = msgspec.yaml.decode(self.file.read_bytes())
+        document = msgspec.convert(self.document, _Document)
         self._components = document.components
         self.endpoints = [
             self._endpoint(method, path, item, operation)
@@ -137,6 +138,16 @@ class Description:
         """The endpoint that a request is for: of several the one with the fewest parameters."""
         found = [one for one in self.endpoints if one.is_called_by(method, path)]
         return min(found, key=lambda one: one.path.count("{"), default=None)
+
+    def response_schema(self, endpoint: Endpoint, status: int) -> dict[str, Any]:
+        """Return the schema of a JSON response as published."""
+        responses = self.document["paths"][endpoint.path][endpoint.method.lower()]["responses"]
+        response = responses[status] if status in responses else responses[str(status)]
+        if "$ref" in response:
+            response = self.document["components"]["responses"][_name(response["$ref"])]
+        [content] = response["content"].values()
+        schema: dict[str, Any] = content["schema"]
+        return schema
 
     def whole(self, schema: Schema) -> Schema:
         """``schema`` with its reference followed and its parts put together."""

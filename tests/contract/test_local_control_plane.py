@@ -58,6 +58,6 @@ def problems(call: Call, endpoint: Endpoint, description: Description) -> Iterat
     answer = endpoint.answers.get(call.exchange.status)
     schema = schema_of(answer) if answer else None
     if schema is not None:
-        yield from misfits(description, schema, call.exchange.answer)
+        yield from misfits(description, endpoint, call.exchange.status, call.exchange.answer)
     elif answer is None or call.exchange.answer is not None:
         yield f"{call.exchange.status} with {call.exchange.answer} is not published"
