@@ -77,7 +77,7 @@ class InProcess(OperationSource):
         await self._reached.wait()
         return self._looks - before
 
-    async def turn(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """No budget here."""
 
     async def get(self, ref: OperationRef) -> Operation:

@@ -40,7 +40,7 @@ def may_retry(error: BaseException, method: str) -> bool:
 class ProjectLock(Protocol):
     """What is known of the lock that a 423 speaks of."""
 
-    slot: asyncio.Lock
+    retry_slot: asyncio.Lock
     """Held by the one who tries again."""
 
     async def settle(self) -> bool:
@@ -71,13 +71,13 @@ async def send_again(
         return await further.run()
     lock = lock_of_project()
     with anyio.CancelScope(deadline=deadline) as scope:
-        await lock.slot.acquire()
+        await lock.retry_slot.acquire()
     if scope.cancelled_caught:
         raise first_failure
     try:
         return await further.run(lock)
     finally:
-        lock.slot.release()
+        lock.retry_slot.release()
 
 
 class _FurtherTries(Generic[T]):

@@ -10,7 +10,11 @@ from neonctl_async.transport.protocol import Json
 from tests.contract.description import Description, Endpoint
 
 _FORMATS = FormatChecker(["uuid"])
-_FORMATS.checks("date-time", ValueError)(lambda text: bool(datetime.fromisoformat(str(text))))
+
+
+@_FORMATS.checks("date-time", ValueError)
+def _is_date_time(text: object) -> bool:
+    return bool(datetime.fromisoformat(str(text)))
 
 
 def misfits(
@@ -21,7 +25,8 @@ def misfits(
     components = {name: _strict(one, published, closed=False) for name, one in published.items()}
     schema = _strict(description.response_schema(endpoint, status), published)
     root = {"allOf": [schema], "components": {"schemas": components}}
-    for error in Draft202012Validator(root, format_checker=_FORMATS).iter_errors(content):
+    validator: Any = Draft202012Validator(root, format_checker=_FORMATS)
+    for error in validator.iter_errors(content):
         if "propertyNames" in error.schema_path:
             yield f"{error.json_path}.{error.instance} is not published"
         else:

@@ -6,30 +6,25 @@ from typing import TypeVar
 import msgspec
 
 from neonctl_async.models import (
-    advisors,
-    anonymization,
     api_keys,
-    billing,
+    base,
+    branch_data,
     branches,
-    connections,
     consumption,
     databases,
     endpoints,
     operations,
     organizations,
-    pagination,
     project_access,
     projects,
     regions,
     roles,
-    schemas,
     snapshots,
     users,
-    vpc_endpoints,
 )
 from neonctl_async.models.base import Empty, Model
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.protocol import Answer, Wire, request
+from neonctl_async.transport.protocol import Response, Wire, request
 
 T = TypeVar("T")
 WIRE = Wire("https://h.example.com/api/v2", Secret("napi_of_nobody"), max_response_bytes=1 << 20)
@@ -126,21 +121,21 @@ VPC_ENDPOINT: JsonObject = {"vpc_endpoint_id": "vpce-1"}
 
 LEAST: dict[type[Model], JsonObject] = {
     Empty: {},
-    advisors.AdvisorIssue: ADVISOR_ISSUE,
-    advisors.AdvisorIssuesResponse: {"issues": [ADVISOR_ISSUE]},
-    anonymization.AnonymizationRun: {},
-    anonymization.AnonymizedBranchStatus: STATUS,
-    anonymization.MaskingRule: MASKING_RULE,
-    anonymization.MaskingRulesResponse: {"masking_rules": [MASKING_RULE]},
+    projects.AdvisorIssue: ADVISOR_ISSUE,
+    projects.AdvisorIssuesResponse: {"issues": [ADVISOR_ISSUE]},
+    branch_data.AnonymizationRun: {},
+    branch_data.AnonymizedBranchStatus: STATUS,
+    branch_data.MaskingRule: MASKING_RULE,
+    branch_data.MaskingRulesResponse: {"masking_rules": [MASKING_RULE]},
     api_keys.ApiKeyCreated: {"id": 1, "key": "napi_1"},
     api_keys.ApiKeyCreator: {"id": "user-1"},
     api_keys.ApiKey: {"id": 1, "name": "ci"},
     api_keys.ApiKeyRevoked: {"id": 1, "name": "ci", "revoked": True},
-    billing.BankCard: {"last4": "4242"},
-    billing.BillingAccount: {},
-    billing.PaymentSource: {"type": "card"},
-    billing.PlanDetails: {"name": "launch"},
-    billing.PlanVersion: {"major": 3, "minor": 1},
+    users.BankCard: {"last4": "4242"},
+    users.BillingAccount: {},
+    users.PaymentSource: {"type": "card"},
+    users.PlanDetails: {"name": "launch"},
+    users.PlanVersion: {"major": 3, "minor": 1},
     branches.AnnotationObject: {"type": "branch", "id": "br-1"},
     branches.Annotation: {"object": {"type": "branch", "id": "br-1"}, "value": {"a": "b"}},
     branches.Branch: BRANCH,
@@ -154,11 +149,9 @@ LEAST: dict[type[Model], JsonObject] = {
     branches.BranchRecovery: {"deleted_at": NOON, "recoverable_until": NOON},
     branches.BranchResponse: {"branch": BRANCH},
     branches.BranchRestrictedAction: {"name": "delete", "reason": "it is the default branch"},
-    connections.ConnectionDetails: CONNECTION,
-    connections.ConnectionParameters: CONNECTION_PARAMETERS,
-    connections.ConnectionURIResponse: {
-        "uri": "postgresql://owner:hunter2@ep-1.example.com/neondb"
-    },
+    databases.ConnectionDetails: CONNECTION,
+    databases.ConnectionParameters: CONNECTION_PARAMETERS,
+    databases.ConnectionURIResponse: {"uri": "postgresql://owner:hunter2@ep-1.example.com/neondb"},
     consumption.BranchMetrics: BRANCH_METRICS,
     consumption.BranchMetricsPage: {"branches": [BRANCH_METRICS]},
     consumption.ConsumptionMetric: METRIC,
@@ -196,7 +189,7 @@ LEAST: dict[type[Model], JsonObject] = {
     organizations.Organization: ORGANIZATION,
     organizations.OrganizationsResponse: {"organizations": [ORGANIZATION]},
     organizations.SpendingLimit: {},
-    pagination.Pagination: {},
+    base.Pagination: {},
     project_access.JWKS: JWKS,
     project_access.JWKSCreated: {"jwks": JWKS, "operations": [OPERATION]},
     project_access.JWKSResponse: {"jwks": [JWKS]},
@@ -226,13 +219,13 @@ LEAST: dict[type[Model], JsonObject] = {
     roles.RolePasswordResponse: {"password": "hunter2"},
     roles.RoleResponse: {"role": ROLE},
     roles.RolesResponse: {"roles": [ROLE]},
-    schemas.BranchSchema: {},
-    schemas.BranchSchemaComparison: {},
-    schemas.ColumnSchema: COLUMN,
-    schemas.DatabaseSchema: {"tables": [TABLE]},
-    schemas.ReferencedTable: REFERENCED,
-    schemas.TableConstraint: {"type": "unique", "columns": ["id"]},
-    schemas.TableSchema: TABLE,
+    branch_data.BranchSchema: {},
+    branch_data.BranchSchemaComparison: {},
+    branch_data.ColumnSchema: COLUMN,
+    branch_data.DatabaseSchema: {"tables": [TABLE]},
+    branch_data.ReferencedTable: REFERENCED,
+    branch_data.TableConstraint: {"type": "unique", "columns": ["id"]},
+    branch_data.TableSchema: TABLE,
     snapshots.BackupSchedule: {"schedule": []},
     snapshots.BackupScheduleItem: {"frequency": "daily"},
     snapshots.Snapshot: SNAPSHOT,
@@ -243,13 +236,13 @@ LEAST: dict[type[Model], JsonObject] = {
     users.AuthAccount: {},
     users.AuthDetails: {"account_id": "user-1", "auth_method": "api_key_user"},
     users.CurrentUser: {"id": "user-1", "email": "a@b.c"},
-    vpc_endpoints.VPCEndpoint: VPC_ENDPOINT,
-    vpc_endpoints.VPCEndpointDetails: VPC_ENDPOINT,
-    vpc_endpoints.VPCEndpointsResponse: {"endpoints": [VPC_ENDPOINT]},
-    vpc_endpoints.VPCEndpointsWithRegionResponse: {
+    organizations.VPCEndpoint: VPC_ENDPOINT,
+    organizations.VPCEndpointDetails: VPC_ENDPOINT,
+    organizations.VPCEndpointsResponse: {"endpoints": [VPC_ENDPOINT]},
+    organizations.VPCEndpointsWithRegionResponse: {
         "endpoints": [{**VPC_ENDPOINT, "region_id": "aws-us-east-2"}]
     },
-    vpc_endpoints.VPCEndpointWithRegion: {**VPC_ENDPOINT, "region_id": "aws-us-east-2"},
+    organizations.VPCEndpointWithRegion: {**VPC_ENDPOINT, "region_id": "aws-us-east-2"},
 }
 """Each record that answers hold, with its required fields alone."""
 
@@ -264,4 +257,4 @@ SENT: list[type[Model]] = [
 def decode(kind: type[T], shown: object) -> T:
     """What an answer that shows ``shown`` decodes into."""
     call = request("GET", "/records", kind)
-    return WIRE.read(call, "req-1", Answer(200, {}, msgspec.json.encode(shown)))
+    return WIRE.read(call, "req-1", Response(200, {}, msgspec.json.encode(shown)))

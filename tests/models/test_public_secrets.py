@@ -52,10 +52,9 @@ def answer_of(kind: inspect.Type) -> object:
 
 def public_structs() -> Iterator[type[msgspec.Struct]]:
     """The records of the API, by their public names."""
-    for name in neonctl_async.__all__:
-        public = getattr(neonctl_async, name)
-        is_struct = isinstance(public, type) and issubclass(public, msgspec.Struct)
-        if is_struct and public.__module__.startswith("neonctl_async.models"):
+    for name in types.__all__:
+        public = getattr(types, name)
+        if isinstance(public, type) and issubclass(public, msgspec.Struct):
             yield public
 
 

@@ -56,7 +56,7 @@ class Platform(OperationSource):
         if operation.status is OperationStatus.FINISHED:
             self._told[operation.id] = _now()
 
-    async def turn(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """No budget holds anything up here."""
 
     async def get(self, ref: OperationRef) -> Operation:

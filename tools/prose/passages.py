@@ -35,7 +35,8 @@ def passages(path: Path) -> Iterator[Passage]:
 
 def _of_page(source: str) -> Iterator[Passage]:
     """Yield the page itself, and the comments of its code blocks."""
-    prose, fence = [], ""
+    prose: list[str] = []
+    fence = ""
     for number, line in enumerate(source.splitlines(), 1):
         marker = FENCE.match(line)
         if fence:
@@ -85,7 +86,7 @@ def _comments(source: str) -> Iterator[Passage]:
     """Yield comments; those of successive lines are one."""
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     found = [token for token in tokens if token.type == tokenize.COMMENT]
-    lines = list[str]()
+    lines: list[str] = []
     for token, following in pairwise([*found, None]):
         assert token is not None
         lines.append(DIRECTIVE.sub("", token.string.lstrip("#").strip()).lstrip("# "))
@@ -97,7 +98,7 @@ def _comments(source: str) -> Iterator[Passage]:
         if not (own_line and goes_with_next):
             first = token.start[0] - len(lines) + 1
             yield Passage("comment", first, _without_code("\n".join(lines)))
-            lines = []
+            lines.clear()
 
 
 def _without_code(text: str) -> str:

@@ -12,15 +12,15 @@ import pytest
 from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 
 HELD: Mapping[tuple[str, str], str] = {
-    ("README.md", "python"): "tests/test_documentation.py",
+    ("README.md", "python"): "tests/docs/test_pages.py",
     ("docs/request.md", "python"): "tests/contract/test_request_page.py",
     ("docs/command-line.md", "text"): "tests/cli/test_session.py",
-    ("docs/errors.md", "text"): "tests/test_documentation.py",
-    ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/test_from_neon_api.py",
+    ("docs/errors.md", "text"): "tests/docs/test_pages.py",
+    ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
     ("docs/progress.md", "text"): "tests/test_progress.py",
 }
-"""What looks at the blocks of a kind on a page. Of the pages in docs, tests/test_documentation.py
+"""What looks at the blocks of a kind on a page. Of the pages in docs, tests/docs/test_pages.py
 runs all else that is ``python``; what consoles show is dealt with below."""
 
 NOT_RUN = {
@@ -35,7 +35,7 @@ NOT_RUN = {
     ". .venv-3.13/bin/activate": "the version depends on the machine",
     "pip install pre-commit": "a tool that no test needs",
     "pre-commit install": "would change the clone",
-    "python preview.py": "the program that the page shows: tests/test_documentation.py runs it",
+    "python preview.py": "the program that the page shows: tests/docs/test_pages.py runs it",
     "pytest test_preview.py": "the test that the page shows: tests/pytest_neonctl_async runs it",
     'git commit --all --message "Release 0.1.0"': "a release",
     ".ci/run": "runs this test",
@@ -84,7 +84,7 @@ def is_tested(target: str, *arguments: str) -> bool:
 
 
 def is_left_to_its_own_tests(*_arguments: str) -> bool:
-    """Whether ``neonctl-async`` works as shown is looked at by tests/cli/test_documentation.py."""
+    """Whether ``neonctl-async`` works as shown is looked at by tests/docs/test_command_line.py."""
     return True
 
 

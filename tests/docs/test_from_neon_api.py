@@ -12,7 +12,7 @@ from neonctl_async import NeonClient
 from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.support.pages import code_blocks, compiled, names_side_by_side
 
-PAGE = Path(__file__).parents[1] / "docs" / "from-neon-api.md"
+PAGE = Path(__file__).parents[2] / "docs" / "from-neon-api.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 # Found by name: it has no types.
 NEON_API: Any = import_module("neon_api.client")

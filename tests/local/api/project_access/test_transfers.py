@@ -3,8 +3,8 @@
 import pytest
 
 from neonctl_async.local import ManualClock
+from tests.local.api.test_api_keys import project_key
 from tests.local.client import Client, Reply
-from tests.local.test_keys import project_key
 
 
 async def offer(api: Client, project_id: str, **body: object) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.support.methods import METHODS
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 # Found by name: it has no types.
 NEON_API: Any = import_module("neon_api").NeonAPI
 
