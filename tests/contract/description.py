@@ -135,7 +135,7 @@ class Description:
         ]
 
     def endpoint_of(self, method: str, path: str) -> Endpoint | None:
-        """Return the endpoint of a request: of all that match, the one with the fewest parameters."""
+        """Return the matching endpoint with the fewest parameters."""
         found = [one for one in self.endpoints if one.is_called_by(method, path)]
         return min(found, key=lambda one: one.path.count("{"), default=None)
 

@@ -66,7 +66,7 @@ def is_target(*arguments: str) -> bool:
 
 
 def can_be_installed(_install: str, *requirements: str) -> bool:
-    """Return whether the packages are this project, its extras, or dependencies of extras or tests."""
+    """Return whether the packages are this project, an extra, or a dependency of either."""
     ours = {PROJECT["name"], ".", *(f"{PROJECT['name']}[{extra}]" for extra in EXTRAS)}
     needed = {name_of(one) for group in (*EXTRAS.values(), TESTED_WITH) for one in group}
     return {*requirements} <= ours | needed
@@ -107,9 +107,7 @@ def test_each_kind_of_block_is_covered_by_a_test(page: str) -> None:
     everywhere = {"console", "python"} if page.startswith("docs/") else {"console"}
     here = {kind for name, kind in COVERED_BY if name == page}
     assert kinds(TEXTS[page]) - here <= everywhere
-    assert here <= kinds(TEXTS[page]), (
-        "COVERED_BY lists a kind of block that the page does not have"
-    )
+    assert here <= kinds(TEXTS[page]), "COVERED_BY lists a kind that the page lacks"
 
 
 def test_tests_of_special_blocks_read_the_page() -> None:
