@@ -24,10 +24,10 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
 ``python`` in docs; this module checks the commands of consoles."""
 
 NOT_RUN = {
-    "NEON_API_KEY=… NEON_PROJECT_ID=late-frost-12345678 pytest --neon-cloud": "needs a project on Neon",
+    "NEON_API_KEY=… NEON_PROJECT_ID=late-frost-12345678 pytest --neon-cloud": "needs an account",
     'curl -H "Authorization: Bearer $NEON_API_KEY" '
     "https://console.neon.tech/api/v2/projects/$PROJECT_ID/branches > branches.json": (
-        "needs a project on Neon"
+        "needs an account"
     ),
     ".venv-3.13/bin/mutmut show neonctl_async.waiting.schedule.x_delay__mutmut_7": (
         "needs a finished run of make mutants, which takes hours"
