@@ -33,7 +33,7 @@ async def test_the_code_of_a_page_runs_from_top_to_bottom(
             given: dict[str, object] = {
                 "__name__": "__main__",
                 "neon": neon,
-                "plane": plane,
+                "control_plane": plane,
                 "project_id": project.project.id,
             }
             shown: dict[str, object] = {}
