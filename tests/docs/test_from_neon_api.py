@@ -73,7 +73,7 @@ def fields(record: object) -> set[str]:
     return set(vars(record))
 
 
-@pytest.mark.usefixtures("plane")
+@pytest.mark.usefixtures("control_plane")
 async def test_neon_api_drops_cursors_and_what_came_with_a_project() -> None:
     def run() -> None:
         neon = NEON_API.NeonAPI.from_environ()
