@@ -12,24 +12,24 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
-from benchmarks import (
+from benchmarks.harness.machine import machine, versions
+from benchmarks.harness.report import Report, plain, write
+from benchmarks.harness.results import Row
+from benchmarks.harness.run_size import Effort
+from benchmarks.scenarios import (
     fan_out,
     get,
     idle,
     imports,
-    lone,
     memory,
     operations_page,
     page,
     paging,
     pytest_plugin,
     scale,
+    single_operation,
     waits,
 )
-from benchmarks.effort import Effort
-from benchmarks.figures import Row
-from benchmarks.machine import machine, versions
-from benchmarks.report import Report, plain, write
 
 Group = Callable[[Effort], Awaitable[list[Row]] | list[Row]]
 
@@ -41,7 +41,7 @@ GROUPS: dict[str, Group] = {
     "memory": memory.run,
     "idle": idle.run,
     "waits": waits.run,
-    "lone": lone.run,
+    "single_operation": single_operation.run,
     "fan_out": fan_out.run,
     "scale": scale.run,
     "operations_page": operations_page.run,

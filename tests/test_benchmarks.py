@@ -8,15 +8,25 @@ import msgspec
 import pytest
 
 from benchmarks import __main__ as program
-from benchmarks import answers
-from benchmarks.effort import Effort
-from benchmarks.figures import FLOOR, NEON_API, NEON_SDK, OURS, Row, Spread, Target, row, spread
-from benchmarks.picture import draw
-from benchmarks.report import Report, brief, markdown, plain, written_into
-from benchmarks.scenario import CREATE, Settings
-from benchmarks.scenario_server import ScenarioServer
-from benchmarks.waits import Case
-from benchmarks.waits_picture import draw_waits
+from benchmarks.harness.report import Report, brief, markdown, plain, written_into
+from benchmarks.harness.results import (
+    FLOOR,
+    NEON_API,
+    NEON_SDK,
+    OURS,
+    Row,
+    Spread,
+    Target,
+    row,
+    spread,
+)
+from benchmarks.harness.run_size import Effort
+from benchmarks.plots.comparison import draw
+from benchmarks.plots.waits import draw_waits
+from benchmarks.scenarios.waits import Case
+from benchmarks.servers import fixed_responses as answers
+from benchmarks.servers.simulator import CREATE, Settings
+from benchmarks.servers.simulator_process import ScenarioServer
 from neonctl_async import NeonClient, OperationFailedError
 from neonctl_async.models.operations import OperationsPage
 

@@ -6,9 +6,9 @@ from typing import Self
 import aiohttp
 import msgspec
 
-from benchmarks.answers import PAGE
-from benchmarks.figures import FLOOR
-from benchmarks.peers.contender import KEY, Concurrent
+from benchmarks.harness.results import FLOOR
+from benchmarks.peers.base import KEY, Concurrent
+from benchmarks.servers.fixed_responses import PAGE
 from neonctl_async import Operation
 from neonctl_async.models.operations import OperationResponse, OperationsPage
 

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Protocol, Self
 
-from benchmarks.answers import PAGE, cursor_of
-from benchmarks.figures import NEON_API
-from benchmarks.peers.contender import AT_ONCE, KEY, Contender, Held, resident_megabytes
+from benchmarks.harness.results import NEON_API
+from benchmarks.peers.base import AT_ONCE, KEY, Contender, Held, resident_megabytes
+from benchmarks.servers.fixed_responses import PAGE, cursor_of
 
 
 class _Page(Protocol):

@@ -9,7 +9,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import * as fixedAnswers from "./fixed_answers.mjs";
+import * as fixedResponses from "./fixed_responses.mjs";
 
 const [directory] = process.argv.slice(2);
 const installed = createRequire(join(directory, "package.json"));
@@ -26,7 +26,7 @@ const methods = {
 
   memory,
 
-  ...fixedAnswers,
+  ...fixedResponses,
 };
 
 async function outcomes(calls) {

@@ -3,9 +3,9 @@
 from collections.abc import AsyncIterator, Sequence
 from typing import Self
 
-from benchmarks.answers import PAGE
-from benchmarks.figures import OURS
-from benchmarks.peers.contender import KEY, Concurrent
+from benchmarks.harness.results import OURS
+from benchmarks.peers.base import KEY, Concurrent
+from benchmarks.servers.fixed_responses import PAGE
 from neonctl_async import NeonClient, Operation, RateBudget
 from neonctl_async.models.operations import OperationsPage
 

@@ -7,9 +7,9 @@ from typing import Self
 import httpx
 from pydantic import BaseModel
 
-from benchmarks.answers import PAGE
-from benchmarks.figures import PYDANTIC
-from benchmarks.peers.contender import KEY, Concurrent
+from benchmarks.harness.results import PYDANTIC
+from benchmarks.peers.base import KEY, Concurrent
+from benchmarks.servers.fixed_responses import PAGE
 
 
 class Operation(BaseModel):

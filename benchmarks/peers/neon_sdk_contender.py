@@ -4,8 +4,8 @@ from typing import Self
 
 import msgspec
 
-from benchmarks.figures import NEON_SDK
-from benchmarks.peers.contender import AT_ONCE, Held, Pager
+from benchmarks.harness.results import NEON_SDK
+from benchmarks.peers.base import AT_ONCE, Held, Pager
 from benchmarks.peers.neon_sdk import NeonSdk
 
 

@@ -17,8 +17,8 @@ from typing import Self
 import aiohttp
 import msgspec
 
-from benchmarks import scenario
-from benchmarks.scenario import API, Report, Settings, Start
+from benchmarks.servers import simulator
+from benchmarks.servers.simulator import API, Report, Settings, Start
 from neonctl_async import Operation
 
 
@@ -34,7 +34,7 @@ class ScenarioServer:
     async def __aenter__(self) -> Self:
         settings = msgspec.json.encode(self._settings).decode()
         self._process = await create_subprocess_exec(
-            sys.executable, scenario.__file__, settings, stdin=PIPE, stdout=PIPE
+            sys.executable, simulator.__file__, settings, stdin=PIPE, stdout=PIPE
         )
         assert self._process.stdout is not None
         port = int(await self._process.stdout.readline())

@@ -1,10 +1,10 @@
 """What 100,000 operations take in memory, once they are objects, each time in a fresh process."""
 
-from benchmarks.effort import Effort
-from benchmarks.figures import Row, row
-from benchmarks.fresh import CONTENDERS, ask
-from benchmarks.nginx import Nginx
-from benchmarks.peers.contender import Held
+from benchmarks.harness.fresh_process import CONTENDERS, ask
+from benchmarks.harness.results import Row, row
+from benchmarks.harness.run_size import Effort
+from benchmarks.peers.base import Held
+from benchmarks.servers.nginx import Nginx
 
 
 async def run(effort: Effort) -> list[Row]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from benchmarks.figures import FLOOR, NEON_API, NEON_SDK, OURS, PYDANTIC, Row, number
+from benchmarks.harness.results import FLOOR, NEON_API, NEON_SDK, OURS, PYDANTIC, Row, number
 
 CONTENDERS = (OURS, FLOOR, NEON_API, PYDANTIC, NEON_SDK)
 SHOWN = {

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterator, Sequence
 
-from benchmarks.figures import FLOOR, NEON_API, NEON_SDK, PYDANTIC, Row, Spread
-from benchmarks.svg import WIDTH, document, dot, text
-from benchmarks.waits_picture import waits_among
+from benchmarks.harness.results import FLOOR, NEON_API, NEON_SDK, PYDANTIC, Row, Spread
+from benchmarks.plots.waits import waits_among
+from tools.svg import WIDTH, document, dot, text
 
 _COLOURS = {FLOOR: "#0f9d58", NEON_API: "#e8710a", PYDANTIC: "#9334e6", NEON_SDK: "#1a73e8"}
 _OTHER = "#80868b"

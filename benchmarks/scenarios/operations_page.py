@@ -11,8 +11,8 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
-from benchmarks.effort import Effort
-from benchmarks.figures import OURS, Row, Target, row
+from benchmarks.harness.results import OURS, Row, Target, row
+from benchmarks.harness.run_size import Effort
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.clock import exactly, utc_now
 from neonctl_async.local.database import Database, Transaction

@@ -9,8 +9,8 @@ import subprocess
 import sys
 import tempfile
 
-from benchmarks.effort import Effort
-from benchmarks.figures import NEON_API, NEON_SDK, OURS, PYDANTIC, Row, Target, row
+from benchmarks.harness.results import NEON_API, NEON_SDK, OURS, PYDANTIC, Row, Target, row
+from benchmarks.harness.run_size import Effort
 from benchmarks.peers.neon_sdk import INSTALLED
 
 DEPENDENCIES = "its dependencies"

@@ -10,9 +10,9 @@ from urllib.parse import quote
 
 import aiohttp
 
-from benchmarks import answers
-from benchmarks.answers import PAGE, PROJECT_ID, cursor_of
-from benchmarks.machine import nginx
+from benchmarks.harness.machine import nginx
+from benchmarks.servers import fixed_responses
+from benchmarks.servers.fixed_responses import PAGE, PROJECT_ID, cursor_of
 
 API = "/api/v2"
 _SETTINGS = """
@@ -91,7 +91,7 @@ class Nginx:
 
     def _prepare(self, port: int) -> Path:
         folder = Path(self._folder.name)
-        self.operation_id = answers.write(folder, self._stored)
+        self.operation_id = fixed_responses.write(folder, self._stored)
         pages = {cursor_of(n) or "": n for n in range(self._stored // PAGE + 1)}
         # Some clients send a colon as it is, others as %3A; nginx compares what was sent.
         pages |= {quote(cursor, safe=""): n for cursor, n in pages.items()}

@@ -16,13 +16,13 @@ from typing import Self
 
 import msgspec
 
-from benchmarks.durations import between
-from benchmarks.effort import Effort
-from benchmarks.figures import NEON_SDK, OURS, Row, Target, row
-from benchmarks.peers.contender import KEY
+from benchmarks.harness.durations import between
+from benchmarks.harness.results import NEON_SDK, OURS, Row, Target, row
+from benchmarks.harness.run_size import Effort
+from benchmarks.peers.base import KEY
 from benchmarks.peers.neon_sdk import NeonSdk
-from benchmarks.scenario import Report, Settings
-from benchmarks.scenario_server import ScenarioServer, last_end
+from benchmarks.servers.simulator import Report, Settings
+from benchmarks.servers.simulator_process import ScenarioServer, last_end
 from neonctl_async import NeonClient, Operation, RateBudget
 
 FAR = 0.05

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import msgspec
 
-from benchmarks.figures import OURS, Row, Spread, number
-from benchmarks.machine import Machine
-from benchmarks.picture import draw
-from benchmarks.summary import summary
-from benchmarks.waits_picture import draw_waits
+from benchmarks.harness.machine import Machine
+from benchmarks.harness.results import OURS, Row, Spread, number
+from benchmarks.harness.summary import summary
+from benchmarks.plots.comparison import draw
+from benchmarks.plots.waits import draw_waits
 
 BEGIN = "<!-- figures: written by make bench -->"
 END = "<!-- end of figures -->"

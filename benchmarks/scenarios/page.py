@@ -2,14 +2,14 @@
 
 from contextlib import AsyncExitStack
 
-from benchmarks.answers import PAGE
-from benchmarks.effort import Effort
-from benchmarks.figures import FLOOR, NEON_API, Row, Target, row
-from benchmarks.get import CONTENDERS
-from benchmarks.nginx import Nginx
-from benchmarks.peers.contender import Contender
+from benchmarks.harness.results import FLOOR, NEON_API, Row, Target, row
+from benchmarks.harness.rounds import entered, in_turn
+from benchmarks.harness.run_size import Effort
+from benchmarks.peers.base import Contender
+from benchmarks.peers.contenders import CONTENDERS
 from benchmarks.peers.ours import Listed
-from benchmarks.turns import entered, in_turn
+from benchmarks.servers.fixed_responses import PAGE
+from benchmarks.servers.nginx import Nginx
 
 PAGES = 10
 KINDS: tuple[type[Contender], ...] = (*CONTENDERS, Listed)

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from benchmarks import figures
-from benchmarks.effort import Effort
-from benchmarks.figures import NEON_SDK, OURS, Row, row
+from benchmarks.harness import results
+from benchmarks.harness.results import NEON_SDK, OURS, Row, row
+from benchmarks.harness.run_size import Effort
 from benchmarks.peers.neon_sdk import NeonSdk
 from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
@@ -201,7 +201,7 @@ async def cpu_rows(counts: Sequence[int], effort: Effort) -> list[Row]:
             costs[named(count)].append(await microseconds_of_each(count))
     fewest, *_, largest = costs
     values = {OURS: costs.pop(largest), **costs}
-    targets = [figures.Target(1.2, by=fewest)]
+    targets = [results.Target(1.2, by=fewest)]
     return [row(largest, "CPU of a look at one", "us", values, targets=targets)]
 
 
@@ -215,7 +215,7 @@ async def streamed_rows(effort: Effort) -> list[Row]:
                 settled = method == "as_completed"
                 of_count.append(await microseconds_of_streamed(count, only_settled=settled))
         few, many = costs
-        targets = [figures.Target(1.2, by=few)]
+        targets = [results.Target(1.2, by=few)]
         values = {OURS: costs[many], few: costs[few]}
         found.append(row(many, "CPU of each", "us", values, targets=targets))
     return found
@@ -232,7 +232,7 @@ async def memory_row(counts: Sequence[int]) -> Row:
         "memory of each at most",
         "bytes",
         {OURS: [max(sizes)], NEON_SDK: [size_of_sdk]},
-        targets=[figures.Target(1.5 * 1024)],
+        targets=[results.Target(1.5 * 1024)],
         note="the SDK looks at one operation after another: what it holds are the records",
     )
 

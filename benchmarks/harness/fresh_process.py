@@ -1,6 +1,6 @@
 """A contender in a process of its own, which tells of itself: what is held, and what it does idle.
 
-``python -m benchmarks.fresh memory CONTENDER ADDRESS OPERATION``
+``python -m benchmarks.harness.fresh_process memory CONTENDER ADDRESS OPERATION``
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from typing import TypeVar
 
 import msgspec
 
-from benchmarks import get
-from benchmarks.answers import PROJECT_ID
-from benchmarks.nginx import Nginx
-from benchmarks.peers.contender import Contender
+from benchmarks.peers.base import Contender
+from benchmarks.peers.contenders import CONTENDERS as KINDS
+from benchmarks.servers.fixed_responses import PROJECT_ID
+from benchmarks.servers.nginx import Nginx
 
 T = TypeVar("T", bound=msgspec.Struct)
-CONTENDERS: dict[str, type[Contender]] = {kind.name: kind for kind in get.CONTENDERS}
+CONTENDERS: dict[str, type[Contender]] = {kind.name: kind for kind in KINDS}
 
 
 class Idle(msgspec.Struct):
@@ -48,7 +48,7 @@ def _wakeups() -> int:
 async def ask(what: str, name: str, server: Nginx, kind: type[T]) -> T:
     """What a fresh process tells."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "benchmarks.fresh", what, name),
+        *(sys.executable, "-m", "benchmarks.harness.fresh_process", what, name),
         *(server.base_url, server.operation_id),
         stdout=asyncio.subprocess.PIPE,
     )

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
-from benchmarks.figures import NEON_SDK, OURS, Row, Spread
-from benchmarks.svg import document, dot, text
+from benchmarks.harness.results import NEON_SDK, OURS, Row, Spread
+from tools.svg import document, dot, text
 
 _COLOURS = {OURS: "#d01884", NEON_SDK: "#1a73e8"}
 _TOP, _LINE = 96, 26

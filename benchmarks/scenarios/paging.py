@@ -3,16 +3,16 @@
 from contextlib import AsyncExitStack
 from functools import partial
 
-from benchmarks.effort import Effort
-from benchmarks.figures import Row, Target, row
-from benchmarks.nginx import Nginx
-from benchmarks.peers.contender import Pager
+from benchmarks.harness.results import Row, Target, row
+from benchmarks.harness.rounds import entered, in_turn
+from benchmarks.harness.run_size import Effort
+from benchmarks.peers.base import Pager
 from benchmarks.peers.floor import Floor
-from benchmarks.peers.neon_sdk_fixed import SdkOnFixedAnswers
+from benchmarks.peers.neon_sdk_contender import SdkOnFixedAnswers
 from benchmarks.peers.ours import Ours, WithoutPrefetch
 from benchmarks.peers.pydantic_models import HttpxPydantic
-from benchmarks.round_trip import RoundTrip
-from benchmarks.turns import entered, in_turn
+from benchmarks.servers.latency_proxy import RoundTrip
+from benchmarks.servers.nginx import Nginx
 
 ROUND_TRIP = 0.02
 WORK = 0.02

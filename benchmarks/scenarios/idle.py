@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable
 
-from benchmarks.answers import PAGE
-from benchmarks.effort import Effort
-from benchmarks.figures import NEON_SDK, Row, Target, row
-from benchmarks.fresh import CONTENDERS, Idle, ask
-from benchmarks.nginx import Nginx
+from benchmarks.harness.fresh_process import CONTENDERS, Idle, ask
+from benchmarks.harness.results import NEON_SDK, Row, Target, row
+from benchmarks.harness.run_size import Effort
+from benchmarks.servers.fixed_responses import PAGE
+from benchmarks.servers.nginx import Nginx
 
 IN_PYTHON = [name for name in CONTENDERS if name != NEON_SDK]
 

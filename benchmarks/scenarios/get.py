@@ -2,26 +2,15 @@
 
 from contextlib import AsyncExitStack
 
-from benchmarks.answers import PAGE
-from benchmarks.effort import Effort
-from benchmarks.figures import FLOOR, Row, Target, row
-from benchmarks.nginx import Nginx
-from benchmarks.peers.contender import AT_ONCE, Contender
-from benchmarks.peers.floor import Floor
-from benchmarks.peers.neon_api import NeonApi
-from benchmarks.peers.neon_sdk_fixed import SdkOnFixedAnswers
-from benchmarks.peers.ours import Ours
-from benchmarks.peers.pydantic_models import HttpxPydantic
-from benchmarks.turns import entered, in_turn
+from benchmarks.harness.results import FLOOR, Row, Target, row
+from benchmarks.harness.rounds import entered, in_turn
+from benchmarks.harness.run_size import Effort
+from benchmarks.peers.base import AT_ONCE, Contender
+from benchmarks.peers.contenders import CONTENDERS
+from benchmarks.servers.fixed_responses import PAGE
+from benchmarks.servers.nginx import Nginx
 
 GETS = 200
-CONTENDERS: tuple[type[Contender], ...] = (
-    Ours,
-    Floor,
-    NeonApi,
-    HttpxPydantic,
-    SdkOnFixedAnswers,
-)
 
 
 async def run(effort: Effort) -> list[Row]:

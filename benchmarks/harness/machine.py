@@ -15,7 +15,7 @@ PACKAGES = (
 )  # fmt: skip
 
 
-_SDK = Path(__file__).parents[1] / ".bench/node_modules/@neon/sdk/package.json"
+_SDK = Path(__file__).parents[2] / ".bench/node_modules/@neon/sdk/package.json"
 
 
 class _Package(msgspec.Struct):

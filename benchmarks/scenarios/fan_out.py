@@ -11,13 +11,13 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from benchmarks.durations import between
-from benchmarks.effort import Effort
-from benchmarks.figures import NEON_SDK, OURS, Row, Target, row
-from benchmarks.peers.contender import KEY
+from benchmarks.harness.durations import between
+from benchmarks.harness.results import NEON_SDK, OURS, Row, Target, row
+from benchmarks.harness.run_size import Effort
+from benchmarks.peers.base import KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
-from benchmarks.scenario import Report, Settings
-from benchmarks.scenario_server import ScenarioServer
+from benchmarks.servers.simulator import Report, Settings
+from benchmarks.servers.simulator_process import ScenarioServer
 from neonctl_async import BranchCreated, NeonClient, NeonError, Operation, OperationFailedError
 
 LIMITS = Settings(per_minute=700, per_second_of_route=40)

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from typing import TypeVar
 
-from benchmarks.answers import PROJECT_ID
-from benchmarks.nginx import Nginx
-from benchmarks.peers.contender import Contender
+from benchmarks.peers.base import Contender
+from benchmarks.servers.fixed_responses import PROJECT_ID
+from benchmarks.servers.nginx import Nginx
 
 C = TypeVar("C", bound=Contender)
 

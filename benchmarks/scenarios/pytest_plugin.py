@@ -6,8 +6,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.effort import Effort
-from benchmarks.figures import OURS, Row, Target, row
+from benchmarks.harness.results import OURS, Row, Target, row
+from benchmarks.harness.run_size import Effort
 
 SUITES = 3
 TIMED = """

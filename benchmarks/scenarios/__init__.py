@@ -1,0 +1,1 @@
+"""The scenarios: each module measures one thing and returns its rows."""

@@ -1,0 +1,1 @@
+"""The servers that the clients under test talk to."""
