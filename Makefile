@@ -80,16 +80,16 @@ scale: .venv-$(NEWEST)/ready-test
 
 # 50 clients for a minute, with kill -9 and restart in the middle; a fleet killed 40 times more.
 soak: .venv-$(NEWEST)/ready-test
-	$(BIN)/python -m tests.local.soak
+	$(BIN)/python -m tools.soak
 	$(BIN)/python -X dev -m pytest -m soak
 
 # 10,000 faults with each of three seeds, and what the callers got.
 faults: .venv-$(NEWEST)/ready-test
-	$(BIN)/python -m tests.faults.campaign
+	$(BIN)/python -m tools.faults
 
 # Looks for inputs that break the wire format or the models; goes on where the last run ended.
 fuzz: .venv-$(NEWEST)/ready-fuzz
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 
 # What it costs beside what others take: writes docs/benchmarks.json, the table and the picture.
 bench: .venv-$(NEWEST)/ready-bench $(SDK_READY)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from neonctl_async import NeonClient
-from tests.local.process import serving
+from tests.support.server_process import serving
 from tests.support.until import until
 
 pytestmark = [pytest.mark.scale, pytest.mark.timeout(180)]

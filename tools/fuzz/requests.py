@@ -10,8 +10,8 @@ from yarl import URL
 
 from neonctl_async import OperationStatus
 from neonctl_async.transport.protocol import Request, raw_request, request
-from tests.fuzz.draw import Draw
 from tests.transport.wire import BASE_URL, WIRE
+from tools.fuzz.draw import Draw
 
 Value: TypeAlias = str | int | float | datetime | list[str] | UnsetType | bytes | None
 

@@ -22,7 +22,7 @@ from neonctl_async import (
     RetryPolicy,
     Timeout,
 )
-from tests.faults.kinds import OVERSIZED
+from tools.faults.faults import OVERSIZED
 
 WAIT = 3.0
 RETRY = RetryPolicy(attempts=4, initial=0.01, maximum=0.05, deadline=3.0)

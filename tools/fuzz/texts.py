@@ -9,7 +9,7 @@ from multidict import CIMultiDict
 from neonctl_async import EndpointState, OperationAction, OperationStatus, Secret
 from neonctl_async.transport.protocol import retry_after
 from neonctl_async.transport.redaction import SEARCHED, hide_secrets
-from tests.fuzz.draw import Draw
+from tools.fuzz.draw import Draw
 
 LONGEST = 64 * 1024
 KEYS = ("napi_q7Zx0vJ2mW8kTb4R", "Zq7x0vJ2-mW8k.Tb4R", 'q7"Zx0=vJ2:mW8\\kTb4R', "q" * 400)

@@ -9,9 +9,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import trustme
 
 from neonctl_async import NeonClient
-from tests.faults.calls import client_of
 from tests.support.server import MisbehavingServer, answer
 from tests.support.tls import certified
+from tools.faults.callers import client_of
 
 
 @asynccontextmanager
@@ -23,7 +23,7 @@ async def strays(key: str) -> AsyncGenerator[dict[str, NeonClient]]:
         untrusted = await stack.enter_async_context(_answering(certificate))
         full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         last = stack.enter_context(socket.socket())
-        last.setblocking(False)
+        last.settimeout(0)
         await asyncio.get_running_loop().sock_connect(last, full.getsockname())
         urls = {
             "connection refused": "http://127.0.0.1:9",

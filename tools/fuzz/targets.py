@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from tests.fuzz.answers import an_answer
-from tests.fuzz.compressed import a_compressed_body
-from tests.fuzz.draw import Draw
-from tests.fuzz.requests import a_raw_request, a_request
-from tests.fuzz.texts import a_retry_after, a_text_with_the_key, a_value
+from tools.fuzz.compressed import a_compressed_body
+from tools.fuzz.draw import Draw
+from tools.fuzz.requests import a_raw_request, a_request
+from tools.fuzz.responses import an_answer
+from tools.fuzz.texts import a_retry_after, a_text_with_the_key, a_value
 
 TARGETS: dict[bytes, Callable[[Draw], None]] = {
     b"a": an_answer,

@@ -5,13 +5,13 @@ import re
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FAULTS = 300
 
 
 async def test_whatever_goes_wrong_each_caller_is_told_the_truth() -> None:
     campaign = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "error", "-m", "tests.faults.campaign"),
+        *(sys.executable, "-W", "error", "-m", "tools.faults"),
         *("--faults", str(FAULTS), "--seeds", "7", "--seconds-between-kills", "1.5"),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,

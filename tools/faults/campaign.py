@@ -8,13 +8,9 @@ that says that nothing was done is right; what an error hands over as created is
 took longer than its bounds; no exception but the library's came; no task and no file is left.
 """
 
-import argparse
 import asyncio
 import gc
-import logging
 import random
-import sys
-import tempfile
 from collections import Counter
 from collections.abc import AsyncGenerator, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -24,13 +20,13 @@ from unittest import mock
 from yarl import URL
 
 from neonctl_async import NeonClient, NeonError
-from tests.faults.calls import Caller, Outcome, attempt, client_of
-from tests.faults.chaos import Chaos, Strikes
-from tests.faults.clocks import MODULES, OwnClock, SleepyLoop, jumping_wall_clock
-from tests.faults.strays import strays
-from tests.faults.truth import Truth
 from tests.local.client import Http
-from tests.local.process import serving
+from tests.support.server_process import serving
+from tools.faults.callers import Caller, Outcome, attempt, client_of
+from tools.faults.clocks import MODULES, OwnClock, SleepyLoop, jumping_wall_clock
+from tools.faults.final_state import Truth
+from tools.faults.proxy import Chaos, Strikes
+from tools.faults.unreachable import strays
 
 CALLERS = 60
 PROJECTS = 4
@@ -192,31 +188,3 @@ def open_files() -> int:
         return sum(1 for _ in Path("/proc/self/fd").iterdir())
     except OSError:
         return 0
-
-
-def main() -> int:
-    """Run campaigns; answers 1 if anything contradicts the truth."""
-    parser = argparse.ArgumentParser(prog="python -m tests.faults.campaign")
-    parser.add_argument("--faults", type=int, default=10_000, help="how many, with each seed")
-    parser.add_argument(
-        "--seeds", type=int, nargs="+", default=[1, 2, 3], help="a campaign is run with each"
-    )
-    parser.add_argument(
-        "--seconds-between-kills", type=float, default=15.0, help="of the control plane"
-    )
-    options = parser.parse_args()
-    logging.disable()
-    wrong: list[str] = []
-    for seed in options.seeds:
-        with tempfile.TemporaryDirectory() as directory:
-            campaign = run(options.faults, seed, Path(directory), options.seconds_between_kills)
-        sys.stdout.write(f"seed {seed}\n")
-        sys.stdout.writelines(f"{line}\n" for line in campaign.table())
-        sys.stdout.writelines(f"{line}\n" for line in campaign.contradictions[:20])
-        sys.stdout.write(f"{len(campaign.contradictions)} violations\n\n")
-        wrong += campaign.contradictions
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

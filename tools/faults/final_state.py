@@ -4,8 +4,8 @@ from collections.abc import AsyncGenerator, Iterator
 from urllib.parse import quote
 
 from neonctl_async import NeonError, OperationFailedError
-from tests.faults.calls import BOUND, Outcome
 from tests.local.client import Http
+from tools.faults.callers import BOUND, Outcome
 
 SLACK = 5.0
 """Seconds by which a loaded machine may be late."""

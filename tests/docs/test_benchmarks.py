@@ -30,7 +30,7 @@ from benchmarks.servers.simulator_process import ScenarioServer
 from neonctl_async import NeonClient, OperationFailedError
 from neonctl_async.models.operations import OperationsPage
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.fixture(scope="module")

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 import msgspec
 
 from neonctl_async import Project
-from tests.fuzz.answers import HEADERS, KINDS, STATUSES
-from tests.fuzz.draw import DEPTHS, KEY
-from tests.fuzz.found import BROKE, REACHED
 from tests.models.answers import LEAST
 from tests.models.test_samples import DATA, SAMPLES
+from tools.fuzz.draw import DEPTHS, KEY
+from tools.fuzz.findings import BROKE, REACHED
+from tools.fuzz.responses import HEADERS, KINDS, STATUSES
 
 TEXTS = (
     *(b"h\0\0\0\xff" + text for text in (b"", b"key=\xff now", b"://ada:\xff@h/db")),

@@ -15,10 +15,10 @@ from neonctl_async import APIError, ApiKey, InvalidResponseError, NeonError, Sec
 from neonctl_async.models.secret import decode_hook
 from neonctl_async.transport.protocol import EXCERPT_CHARACTERS, Answer, Request, Wire, request
 from neonctl_async.transport.redaction import SEARCHED
-from tests.fuzz.draw import KEY, Draw, document
 from tests.models.answers import LEAST, SENT
 from tests.support.records import API_KEY
 from tests.transport.wire import BASE_URL
+from tools.fuzz.draw import KEY, Draw, document
 
 MOST = 32 * 1024
 WIRE = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=MOST)

@@ -1,4 +1,4 @@
-"""``python -m tests.local.soak``: 50 clients for 60 seconds, the plane killed in the middle.
+"""``python -m tools.soak``: 50 clients for 60 seconds, the plane killed in the middle.
 
 Each client makes a branch with a compute, waits for its operations, lists, makes a key, uses it,
 revokes it, and deletes the branch. Halfway the serving process is killed and started again on its
@@ -24,7 +24,7 @@ from urllib.parse import quote
 import aiohttp
 
 from tests.local.client import Http, Reply
-from tests.local.process import Served, serving
+from tests.support.server_process import Served, serving
 
 EXPECTED = frozenset({200, 201})
 FINAL = frozenset({"finished", "failed"})
@@ -249,7 +249,7 @@ def resident(pid: int) -> int:
 
 def main() -> int:
     """Run the soak; answers 1 if anything was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m tests.local.soak")
+    parser = argparse.ArgumentParser(prog="python -m tools.soak")
     parser.add_argument("--clients", type=int, default=50)
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()

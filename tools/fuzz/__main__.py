@@ -1,4 +1,4 @@
-"""``python -m tests.fuzz``: looks for inputs that break the wire format or the models.
+"""``python -m tools.fuzz``: looks for inputs that break the wire format or the models.
 
 Coverage of the package, of what it parses with and of the drawing of inputs steers the search.
 It ends at the first input that breaks a promise or takes too long, else when the time is over.
@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 TOKENS = Path(__file__).parent / "tokens.dict"
-STEERED_BY = ["neonctl_async", "tests", "email", "urllib"]
+STEERED_BY = ["neonctl_async", "tests", "tools", "email", "urllib"]
 LONGEST = 64 * 1024
 PATIENCE = 0.5
 """The seconds of processor time that one input may take: so long stands the event loop still."""
@@ -20,7 +20,7 @@ PATIENCE = 0.5
 
 def main() -> int:
     """Fuzz; the fuzzer itself ends the process."""
-    parser = argparse.ArgumentParser(prog="python -m tests.fuzz")
+    parser = argparse.ArgumentParser(prog="python -m tools.fuzz")
     parser.add_argument("--seconds", type=int, default=60)
     parser.add_argument("--kept", type=Path, default=Path(".fuzz"))
     parser.add_argument("rest", nargs="*", help="further options of libFuzzer, after --")
@@ -28,8 +28,8 @@ def main() -> int:
     # Found by name: it has no types, and only fuzzing needs it.
     atheris = importlib.import_module("atheris")
     with atheris.instrument_imports(include=STEERED_BY):
-        targets = importlib.import_module("tests.fuzz.targets")
-        seeds = importlib.import_module("tests.fuzz.seeds").seeds()
+        targets = importlib.import_module("tools.fuzz.targets")
+        seeds = importlib.import_module("tools.fuzz.seeds").seeds()
 
     def one_input(data: bytes) -> int:
         begun = time.process_time()

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.fuzz.found import BROKE
-from tests.fuzz.seeds import seeds
-from tests.fuzz.targets import TARGETS, run
+from tools.fuzz.findings import BROKE
+from tools.fuzz.seeds import seeds
+from tools.fuzz.targets import TARGETS, run
 
 
 @pytest.mark.parametrize("once", BROKE)

@@ -3,7 +3,7 @@
 import gzip
 
 from neonctl_async.transport.compression import decompress
-from tests.fuzz.draw import Draw
+from tools.fuzz.draw import Draw
 
 LIMITS = (1 << 20, 1_000, 1, 0)
 TIMES = (1, 2, 100, 20_000)

@@ -7,7 +7,8 @@ from typing import Self
 
 import aiohttp
 
-from tests.faults.kinds import (
+from tests.support.server import MisbehavingServer, Received, Respond, answer
+from tools.faults.faults import (
     ANYWHERE,
     OF_POLLS,
     Answered,
@@ -16,7 +17,6 @@ from tests.faults.kinds import (
     is_poll,
     reset,
 )
-from tests.support.server import MisbehavingServer, Received, Respond, answer
 
 NO_SERVER = "the control plane is killed"
 LOCKED = "423 that never ends"
