@@ -1,36 +1,37 @@
-"""What pictures have in common: their paper, light or dark as the reader has it, and text."""
+"""The SVG elements that the project's pictures are made of."""
 
 from collections.abc import Iterable
 from html import escape
 
-WIDTH = 860
-_STYLE = """
-text { font: 13px system-ui, sans-serif; fill: #202124 }
-.paper { fill: #ffffff } .ours { stroke: #202124 } .tick { stroke: #dadce0 }
-.between { stroke: #bdc1c6; stroke-width: 2 } .small { font-size: 11px; fill: #5f6368 }
-@media (prefers-color-scheme: dark) {
-  text { fill: #e8eaed } .paper { fill: #1f2125 } .ours { stroke: #e8eaed }
-  .tick { stroke: #3c4043 } .between { stroke: #5f6368 } .small { fill: #9aa0a6 }
-}
-"""
+
+def element(name: str, content: str = "", /, **attributes: str | float) -> str:
+    """Return an element. In names of attributes, ``_`` stands for a hyphen: ``text_anchor``."""
+    written = "".join(
+        f' {attribute.rstrip("_").replace("_", "-")}="{_value(value)}"'
+        for attribute, value in attributes.items()
+    )
+    return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
 
 
-def document(title: str, height: int, parts: Iterable[str]) -> str:
-    """A picture of these parts."""
-    head = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img">',
-        f"<title>{escape(title)}</title><style>{_STYLE}</style>",
-        f'<rect class="paper" width="{WIDTH}" height="{height}" rx="8"/>',
-    ]
-    return "\n".join([*head, *parts, "</svg>", ""])
-
-
-def text(x: float, y: float, content: str, *, small: bool = False, anchor: str = "start") -> str:
-    """A line of text."""
-    kind = ' class="small"' if small else ""
-    return f'<text x="{x}" y="{y}"{kind} text-anchor="{anchor}">{escape(content)}</text>'
+def text(x: float, y: float, content: str, **attributes: str | float) -> str:
+    """Return a line of text whose baseline starts at ``x``, ``y``."""
+    return element("text", escape(content), x=x, y=y, **attributes)
 
 
 def dot(x: float, y: float, colour: str) -> str:
-    """A mark."""
-    return f'<circle cx="{x}" cy="{y}" r="5" fill="{colour}"/>'
+    """Return a filled circle."""
+    return element("circle", cx=x, cy=y, r=5, fill=colour)
+
+
+def document(
+    title: str, width: float, height: float, parts: Iterable[str], /, **attributes: str | float
+) -> str:
+    """Return a whole picture."""
+    content = "\n".join(["", element("title", escape(title)), *parts, ""])
+    view = f"0 0 {_value(width)} {_value(height)}"
+    xmlns = "http://www.w3.org/2000/svg"
+    return element("svg", content, xmlns=xmlns, viewBox=view, role="img", **attributes) + "\n"
+
+
+def _value(value: str | float) -> str:
+    return escape(value) if isinstance(value, str) else f"{round(value, 1):g}"
