@@ -1,10 +1,10 @@
-"""How long operations take."""
+"""The durations of simulated operations."""
 
 import random
 
 
-def between(shortest: float, longest: float, count: int) -> list[float]:
-    """Durations, evenly spread, in an order that is random and always the same."""
+def spread_evenly(shortest: float, longest: float, count: int) -> list[float]:
+    """Return evenly spread durations in a shuffled order, which is the same in every run."""
     step = (longest - shortest) / max(count - 1, 1)
     durations = [shortest + step * n for n in range(count)]
     random.Random(count).shuffle(durations)

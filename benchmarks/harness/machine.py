@@ -1,20 +1,18 @@
-"""What was measured on, and with which versions."""
+"""The machine that a run is measured on, and the versions of the software."""
 
 import os
 import platform
-import shutil
 import subprocess
-import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import msgspec
 
+from benchmarks.servers.nginx import find_nginx
+
 PACKAGES = (
     "neonctl-async", "aiohttp", "anyio", "msgspec", "tenacity", "neon-api", "httpx", "pydantic",
 )  # fmt: skip
-
-
 _SDK = Path(__file__).parents[2] / ".bench/node_modules/@neon/sdk/package.json"
 
 
@@ -23,7 +21,7 @@ class _Package(msgspec.Struct):
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """The machine, as far as it matters."""
+    """The properties of a machine that affect results."""
 
     cpu: str
     cores: int
@@ -35,7 +33,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def machine() -> Machine:
-    """This machine."""
+    """Return this machine."""
     return Machine(
         cpu=_cpu(),
         cores=os.cpu_count() or 1,
@@ -45,32 +43,24 @@ def machine() -> Machine:
 
 
 def _cpu() -> str:
-    told = Path("/proc/cpuinfo")
-    if told.exists():
-        for line in told.read_text(encoding="utf-8").splitlines():
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
     return platform.processor() or platform.machine()
 
 
 def versions() -> dict[str, str]:
-    """The versions of whatever is measured or serves the answers."""
+    """Return the versions of the clients, their dependencies, Node.js and nginx."""
     return {
         **{name: version(name) for name in PACKAGES},
         "@neon/sdk": msgspec.json.decode(_SDK.read_bytes(), type=_Package).version,
-        "node": _told("node", "--version").removeprefix("v"),
-        "nginx": _told(nginx(), "-v").rpartition("/")[2],
+        "node": _output("node", "--version").removeprefix("v"),
+        "nginx": _output(find_nginx(), "-v").rpartition("/")[2],
     }
 
 
-def nginx() -> str:
-    """The program, which is often where only root's PATH leads."""
-    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
-    if found := shutil.which("nginx", path=path):
-        return found
-    sys.exit("nginx, which serves the answers, is missing: on Debian, apt install nginx-light")
-
-
-def _told(*command: str) -> str:
+def _output(*command: str) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return (done.stdout + done.stderr).strip()

@@ -1,24 +1,26 @@
-"""A run of the benchmarks, as it is kept: JSON, and the same as a table."""
+"""The report of a run: JSON, and the tables and plots made from it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
 
 from benchmarks.harness.machine import Machine
-from benchmarks.harness.results import OURS, Row, Spread, number
+from benchmarks.harness.results import OURS, Row, Spread, format_number
 from benchmarks.harness.summary import summary
-from benchmarks.plots.comparison import draw
-from benchmarks.plots.waits import draw_waits
+from benchmarks.plots import comparison, waits
 
 BEGIN = "<!-- figures: written by make bench -->"
 END = "<!-- end of figures -->"
-TARGETS = ("target", "as", "found", "at most", "")
-COLUMNS = ("scenario", "contender", "median", "quartiles", "ours / its", "quartiles", "target", "")
+TARGETS = ("target", "measured as", "result", "limit", "")
+COLUMNS = (
+    *("scenario", "client", "median", "quartiles"),
+    *("ours / theirs", "quartiles", "limit", ""),
+)
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured when, on what, and with which versions."""
+    """The results of a run, with its date, machine and software versions."""
 
     date: str
     machine: Machine
@@ -26,41 +28,47 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     rows: list[Row]
 
 
-def lines(row: Row) -> Iterator[tuple[str, ...]]:
-    """The row as lines of the table, one a contender, ours first."""
-    bounds = {target.by or OURS: target for target in row.targets}
+def result_lines(row: Row) -> Iterator[tuple[str, ...]]:
+    """Yield one table line per client of the row, ours first."""
+    targets = {target.relative_to or OURS: target for target in row.targets}
     title = f"{row.scenario}: {row.measure}, {row.unit}"
-    for contender in sorted(row.spreads, key=lambda name: name != OURS):
-        ratio = row.ratios.get(contender)
-        target = bounds.get(contender)
+    for client in sorted(row.spreads, key=lambda name: name != OURS):
+        ratio = row.ratios.get(client)
+        target = targets.get(client)
         yield (
-            title if contender == OURS else "",
-            contender,
-            number(row.spreads[contender].median),
-            quartiles(row.spreads[contender]),
-            number(ratio.median) if ratio else "",
+            title if client == OURS else "",
+            client,
+            format_number(row.spreads[client].median),
+            quartiles(row.spreads[client]),
+            format_number(ratio.median) if ratio else "",
             quartiles(ratio) if ratio else "",
-            f"≤ {target.most:g}" if target else "",
+            f"≤ {target.limit:g}" if target else "",
             ("met" if row.meets(target) else "MISSED") if target else "",
         )
 
 
-def targets(row: Row) -> Iterator[tuple[str, ...]]:
-    """A line for each target of the row: what it is, what was found, and whether it is met."""
+def target_lines(row: Row) -> Iterator[tuple[str, ...]]:
+    """Yield one table line per target of the row."""
     for target in row.targets:
-        found = row.ratios[target.by] if target.by else row.spreads[OURS]
         yield (
             f"{row.scenario}: {row.measure}",
-            f"times {target.by}" if target.by else row.unit,
-            number(found.median),
-            f"≤ {target.most:g}",
+            f"ratio to {target.relative_to}" if target.relative_to else row.unit,
+            format_number(row.measured(target).median),
+            f"≤ {target.limit:g}",
             "met" if row.meets(target) else "**MISSED**",
         )
 
 
+def quartiles(spread: Spread) -> str:
+    """Return the quartiles as text; a single value has none."""
+    if spread.count == 1:
+        return ""
+    return f"{format_number(spread.low)} to {format_number(spread.high)}"
+
+
 def plain(rows: Sequence[Row]) -> str:
-    """The table for a terminal."""
-    table = [COLUMNS, *(line for row in rows for line in lines(row))]
+    """Return the table for a terminal."""
+    table = [COLUMNS, *(line for row in rows for line in result_lines(row))]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     text = [
         "  ".join(
@@ -73,52 +81,50 @@ def plain(rows: Sequence[Row]) -> str:
 
 
 def markdown(report: Report) -> str:
-    """The table for the documentation, with what it was measured on."""
+    """Return the tables for the documentation, with the machine and the versions."""
     versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    table = [COLUMNS, ("---", "---", *["---:"] * (len(COLUMNS) - 2))]
-    table += [line for row in report.rows for line in lines(row)]
     notes = [f"- {row.scenario}: {row.note}" for row in report.rows if row.note]
-    promised: list[tuple[str, ...]] = [TARGETS, ("---", "---", "---:", "---:", "---")]
-    promised += [line for row in report.rows for line in targets(row)]
     return "\n".join(
         [
             f"Measured on {report.date}: {report.machine}. {versions}.",
             "",
-            *("| " + " | ".join(line) + " |" for line in promised),
+            "### Targets",
             "",
-            "And all of it:",
+            *_table(TARGETS, (line for row in report.rows for line in target_lines(row))),
             "",
-            *("| " + " | ".join(line) + " |" for line in table),
+            "### All results",
+            "",
+            *_table(COLUMNS, (line for row in report.rows for line in result_lines(row))),
             *(["", *notes] if notes else []),
         ]
     )
 
 
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
+    alignment = ["---", "---", *["---:"] * (len(head) - 2)]
+    return ("| " + " | ".join(line) + " |" for line in [head, alignment, *lines])
+
+
 def brief(report: Report) -> str:
-    """The table for the README."""
+    """Return the table for the README."""
     return f"{summary(report.rows)}\n\nMedians of one run on {report.date}: {report.machine}."
 
 
 def written_into(page: str, text: str) -> str:
-    """The page, with this text between its marks."""
+    """Return the page with this text between its markers."""
     before, _, rest = page.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
-def quartiles(spread: Spread) -> str:
-    """Where the middle half of the runs lies."""
-    return "" if spread.count == 1 else f"{number(spread.low)} to {number(spread.high)}"
-
-
 def write(report: Report, root: Path) -> None:
-    """Write the report down as JSON, and what shows it: tables on two pages, and the pictures."""
+    """Write the report as JSON, the tables of two pages, and the plots."""
     docs = root / "docs"
-    told = msgspec.json.format(msgspec.json.encode(report))
-    (docs / "benchmarks.json").write_bytes(told + b"\n")
-    pictures = docs / "pictures"
-    (pictures / "benchmarks.svg").write_text(draw(report.rows), encoding="utf-8")
-    (pictures / "waits.svg").write_text(draw_waits(report.rows), encoding="utf-8")
+    content = msgspec.json.format(msgspec.json.encode(report))
+    (docs / "benchmarks.json").write_bytes(content + b"\n")
+    for name, plot in (("benchmarks", comparison), ("waits", waits)):
+        path = docs / "pictures" / f"{name}.svg"
+        path.write_text(plot.draw(report.rows), encoding="utf-8")
     for page, text in (
         (docs / "benchmarks.md", markdown(report)),
         (root / "README.md", brief(report)),

@@ -1,4 +1,4 @@
-"""What was measured: the runs of each contender, how they spread, and what they may be."""
+"""The results of a scenario: statistics of each client's runs, ratios and targets."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -11,9 +11,12 @@ NEON_API = "neon-api"
 PYDANTIC = "httpx + pydantic"
 NEON_SDK = "@neon/sdk"
 
+LATENESS, REQUESTS = "lateness", "requests"
+"""The two measures of a wait."""
+
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
-    """The median of all runs, their quartiles, and how many they are."""
+    """The median of all runs, their quartiles, and their number."""
 
     median: float
     low: float
@@ -22,16 +25,16 @@ class Spread(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What ours may be: ``most`` times what contender ``by`` takes, without one ``most`` itself."""
+    """An upper limit for our median, or for our ratio to the client ``relative_to``."""
 
-    most: float
-    by: str | None = None
+    limit: float
+    relative_to: str | None = None
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """What a scenario found out about one measure.
+    """The results of one measure of a scenario.
 
-    ``ratios`` are those of ours to each other contender, run by run.
+    ``ratios`` are ours divided by those of each other client, run by run.
     """
 
     scenario: str
@@ -43,21 +46,26 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     met: bool | None
     note: str = ""
 
+    def measured(self, target: Target) -> Spread:
+        """Return the statistics that a target limits."""
+        if target.relative_to is None:
+            return self.spreads[OURS]
+        return self.ratios[target.relative_to]
+
     def meets(self, target: Target) -> bool:
-        """Whether the median is within the target."""
-        found = self.spreads[OURS] if target.by is None else self.ratios[target.by]
-        return found.median <= target.most
+        """Return whether the median is within the target."""
+        return self.measured(target).median <= target.limit
 
 
 def spread(values: Sequence[float]) -> Spread:
-    """How these values spread."""
+    """Return the statistics of these values."""
     low, median, high = (
         statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [*values] * 3
     )
     return Spread(median=median, low=low, high=high, count=len(values))
 
 
-def row(
+def make_row(
     scenario: str,
     measure: str,
     unit: str,
@@ -66,33 +74,33 @@ def row(
     targets: Sequence[Target] = (),
     note: str = "",
 ) -> Row:
-    """The row of what each contender took, run by run: run n of each came in the same turn.
+    """Return the row of each client's values. Value n of every client is from round n.
 
-    Where a contender has fewer runs than ours, the turns that both took part in are compared. One
-    that ever took nothing has no ratio.
+    A client with fewer values than ours is compared in the rounds that both took part in. A client
+    with a value of 0 has no ratio.
     """
     ours = values[OURS]
-    found = Row(
+    row = Row(
         scenario=scenario,
         measure=measure,
         unit=unit,
-        spreads={contender: spread(runs) for contender, runs in values.items()},
+        spreads={client: spread(runs) for client, runs in values.items()},
         ratios={
-            contender: spread([own / its for own, its in zip(ours, runs, strict=False)])
-            for contender, runs in values.items()
-            if contender != OURS and all(runs)
+            client: spread([own / theirs for own, theirs in zip(ours, runs, strict=False)])
+            for client, runs in values.items()
+            if client != OURS and all(runs)
         },
         targets=list(targets),
         met=None,
         note=note,
     )
     if not targets:
-        return found
-    return msgspec.structs.replace(found, met=all(found.meets(target) for target in targets))
+        return row
+    return msgspec.structs.replace(row, met=all(row.meets(target) for target in targets))
 
 
-def number(value: float) -> str:
-    """Three digits that count."""
+def format_number(value: float) -> str:
+    """Return the value with three significant digits."""
     if not value:
         return "0"
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}".rstrip(".")

@@ -1,4 +1,4 @@
-"""Runs in turn: each contender once, again and again, so that all meet the same conditions."""
+"""Runs clients in rounds, so that all of them meet the same conditions."""
 
 import gc
 import random
@@ -13,12 +13,12 @@ from benchmarks.servers.nginx import Nginx
 C = TypeVar("C", bound=Contender)
 
 
-async def in_turn(
+async def run_rounds(
     contenders: Sequence[C], once: Callable[[C], Awaitable[float]], rounds: int
 ) -> dict[str, list[float]]:
-    """What ``once`` answers of each contender, round by round, in an order that changes.
+    """Return the results of ``once`` for each client, round by round, in a changing order.
 
-    The first round, in which connections are made and caches filled, does not count.
+    The first round opens connections and fills caches; its results are dropped.
     """
     values: dict[str, list[float]] = {contender.name: [] for contender in contenders}
     order = list(contenders)
@@ -31,10 +31,10 @@ async def in_turn(
     return {name: runs[1:] for name, runs in values.items()}
 
 
-async def entered(
+async def enter_all(
     stack: AsyncExitStack, kinds: Sequence[type[C]], server: Nginx, base_url: str = ""
 ) -> list[C]:
-    """These contenders, ready to ask the server: at its own address, or one that leads to it."""
+    """Return clients that are ready to send requests to the server, or to ``base_url``."""
     contenders = [
         kind(base_url or server.base_url, PROJECT_ID, server.operation_id) for kind in kinds
     ]

@@ -1,14 +1,14 @@
-"""How much a run may take."""
+"""The size of a run."""
 
 from enum import Enum
 
 
-class Effort(Enum):
-    """A run whose figures are kept, or a quick look."""
+class RunSize(Enum):
+    """A full run, whose results are kept, or a quick one."""
 
-    THOROUGH = "thorough"
+    FULL = "full"
     QUICK = "quick"
 
-    def of(self, *, thorough: int, quick: int) -> int:
-        """How often, by how much the run may take."""
-        return thorough if self is Effort.THOROUGH else quick
+    def pick(self, *, full: int, quick: int) -> int:
+        """Return the number for this size."""
+        return full if self is RunSize.FULL else quick

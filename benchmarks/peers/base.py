@@ -1,29 +1,29 @@
-"""What a contender is asked: GETs alone and at once, pages, a whole list."""
+"""The interface of a compared client: GETs, pages and a whole list."""
 
 import asyncio
 import gc
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, Self
 
 import msgspec
 
-KEY = "napi_benchmark"
-AT_ONCE = 50
+API_KEY = "napi_benchmark"
+CONCURRENCY = 50
 
 
-class Held(msgspec.Struct):
-    """What a process takes more than before, for as many records."""
+class ListMemory(msgspec.Struct):
+    """The memory that a process needs for a list of records."""
 
     records: int
     megabytes: float
 
 
 class Contender(ABC):
-    """A client in use; what is timed are seconds."""
+    """A client in use. Times are in seconds."""
 
     name: ClassVar[str]
 
@@ -37,90 +37,90 @@ class Contender(ABC):
 
     @abstractmethod
     async def __aexit__(self, *_: object) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
 
     @abstractmethod
-    async def alone(self, count: int) -> float:
-        """What ``count`` GETs of an operation take, one after another."""
+    async def sequential_gets(self, count: int) -> float:
+        """Return the time of ``count`` GETs of an operation, one after another."""
 
     @abstractmethod
-    async def at_once(self, count: int) -> float:
-        """What ``count`` times 50 GETs at once take."""
+    async def concurrent_gets(self, count: int) -> float:
+        """Return the time of ``count`` batches of 50 concurrent GETs."""
 
     @abstractmethod
     async def pages(self, count: int) -> float:
-        """What ``count`` times the first page takes, until it is objects."""
+        """Return the time of fetching and decoding the first page ``count`` times."""
 
     @abstractmethod
-    async def held(self) -> Held:
-        """What the whole list takes, in a process that has not had it before."""
+    async def list_memory(self) -> ListMemory:
+        """Return the memory of the whole list, measured in a process that has not read it yet."""
 
 
 class Pager(Contender):
-    """One that can go through a whole list."""
+    """A client that can read a whole list."""
 
     @abstractmethod
     async def paging(self, pause: float) -> float:
-        """What all pages take where whoever consumes them takes ``pause`` for each."""
+        """Return the time of reading all pages, with a pause of ``pause`` seconds per page."""
 
 
-class Concurrent(Pager):
-    """One that runs on the event loop."""
+class AsyncContender(Pager):
+    """A client that runs on the event loop."""
 
     @abstractmethod
     async def get(self) -> object:
-        """One operation."""
+        """Return one operation."""
 
     @abstractmethod
     async def page(self, cursor: str | None = None) -> tuple[Sequence[object], str | None]:
-        """A page of 1,000 operations, and the cursor of the next."""
+        """Return a page of 1,000 operations and the cursor of the next page."""
 
     async def all_pages(self) -> AsyncIterator[Sequence[object]]:
-        """The pages of the list, each asked for when it is wanted."""
+        """Yield the pages of the list, each requested when it is needed."""
         operations, cursor = await self.page()
         while operations:
             yield operations
             operations, cursor = await self.page(cursor)
 
-    async def held(self) -> Held:
-        """See Contender."""
+    async def list_memory(self) -> ListMemory:
+        """Implement Contender."""
         await self.page()
         before = resident_megabytes()
         records = [record async for page in self.all_pages() for record in page]
-        return Held(len(records), resident_megabytes() - before)
+        return ListMemory(len(records), resident_megabytes() - before)
 
     async def paging(self, pause: float) -> float:
-        """See Pager."""
-        began = time.perf_counter()
+        """Implement Pager."""
+        started = time.perf_counter()
         async for _ in self.all_pages():
             if pause:
                 await asyncio.sleep(pause)
-        return time.perf_counter() - began
+        return time.perf_counter() - started
 
-    async def alone(self, count: int) -> float:
-        """See Contender."""
-        began = time.perf_counter()
-        for _ in range(count):
-            await self.get()
-        return time.perf_counter() - began
+    async def sequential_gets(self, count: int) -> float:
+        """Implement Contender."""
+        return await _seconds(count, self.get)
 
-    async def at_once(self, count: int) -> float:
-        """See Contender."""
-        began = time.perf_counter()
-        for _ in range(count):
-            await asyncio.gather(*(self.get() for _ in range(AT_ONCE)))
-        return time.perf_counter() - began
+    async def concurrent_gets(self, count: int) -> float:
+        """Implement Contender."""
+        return await _seconds(
+            count, lambda: asyncio.gather(*(self.get() for _ in range(CONCURRENCY)))
+        )
 
     async def pages(self, count: int) -> float:
-        """See Contender."""
-        began = time.perf_counter()
-        for _ in range(count):
-            await self.page()
-        return time.perf_counter() - began
+        """Implement Contender."""
+        return await _seconds(count, self.page)
+
+
+async def _seconds(count: int, once: Callable[[], Awaitable[object]]) -> float:
+    started = time.perf_counter()
+    for _ in range(count):
+        await once()
+    return time.perf_counter() - started
 
 
 def resident_megabytes() -> float:
-    """What this process has in memory (Linux)."""
+    """Return the resident memory of this process (Linux only)."""
     gc.collect()
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

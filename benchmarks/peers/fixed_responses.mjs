@@ -1,31 +1,31 @@
-// What @neon/sdk is asked of answers that are always the same. It takes its own times.
+// The calls of @neon/sdk that are measured on fixed responses. They measure their own times.
 
-import { setTimeout as pauseFor } from "node:timers/promises";
+import { setTimeout as sleep } from "node:timers/promises";
 
 const PAGE = 1000;
 
 async function timed(work) {
   globalThis.gc();
-  const began = performance.now();
+  const started = performance.now();
   await work();
-  return { seconds: (performance.now() - began) / 1000 };
+  return { seconds: (performance.now() - started) / 1000 };
 }
 
-function unwrapped({ data, error }) {
+function unwrap({ data, error }) {
   if (error) throw error;
   return data;
 }
 
-export function gets(neon, { projectId, operationId, count, atOnce }) {
-  const get = async () => unwrapped(await neon.operations.get({ projectId, operationId }));
+export function gets(neon, { projectId, operationId, count, concurrency }) {
+  const get = async () => unwrap(await neon.operations.get({ projectId, operationId }));
   return timed(async () => {
-    for (let n = 0; n < count; n++) await Promise.all(Array.from({ length: atOnce }, get));
+    for (let n = 0; n < count; n++) await Promise.all(Array.from({ length: concurrency }, get));
   });
 }
 
 export function pages(neon, { projectId, count }) {
   return timed(async () => {
-    for (let n = 0; n < count; n++) unwrapped(await neon.operations.list({ projectId }).page());
+    for (let n = 0; n < count; n++) unwrap(await neon.operations.list({ projectId }).page());
   });
 }
 
@@ -34,16 +34,16 @@ export function paging(neon, { projectId, pause }) {
     let seen = 0;
     for await (const _ of neon.operations.list({ projectId })) {
       seen += 1;
-      if (pause && seen % PAGE === 0) await pauseFor(pause * 1000);
+      if (pause && seen % PAGE === 0) await sleep(pause * 1000);
     }
   });
 }
 
-export async function held(neon, { projectId }) {
-  unwrapped(await neon.operations.list({ projectId }).page());
+export async function listMemory(neon, { projectId }) {
+  unwrap(await neon.operations.list({ projectId }).page());
   globalThis.gc();
   const before = process.memoryUsage.rss();
-  const records = unwrapped(await neon.operations.list({ projectId }).all());
+  const records = unwrap(await neon.operations.list({ projectId }).all());
   globalThis.gc();
   const megabytes = (process.memoryUsage.rss() - before) / 1e6;
   return { records: records.length, megabytes };

@@ -1,20 +1,20 @@
-"""@neon/sdk on fixed answers."""
+"""@neon/sdk as a compared client."""
 
 from typing import Self
 
 import msgspec
 
 from benchmarks.harness.results import NEON_SDK
-from benchmarks.peers.base import AT_ONCE, Held, Pager
+from benchmarks.peers.base import CONCURRENCY, ListMemory, Pager
 from benchmarks.peers.neon_sdk import NeonSdk
 
 
-class _Taken(msgspec.Struct):
+class _Time(msgspec.Struct):
     seconds: float
 
 
-class SdkOnFixedAnswers(Pager):
-    """A process of Node.js that takes its own times."""
+class SdkOnFixedResponses(Pager):
+    """@neon/sdk in a Node.js process, which measures its own times."""
 
     name = NEON_SDK
 
@@ -25,33 +25,34 @@ class SdkOnFixedAnswers(Pager):
     async def __aexit__(self, *_: object) -> None:
         await self._sdk.__aexit__()
 
-    async def alone(self, count: int) -> float:
-        """See Contender."""
-        return await self._seconds("gets", count=count, atOnce=1)
+    async def sequential_gets(self, count: int) -> float:
+        """Implement Contender."""
+        return await self._seconds("gets", count=count, concurrency=1)
 
-    async def at_once(self, count: int) -> float:
-        """See Contender."""
-        return await self._seconds("gets", count=count, atOnce=AT_ONCE)
+    async def concurrent_gets(self, count: int) -> float:
+        """Implement Contender."""
+        return await self._seconds("gets", count=count, concurrency=CONCURRENCY)
 
     async def pages(self, count: int) -> float:
-        """See Contender. The SDK does not let one choose the size of a page; it gets 1,000."""
+        """Implement Contender. The SDK has no option for the page size; the server sends 1,000."""
         return await self._seconds("pages", count=count)
 
     async def paging(self, pause: float) -> float:
-        """See Pager."""
+        """Implement Pager."""
         return await self._seconds("paging", pause=pause)
 
-    async def held(self) -> Held:
-        """See Contender."""
-        return await self._sdk.ask("held", Held, baseUrl=self.base_url, projectId=self.project_id)
+    async def list_memory(self) -> ListMemory:
+        """Implement Contender."""
+        arguments = {"baseUrl": self.base_url, "projectId": self.project_id}
+        return await self._sdk.call("listMemory", ListMemory, **arguments)
 
     async def _seconds(self, method: str, **arguments: object) -> float:
-        taken = await self._sdk.ask(
+        time = await self._sdk.call(
             method,
-            _Taken,
+            _Time,
             baseUrl=self.base_url,
             projectId=self.project_id,
             operationId=self.operation_id,
             **arguments,
         )
-        return taken.seconds
+        return time.seconds

@@ -1,93 +1,62 @@
-"""The waits as a picture: how late each contender returned and what it asked, side by side."""
+"""The plot of the waits: lateness and requests of each client, side by side."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
-import msgspec
-
-from benchmarks.harness.results import NEON_SDK, OURS, Row, Spread
-from tools.svg import document, dot, text
+from benchmarks.harness.results import LATENESS, NEON_SDK, OURS, REQUESTS, Row, Spread
+from benchmarks.plots.chart import LogAxis, chart, legend, small_text
+from tools import svg
 
 _COLOURS = {OURS: "#d01884", NEON_SDK: "#1a73e8"}
+_TITLE = "Waiting for operations: further left is better"
 _TOP, _LINE = 96, 26
-Wait = tuple[Row, Row]
-"""The rows of a scenario: how late, and at what cost."""
 
 
-class _Panel(msgspec.Struct, frozen=True, kw_only=True):
-    """A logarithmic axis, between two powers of ten."""
-
-    title: str
-    left: int
-    right: int
-    low: float
-    high: float
-
-    def x(self, value: float) -> float:
-        """Where a value lies."""
-        share = math.log(max(value, self.low) / self.low) / math.log(self.high / self.low)
-        return round(self.left + share * (self.right - self.left), 1)
-
-    def ticks(self) -> list[float]:
-        """The powers of ten."""
-        first, last = round(math.log10(self.low)), round(math.log10(self.high))
-        return [10.0**power for power in range(first, last + 1)]
-
-
-def waits_among(rows: Sequence[Row]) -> list[Wait]:
-    """The scenarios that have both, by ours and by the SDK."""
+def wait_rows(rows: Sequence[Row]) -> list[tuple[Row, Row]]:
+    """Return the rows of lateness and requests of each scenario that has both for the SDK too."""
     measured = {(row.scenario, row.measure): row for row in rows if NEON_SDK in row.spreads}
     return [
-        (row, measured[row.scenario, "cost"])
+        (row, measured[row.scenario, REQUESTS])
         for row in rows
-        if row.measure == "late" and (row.scenario, "cost") in measured
+        if row.measure == LATENESS and (row.scenario, REQUESTS) in measured
     ]
 
 
-def draw_waits(rows: Sequence[Row]) -> str:
-    """The picture, as SVG."""
-    waits = waits_among(rows)
+def draw(rows: Sequence[Row]) -> str:
+    """Return the plot as SVG."""
+    waits = wait_rows(rows)
     bottom = _TOP + _LINE * len(waits)
-    late = _panel("seconds past the last completion", [row for row, _ in waits], 380, 600)
-    cost = _panel("requests", [row for _, row in waits], 650, 835)
+    lateness = _axis([row for row, _ in waits], 380, 600)
+    requests = _axis([row for _, row in waits], 650, 835)
     parts = [
-        text(20, 30, "Waiting for operations: to the left is better"),
-        *_legend(),
-        *_axis(late, bottom),
-        *_axis(cost, bottom),
+        svg.text(20, 30, _TITLE),
+        *legend(_COLOURS, 54),
+        *_panel("seconds after the last operation finished", lateness, bottom),
+        *_panel("requests", requests, bottom),
     ]
-    for n, (of_late, of_cost) in enumerate(waits):
+    for n, (of_lateness, of_requests) in enumerate(waits):
         y = _TOP + _LINE * n + 8
-        parts.append(text(20, y + 4, of_late.scenario, small=True))
-        parts += [*_marks(of_late.spreads, late, y), *_marks(of_cost.spreads, cost, y)]
-    return document("Waiting for operations", bottom + 36, parts)
+        parts.append(small_text(20, y + 4, of_lateness.scenario))
+        parts += _marks(of_lateness.spreads, lateness, y)
+        parts += _marks(of_requests.spreads, requests, y)
+    return chart(_TITLE, bottom + 36, parts)
 
 
-def _panel(title: str, rows: Sequence[Row], left: int, right: int) -> _Panel:
+def _axis(rows: Sequence[Row], left: int, right: int) -> LogAxis:
     powers = [math.log10(row.spreads[name].median) for row in rows for name in _COLOURS]
     low = math.floor(min(powers, default=0))
     high = max(math.ceil(max(powers, default=1)), low + 1)
-    return _Panel(title=title, left=left, right=right, low=10.0**low, high=10.0**high)
+    return LogAxis(left=left, right=right, low=10.0**low, high=10.0**high)
 
 
-def _legend() -> Iterator[str]:
-    x = 20
-    for name, colour in _COLOURS.items():
-        yield dot(x + 5, 54, colour)
-        yield text(x + 15, 58, name, small=True)
-        x += 50 + 7 * len(name)
+def _panel(title: str, axis: LogAxis, bottom: float) -> Iterator[str]:
+    yield svg.text(axis.left, 58, title)
+    yield from axis.draw({tick: f"{tick:,g}" for tick in axis.ticks()}, _TOP - 12, bottom)
 
 
-def _axis(panel: _Panel, bottom: int) -> Iterator[str]:
-    yield text(panel.left, 58, panel.title)
-    for tick in panel.ticks():
-        x = panel.x(tick)
-        yield f'<line class="tick" x1="{x}" x2="{x}" y1="{_TOP - 12}" y2="{bottom}"/>'
-        yield text(x, bottom + 18, f"{tick:,g}", small=True, anchor="middle")
-
-
-def _marks(spreads: Mapping[str, Spread], panel: _Panel, y: int) -> Iterator[str]:
-    first, last = (panel.x(spreads[name].median) for name in _COLOURS)
-    yield f'<line class="between" x1="{first}" x2="{last}" y1="{y}" y2="{y}"/>'
-    for name, colour in _COLOURS.items():
-        yield dot(panel.x(spreads[name].median), y, colour)
+def _marks(spreads: Mapping[str, Spread], axis: LogAxis, y: int) -> Iterator[str]:
+    medians = {name: axis.x(spreads[name].median) for name in _COLOURS}
+    first, last = medians.values()
+    yield svg.element("line", class_="between", x1=first, x2=last, y1=y, y2=y)
+    for name, x in medians.items():
+        yield svg.dot(x, y, _COLOURS[name])

@@ -1,1 +1,1 @@
-"""The scenarios: each module measures one thing and returns its rows."""
+"""The scenarios. Each module has a ``run`` that returns the rows of its results."""

@@ -1,7 +1,7 @@
-"""Much at once, where requests are refused: by the platform's limits, and by answers of 503.
+"""Many creations and waits at once, under Neon's rate limits, or with responses of 503.
 
-Branches are created and awaited; some of them fail, and what a caller is told of each is compared
-with what became of it. Operations that run already are awaited.
+Branches are created and awaited, and some of them fail. What the caller learns about each branch
+is compared with its actual outcome. Another scenario waits for operations that are running already.
 """
 
 import asyncio
@@ -11,24 +11,25 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from benchmarks.harness.durations import between
-from benchmarks.harness.results import NEON_SDK, OURS, Row, Target, row
-from benchmarks.harness.run_size import Effort
-from benchmarks.peers.base import KEY
+from benchmarks.harness.durations import spread_evenly
+from benchmarks.harness.results import NEON_SDK, OURS, Row, Target, make_row
+from benchmarks.harness.run_size import RunSize
+from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
 from benchmarks.servers.simulator import Report, Settings
-from benchmarks.servers.simulator_process import ScenarioServer
+from benchmarks.servers.simulator_process import SimulatorProcess
 from neonctl_async import BranchCreated, NeonClient, NeonError, Operation, OperationFailedError
 
-LIMITS = Settings(per_minute=700, per_second_of_route=40)
+PER_SECOND = 40
+LIMITS = Settings(per_minute=700, per_route_per_second=PER_SECOND)
 UNAVAILABLE = Settings(fail_every=20)
 FAILING = 30
-"""Every so manieth branch fails."""
-PACED = "at 40 requests a second"
+"""The n in "every n-th branch fails"."""
+PACED = f"{PER_SECOND} requests a second"
 
 
 class Branch(msgspec.Struct, frozen=True):
-    """A branch to create: its name tells the scenario server how long that takes."""
+    """A branch to create."""
 
     project_id: str
     seconds: float
@@ -36,189 +37,189 @@ class Branch(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As the scenario server reads it."""
+        """The name, from which the simulator reads the duration."""
         return f"branch {self.seconds}{'!' * self.fails}"
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """How a fan-out went; ``told`` is whether the caller knows what has become of each."""
+    """The result of a fan-out. ``known`` tells for each call whether its result was correct."""
 
     seconds: float
-    told: list[bool]
+    known: list[bool]
     report: Report
 
     @property
-    def untold(self) -> int:
-        """The branches whose end the caller was not told, or told wrongly."""
-        return self.told.count(False)
+    def unknown(self) -> int:
+        """The number of calls without a correct result."""
+        return self.known.count(False)
 
 
 Outcomes = dict[str, list[Outcome]]
-"""By contender."""
+"""The outcomes of each client."""
 
 
-async def ours(settings: Settings, branches: Sequence[Branch]) -> Outcome:
-    """A create with wait for each, all at once."""
+async def create(settings: Settings, branches: Sequence[Branch]) -> Outcome:
+    """Create all branches concurrently with neonctl-async, each with ``wait=True``."""
     async with (
-        ScenarioServer(settings) as server,
-        NeonClient(KEY, base_url=server.base_url) as neon,
+        SimulatorProcess(settings) as server,
+        NeonClient(API_KEY, base_url=server.base_url) as neon,
     ):
-        began = time.monotonic()
-        outcomes = await asyncio.gather(
+        started = time.monotonic()
+        results = await asyncio.gather(
             *(neon.branches.create(one.project_id, name=one.name, wait=True) for one in branches),
             return_exceptions=True,
         )
-        seconds = time.monotonic() - began
+        seconds = time.monotonic() - started
         report = await server.report()
     expected = (OperationFailedError if one.fails else BranchCreated for one in branches)
-    told = [isinstance(*pair) for pair in zip(outcomes, expected, strict=True)]
-    return Outcome(seconds, told, report)
+    known = [isinstance(*pair) for pair in zip(results, expected, strict=True)]
+    return Outcome(seconds, known, report)
 
 
-async def sdk(settings: Settings, branches: Sequence[Branch]) -> Outcome:
-    """The same with the SDK."""
+async def create_with_sdk(settings: Settings, branches: Sequence[Branch]) -> Outcome:
+    """Create all branches concurrently with the SDK."""
 
-    def says(outcome: Failure | None, branch: Branch) -> bool:
-        return outcome is not None and outcome.kind == "operation" if branch.fails else not outcome
+    def is_correct(error: Failure | None, branch: Branch) -> bool:
+        return error is not None and error.kind == "operation" if branch.fails else not error
 
-    async with ScenarioServer(settings) as server, NeonSdk() as driven:
-        began = time.monotonic()
-        asked = [(one.project_id, one.name) for one in branches]
-        returned = await driven.create(server.base_url, asked)
+    async with SimulatorProcess(settings) as server, NeonSdk() as sdk:
+        started = time.monotonic()
+        names = [(one.project_id, one.name) for one in branches]
+        returned = await sdk.create(server.base_url, names)
         report = await server.report()
-    told = [says(*pair) for pair in zip(returned.outcomes, branches, strict=True)]
-    return Outcome(returned.at - began, told, report)
+    known = [is_correct(*pair) for pair in zip(returned.outcomes, branches, strict=True)]
+    return Outcome(returned.at - started, known, report)
 
 
-async def ours_waiting(durations: Sequence[float]) -> Outcome:
-    """A wait for operations in projects of ten, within the limits."""
+async def wait(durations: Sequence[float]) -> Outcome:
+    """Wait with neonctl-async for operations in projects of ten, under the rate limits."""
     async with (
-        ScenarioServer(LIMITS) as server,
-        NeonClient(KEY, base_url=server.base_url) as neon,
+        SimulatorProcess(LIMITS) as server,
+        NeonClient(API_KEY, base_url=server.base_url) as neon,
     ):
-        operations = await started(server, durations)
-        began = time.monotonic()
+        operations = await start(server, durations)
+        started = time.monotonic()
         try:
             await neon.operations.wait(operations)
         except NeonError:
-            told = False
+            returned = False
         else:
-            told = True
-        return Outcome(time.monotonic() - began, [told], await server.report())
+            returned = True
+        return Outcome(time.monotonic() - started, [returned], await server.report())
 
 
-async def sdk_waiting(durations: Sequence[float]) -> Outcome:
-    """The same with the SDK."""
-    async with ScenarioServer(LIMITS) as server, NeonSdk() as driven:
-        operations = await started(server, durations)
-        began = time.monotonic()
-        returned = await driven.wait(server.base_url, operations)
-        told = [outcome is None for outcome in returned.outcomes]
-        return Outcome(returned.at - began, told, await server.report())
+async def wait_with_sdk(durations: Sequence[float]) -> Outcome:
+    """Wait for the same operations with the SDK."""
+    async with SimulatorProcess(LIMITS) as server, NeonSdk() as sdk:
+        operations = await start(server, durations)
+        started = time.monotonic()
+        returned = await sdk.wait(server.base_url, operations)
+        known = [error is None for error in returned.outcomes]
+        return Outcome(returned.at - started, known, await server.report())
 
 
-async def started(server: ScenarioServer, durations: Sequence[float]) -> list[Operation]:
-    """Operations that run, ten in each project."""
+async def start(server: SimulatorProcess, durations: Sequence[float]) -> list[Operation]:
+    """Start operations, ten in each project."""
     return await server.start(
         {f"p{n}": [*durations[n : n + 10]] for n in range(0, len(durations), 10)}
     )
 
 
-def fan_out(count: int, projects: int) -> list[Branch]:
-    """So many branches, of 1 to 3 s, evenly divided among projects."""
+def branches_of(count: int, projects: int) -> list[Branch]:
+    """Return branches that take 1 to 3 s, evenly divided among projects."""
     share = count // projects
     return [
         Branch(f"p{n // share}", seconds, fails=(n + 1) % FAILING == 0)
-        for n, seconds in enumerate(between(1.0, 3.0, count))
+        for n, seconds in enumerate(spread_evenly(1.0, 3.0, count))
     ]
 
 
-async def run(effort: Effort) -> list[Row]:
-    """Run by run: everything at the same time, by ours and by the SDK, for all mostly wait."""
-    logging.getLogger("neonctl_async").addHandler(logging.NullHandler())  # 503s are what is tried
-    branches = fan_out(effort.of(thorough=300, quick=150), effort.of(thorough=150, quick=75))
-    few = fan_out(100, 100)
-    durations = between(1.0, effort.of(thorough=10, quick=3), 1000)
-    found: list[Outcomes] = [{OURS: [], NEON_SDK: []} for _ in range(3)]
-    for _ in range(effort.of(thorough=3, quick=1)):
+async def run(size: RunSize) -> list[Row]:
+    """Run everything at the same time in each round, because all clients mostly wait."""
+    # Retries after the 503s would be logged.
+    logging.getLogger("neonctl_async").addHandler(logging.NullHandler())
+    branches = branches_of(size.pick(full=300, quick=150), size.pick(full=150, quick=75))
+    few = branches_of(100, 100)
+    durations = spread_evenly(1.0, size.pick(full=10, quick=3), 1000)
+    results: list[Outcomes] = [{OURS: [], NEON_SDK: []} for _ in range(3)]
+    for _ in range(size.pick(full=3, quick=1)):
         outcomes = await asyncio.gather(
-            ours(LIMITS, branches),
-            sdk(LIMITS, branches),
-            ours(UNAVAILABLE, few),
-            sdk(UNAVAILABLE, few),
-            ours_waiting(durations),
-            sdk_waiting(durations),
+            create(LIMITS, branches),
+            create_with_sdk(LIMITS, branches),
+            create(UNAVAILABLE, few),
+            create_with_sdk(UNAVAILABLE, few),
+            wait(durations),
+            wait_with_sdk(durations),
         )
-        places = [runs for of_scenario in found for runs in of_scenario.values()]
+        places = [runs for of_scenario in results for runs in of_scenario.values()]
         for runs, outcome in zip(places, outcomes, strict=True):
             runs.append(outcome)
-    limited, failing, waiting = found
+    limited, unavailable, waiting = results
     return [
         *limited_rows(branches, limited),
-        *failing_rows(few, failing),
+        *unavailable_rows(few, unavailable),
         waiting_row(len(durations), waiting),
     ]
 
 
-def limited_rows(branches: Sequence[Branch], found: Outcomes) -> list[Row]:
-    """What a fan-out took under the limits of the platform.
+def limited_rows(branches: Sequence[Branch], outcomes: Outcomes) -> list[Row]:
+    """Return the rows of a fan-out under Neon's rate limits.
 
-    The SDK's time is left out: it returns early, with errors.
+    The SDK's time is left out, because it returns early with errors.
     """
-    name = f"{len(branches)} branches within the limits"
+    name = f"{len(branches)} branches under rate limits"
     seconds = {
-        OURS: [one.seconds for one in found[OURS]],
-        PACED: [paced(branches)] * len(found[OURS]),
+        OURS: [one.seconds for one in outcomes[OURS]],
+        PACED: [paced_seconds(branches)] * len(outcomes[OURS]),
     }
-    refused = at_most(found, lambda one: one.report.count(status=429))
+    refused = maxima(outcomes, lambda one: one.report.count(status=429))
     return [
-        untold_row(name, branches, found),
-        row(name, "refused (429) at most", "requests", refused, targets=[Target(0)]),
-        row(name, "until all have ended", "s", seconds, targets=[Target(1.15, by=PACED)]),
+        unknown_row(name, branches, outcomes),
+        make_row(name, "maximum responses of 429", "count", refused, targets=[Target(0)]),
+        make_row(name, "total time", "s", seconds, targets=[Target(1.15, relative_to=PACED)]),
     ]
 
 
-def failing_rows(branches: Sequence[Branch], found: Outcomes) -> list[Row]:
-    """What a fan-out took where answers are missing."""
-    name = f"{len(branches)} branches, every {UNAVAILABLE.fail_every}th answer a 503"
-    refused = of_each(found, lambda one: one.report.count(status=503))
+def unavailable_rows(branches: Sequence[Branch], outcomes: Outcomes) -> list[Row]:
+    """Return the rows of a fan-out in which some responses are 503."""
+    name = f"{len(branches)} branches, every {UNAVAILABLE.fail_every}th response a 503"
+    refused = each(outcomes, lambda one: one.report.count(status=503))
     return [
-        untold_row(name, branches, found),
-        row(name, "refused (503)", "requests", refused),
+        unknown_row(name, branches, outcomes),
+        make_row(name, "responses of 503", "count", refused),
     ]
 
 
-def untold_row(name: str, branches: Sequence[Branch], found: Outcomes) -> Row:
-    """How many branches a caller cannot tell the end of."""
-    untold = at_most(found, lambda one: one.untold)
+def unknown_row(name: str, branches: Sequence[Branch], outcomes: Outcomes) -> Row:
+    """Return the row of branches whose outcome the caller does not know."""
+    unknown = maxima(outcomes, lambda one: one.unknown)
     failing = sum(one.fails for one in branches)
-    note = f"{failing} of the branches fail; a caller who is told so knows their end"
-    return row(name, "of unknown end at most", "branches", untold, targets=[Target(0)], note=note)
-
-
-def waiting_row(count: int, found: Outcomes) -> Row:
-    """Whether a wait came to its end within the limits."""
-    untold = at_most(found, lambda one: one.untold)
-    after = max(one.seconds for one in found[NEON_SDK])
-    note = (
-        f"the SDK's wait ended with an error after {after:.1f} s" if max(untold[NEON_SDK]) else ""
+    note = f"{failing} of the branches fail; a call that reports this failure is correct"
+    return make_row(
+        name, "maximum unknown outcomes", "count", unknown, targets=[Target(0)], note=note
     )
-    name = f"{count:,} operations within the limits"
-    return row(name, "failed at most", "waits", untold, targets=[Target(0)], note=note)
 
 
-def paced(branches: Sequence[Branch]) -> float:
-    """Seconds for the creations and a look a project at the limit, and for the last branch."""
-    assert LIMITS.per_second_of_route is not None
+def waiting_row(count: int, outcomes: Outcomes) -> Row:
+    """Return the row of waits that raise an error although no operation failed."""
+    failed = maxima(outcomes, lambda one: one.unknown)
+    after = max(one.seconds for one in outcomes[NEON_SDK])
+    note = f"the SDK's wait raised an error after {after:.1f} s" if max(failed[NEON_SDK]) else ""
+    name = f"{count:,} operations under rate limits"
+    return make_row(name, "maximum failed waits", "count", failed, targets=[Target(0)], note=note)
+
+
+def paced_seconds(branches: Sequence[Branch]) -> float:
+    """Return the time of all creations and one poll per project at the limit, plus one branch."""
     requests = len(branches) + len({one.project_id for one in branches})
-    return requests / LIMITS.per_second_of_route + max(one.seconds for one in branches)
+    return requests / PER_SECOND + max(one.seconds for one in branches)
 
 
-def of_each(found: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:
-    """What was measured of each run, by contender."""
-    return {contender: [measure(one) for one in runs] for contender, runs in found.items()}
+def each(outcomes: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:
+    """Return the measure of each run by client."""
+    return {client: [measure(one) for one in runs] for client, runs in outcomes.items()}
 
 
-def at_most(found: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:
-    """The most of all runs, by contender."""
-    return {contender: [max(values)] for contender, values in of_each(found, measure).items()}
+def maxima(outcomes: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:
+    """Return the maximum of all runs by client."""
+    return {client: [max(values)] for client, values in each(outcomes, measure).items()}

@@ -1,6 +1,7 @@
-"""How long the local control plane takes for a page of operations, by how many are stored.
+"""A page of operations from the local control plane, with few and with many stored.
 
-The curve should be flat, at the front of the list and in its middle.
+The response time should not depend on the number of stored operations, at the start of the list
+and in its middle.
 """
 
 import tempfile
@@ -11,8 +12,8 @@ from urllib.parse import quote
 import aiohttp
 from yarl import URL
 
-from benchmarks.harness.results import OURS, Row, Target, row
-from benchmarks.harness.run_size import Effort
+from benchmarks.harness.results import OURS, Row, Target, make_row
+from benchmarks.harness.run_size import RunSize
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.clock import exactly, utc_now
 from neonctl_async.local.database import Database, Transaction
@@ -21,14 +22,14 @@ from neonctl_async.local.rows import Operation
 from neonctl_async.local.settings import Rules
 
 FEW = 10_000
-LIMIT = 1_000
-MOST_MILLISECONDS = 50.0
-MOST_SLOWDOWN = 3.0
+PAGE = 1_000
+MAX_MILLISECONDS = 50.0
+MAX_SLOWDOWN = 3.0
 Times = dict[str, list[float]]
 
 
 def fill(tx: Transaction, project_id: str, count: int) -> str:
-    """Store operations until there are ``count``; answers a cursor in their middle."""
+    """Store operations until there are ``count``; return a cursor in their middle."""
     stored = tx.number("SELECT count(*) FROM operations") or 0
     for _ in range(count - stored):
         Chain(tx, project_id).add("check_availability", branch_id="br-benchmark-1")
@@ -37,20 +38,20 @@ def fill(tx: Transaction, project_id: str, count: int) -> str:
 
 
 async def milliseconds(session: aiohttp.ClientSession, url: str, runs: int) -> list[float]:
-    """What a page takes."""
+    """Return the response times of a page."""
     times: list[float] = []
     for _ in range(runs):
-        began = time.perf_counter()
+        started = time.perf_counter()
         async with session.get(URL(url, encoded=True)) as response:
             await response.read()
-        times.append((time.perf_counter() - began) * 1000)
+        times.append((time.perf_counter() - started) * 1000)
     return times
 
 
-async def run(effort: Effort) -> list[Row]:
-    """Fill a file, serve it and measure; fill it further."""
-    runs = effort.of(thorough=15, quick=3)
-    stored = effort.of(thorough=100_000, quick=30_000)
+async def run(size: RunSize) -> list[Row]:
+    """Measure with few operations in a file, then with many in the same file."""
+    runs = size.pick(full=15, quick=3)
+    count = size.pick(full=100_000, quick=30_000)
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "plane.db"
         async with LocalControlPlane(data=data) as plane, aiohttp.ClientSession() as session:
@@ -58,15 +59,15 @@ async def run(effort: Effort) -> list[Row]:
             url = f"{plane.base_url}/projects"
             async with session.post(url, json={"project": {}}, headers=headers) as response:
                 project_id = (await response.json())["project"]["id"]
-        few = await curve(data, headers, project_id, FEW, runs)
-        many = await curve(data, headers, project_id, stored, runs)
-    return [compared(place, stored, many[place], few[place]) for place in many]
+        few = await measure(data, headers, project_id, FEW, runs)
+        many = await measure(data, headers, project_id, count, runs)
+    return [compare(place, count, many[place], few[place]) for place in many]
 
 
-async def curve(
+async def measure(
     data: Path, headers: dict[str, str], project_id: str, count: int, runs: int
 ) -> Times:
-    """What pages take with ``count`` operations stored, by where they lie."""
+    """Return the response times with ``count`` operations stored, by the place of the page."""
     database = Database(data, utc_now, Rules(durations=Durations(default=0)))
     await database.open()
     middle = quote(await database.run(fill, project_id, count), safe="")
@@ -75,20 +76,20 @@ async def curve(
         LocalControlPlane(data=data) as plane,
         aiohttp.ClientSession(headers=headers) as session,
     ):
-        url = f"{plane.base_url}/projects/{project_id}/operations?limit={LIMIT}"
+        url = f"{plane.base_url}/projects/{project_id}/operations?limit={PAGE}"
         return {
-            "front": await milliseconds(session, url, runs),
-            "middle": await milliseconds(session, f"{url}&cursor={middle}", runs),
+            "at the start": await milliseconds(session, url, runs),
+            "in the middle": await milliseconds(session, f"{url}&cursor={middle}", runs),
         }
 
 
-def compared(place: str, stored: int, many: list[float], few: list[float]) -> Row:
-    """The pages of one place, by how many operations are stored."""
-    fewer = f"with {FEW:,} stored"
-    return row(
-        f"local control plane: {LIMIT:,} of {stored:,} operations, {place}",
-        "a page over HTTP",
+def compare(place: str, count: int, many: list[float], few: list[float]) -> Row:
+    """Return the row of one place."""
+    fewer = f"{FEW:,} operations"
+    return make_row(
+        f"local control plane, {count:,} operations",
+        f"page of {PAGE:,} {place}",
         "ms",
         {OURS: many, fewer: few},
-        targets=[Target(MOST_MILLISECONDS), Target(MOST_SLOWDOWN, by=fewer)],
+        targets=[Target(MAX_MILLISECONDS), Target(MAX_SLOWDOWN, relative_to=fewer)],
     )

@@ -1,10 +1,10 @@
-"""A page of 1,000 operations, until it is objects."""
+"""A page of 1,000 operations, fetched and decoded."""
 
 from contextlib import AsyncExitStack
 
-from benchmarks.harness.results import FLOOR, NEON_API, Row, Target, row
-from benchmarks.harness.rounds import entered, in_turn
-from benchmarks.harness.run_size import Effort
+from benchmarks.harness.results import FLOOR, NEON_API, Row, Target, make_row
+from benchmarks.harness.rounds import enter_all, run_rounds
+from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.base import Contender
 from benchmarks.peers.contenders import CONTENDERS
 from benchmarks.peers.ours import Listed
@@ -12,24 +12,19 @@ from benchmarks.servers.fixed_responses import PAGE
 from benchmarks.servers.nginx import Nginx
 
 PAGES = 10
-KINDS: tuple[type[Contender], ...] = (*CONTENDERS, Listed)
+KINDS: tuple[type[Contender], ...] = (*CONTENDERS.values(), Listed)
 
 
-async def run(effort: Effort) -> list[Row]:
-    """Batches of as many pages of each contender in turn."""
+async def run(size: RunSize) -> list[Row]:
+    """Measure batches of pages in rounds."""
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(Nginx(PAGE))
-        contenders = await entered(stack, KINDS, server)
+        contenders = await enter_all(stack, KINDS, server)
 
         async def pages(contender: Contender) -> float:
             return await contender.pages(PAGES) / PAGES * 1000
 
-        return [
-            row(
-                "a page of 1,000",
-                "to objects",
-                "ms each",
-                await in_turn(contenders, pages, effort.of(thorough=25, quick=2)),
-                targets=[Target(1.05, by=FLOOR), Target(0.25, by=NEON_API)],
-            )
-        ]
+        values = await run_rounds(contenders, pages, size.pick(full=25, quick=2))
+    targets = [Target(1.05, relative_to=FLOOR), Target(0.25, relative_to=NEON_API)]
+    name = "page of 1,000 operations"
+    return [make_row(name, "fetched and decoded", "ms each", values, targets=targets)]

@@ -1,4 +1,4 @@
-"""What the pytest plugin takes: in a suite that has no use for it, and with a branch a test."""
+"""The cost of the pytest plugin: in a suite that does not use it, and with a branch per test."""
 
 import subprocess
 import sys
@@ -6,17 +6,17 @@ import tempfile
 import time
 from pathlib import Path
 
-from benchmarks.harness.results import OURS, Row, Target, row
-from benchmarks.harness.run_size import Effort
+from benchmarks.harness.results import OURS, Row, Target, make_row
+from benchmarks.harness.run_size import RunSize
 
-SUITES = 3
-TIMED = """
+SUITE_RUNS = 3
+IMPORT = """
 from time import perf_counter
 from _pytest.config import get_config
 get_config()
-began = perf_counter()
+started = perf_counter()
 import pytest_neonctl_async.plugin
-print(perf_counter() - began)
+print(perf_counter() - started)
 """
 SETTINGS = """
 [pytest]
@@ -33,39 +33,39 @@ async def test_it(number, neon_client, neon_branch):
 """
 
 
-def run(effort: Effort) -> list[Row]:
-    """Both suites; quickly, the first one."""
+def run(size: RunSize) -> list[Row]:
+    """Measure both suites; a quick run leaves the second one out."""
     with tempfile.TemporaryDirectory() as compiled, tempfile.TemporaryDirectory() as folder:
-        rows = [start(compiled, effort.of(thorough=25, quick=2))]
-        if effort is Effort.THOROUGH:
-            rows.append(branches(Path(folder)))
+        rows = [unused(compiled, size.pick(full=25, quick=2))]
+        if size is RunSize.FULL:
+            rows.append(branch_per_test(Path(folder)))
     return rows
 
 
-def start(compiled: str, runs: int) -> Row:
-    """What the plugin adds to the start of pytest: the import of it, in fresh interpreters."""
-    command = [sys.executable, "-I", "-X", f"pycache_prefix={compiled}", "-c", TIMED]
+def unused(compiled: str, runs: int) -> Row:
+    """Measure the time that the plugin adds to the start of pytest, in fresh interpreters."""
+    command = [sys.executable, "-I", "-X", f"pycache_prefix={compiled}", "-c", IMPORT]
     times = [
         float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) * 1000
         for _ in range(runs + 1)
     ]
-    added = {OURS: times[1:]}  # the first one compiled it
-    scenario = "the plugin, in a suite without use for it"
-    return row(scenario, "added to the start", "ms", added, targets=[Target(10.0)])
+    values = {OURS: times[1:]}  # the first run compiles the modules
+    scenario = "pytest plugin, not used"
+    return make_row(scenario, "added to the start", "ms", values, targets=[Target(10.0)])
 
 
-def branches(folder: Path) -> Row:
-    """A branch for each of 200 tests, offline."""
+def branch_per_test(folder: Path) -> Row:
+    """Measure a suite of 200 tests with one branch each, offline."""
     (folder / "pytest.ini").write_text(SETTINGS)
     (folder / "test_branches.py").write_text(SUITE)
-    taken = {OURS: [run_suite(folder) for _ in range(SUITES)]}
-    scenario = "the plugin, 200 tests with a branch each"
-    return row(scenario, "two workers, whole run", "s", taken, targets=[Target(20.0)])
+    values = {OURS: [run_suite(folder) for _ in range(SUITE_RUNS)]}
+    scenario = "pytest plugin, 200 tests with a branch each"
+    return make_row(scenario, "whole run, two workers", "s", values, targets=[Target(20.0)])
 
 
 def run_suite(folder: Path) -> float:
-    """The seconds that the suite takes."""
-    began = time.perf_counter()
+    """Return the time of the suite, in seconds."""
+    started = time.perf_counter()
     command = [sys.executable, "-m", "pytest", "-q", "-n2"]
     subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=True)
-    return time.perf_counter() - began
+    return time.perf_counter() - started

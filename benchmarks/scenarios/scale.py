@@ -1,4 +1,4 @@
-"""What a pending operation costs the waiting itself, in memory and time, without sockets."""
+"""The CPU time and memory of waiting per pending operation, without a network."""
 
 import asyncio
 import gc
@@ -12,8 +12,8 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from benchmarks.harness import results
-from benchmarks.harness.results import NEON_SDK, OURS, Row, row
-from benchmarks.harness.run_size import Effort
+from benchmarks.harness.results import NEON_SDK, OURS, Row, make_row
+from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.neon_sdk import NeonSdk
 from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
@@ -25,22 +25,22 @@ from neonctl_async.waiting.waiter import Waiter
 COUNTS = (100, 1_000, 10_000, 100_000)
 STREAMED = (1_000, 10_000)
 PER_PROJECT = 100
-LOOKS = 100_000
-AT_ONCE = PollPolicy.constant(0.0001)
-"""So often that pollers are always due: what passes is time of the processor."""
-ONCE = PollPolicy.constant(3600.0)
-"""After the first look, which an operation without a record gets at once, no other."""
+POLLS = 100_000
+ALWAYS_DUE = PollPolicy.constant(0.0001)
+"""A delay so short that a poll is always due, so that CPU time limits the pollers."""
+POLL_ONCE = PollPolicy.constant(3600.0)
+"""A delay so long that only the first poll happens: operations without a record get it at once."""
 
 
 class InProcess(OperationSource):
-    """Operations of one status, the same for ever, in projects of 100.
+    """Operations in projects of 100 whose status never changes.
 
-    Pages are at hand, unless ``decodes``: then each look reads its page from JSON, as a client
-    has to, so that the records are no longer the source's own.
+    With ``decode``, each poll decodes its page from JSON, as a client does, so the waits hold their
+    own records. Without, all polls return the same records.
     """
 
     def __init__(
-        self, count: int, *, decodes: bool, status: OperationStatus = OperationStatus.RUNNING
+        self, count: int, *, decode: bool, status: OperationStatus = OperationStatus.RUNNING
     ) -> None:
         self._pages: dict[str, OperationsPage] = {}
         self._encoded: dict[str, bytes] = {}
@@ -49,55 +49,55 @@ class InProcess(OperationSource):
                 _operation(number, status) for number in range(first, first + PER_PROJECT)
             ]
             page = OperationsPage(operations=operations)
-            if decodes:
+            if decode:
                 self._encoded[operations[0].project_id] = msgspec.json.encode(page)
             else:
                 self._pages[operations[0].project_id] = page
-        self._looks = 0
+        self._polls = 0
         self._until = 0
         self._reached = asyncio.Event()
 
     def targets(self) -> list[Sequence[Target]]:
-        """The operations by project; references where the pages have yet to be read."""
+        """Return the operations by project; as references if each poll decodes its page."""
         if self._pages:
             return [page.operations for page in self._pages.values()]
-        pages = (self._read(page) for page in self._encoded.values())
+        pages = (self._decode(page) for page in self._encoded.values())
         return [[operation.ref for operation in page.operations] for page in pages]
 
-    def answers(self) -> list[bytes]:
-        """The pages as they come over the wire."""
+    def encoded_pages(self) -> list[bytes]:
+        """Return the pages as JSON."""
         return list(self._encoded.values())
 
-    async def further(self, looks: int) -> int:
-        """Wait until so many more pages have been asked for; how many there were."""
-        before = self._looks
-        self._until = before + looks
+    async def wait_for_polls(self, polls: int) -> int:
+        """Wait for this many further polls; return how many there were."""
+        before = self._polls
+        self._until = before + polls
         self._reached.clear()
         await self._reached.wait()
-        return self._looks - before
+        return self._polls - before
 
     async def turn(self) -> None:
-        """No budget here."""
+        """Return at once: there is no rate budget."""
 
     async def get(self, ref: OperationRef) -> Operation:
-        """Nothing here has to be looked for by id."""
+        """Raise: no operation is missing from its page."""
         raise NotImplementedError(ref)
 
     async def newest(
         self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
     ) -> OperationsPage:
-        """The whole project."""
+        """Return all operations of the project."""
         del limit, cursor
         await asyncio.sleep(0)
-        self._looks += 1
-        if self._looks == self._until:
+        self._polls += 1
+        if self._polls == self._until:
             self._reached.set()
         if self._pages:
             return self._pages[project_id]
-        return self._read(self._encoded[project_id])
+        return self._decode(self._encoded[project_id])
 
     @staticmethod
-    def _read(page: bytes) -> OperationsPage:
+    def _decode(page: bytes) -> OperationsPage:
         return msgspec.json.decode(page, type=OperationsPage)
 
 
@@ -118,7 +118,7 @@ def _operation(number: int, status: OperationStatus) -> Operation:
 async def _waits(
     source: InProcess, policy: PollPolicy, targets: Sequence[Sequence[Target]]
 ) -> AsyncGenerator[None]:
-    """A wait a project, each with at least one look behind it."""
+    """Run one wait per project, each of which has polled at least once."""
     waiter = Waiter(source, policy, Listeners(()))
     waits = [
         asyncio.ensure_future(
@@ -129,7 +129,7 @@ async def _waits(
         for of_project in targets
     ]
     try:
-        await source.further(len(targets))
+        await source.wait_for_polls(len(targets))
         yield
     finally:
         for wait in waits:
@@ -138,24 +138,24 @@ async def _waits(
         await waiter.aclose()
 
 
-async def microseconds_of_each(count: int) -> float:
-    """Processor time of an operation and a look, of at least two looks at each."""
-    source = InProcess(count, decodes=False)
+async def poll_microseconds(count: int) -> float:
+    """Return the CPU time per operation and poll, with at least two polls of each operation."""
+    source = InProcess(count, decode=False)
     gc.collect()
-    async with _waits(source, AT_ONCE, source.targets()):
-        began = time.process_time()
-        taken = await source.further(max(LOOKS, 2 * count) // PER_PROJECT)
-        return (time.process_time() - began) / (taken * PER_PROJECT) * 1e6
+    async with _waits(source, ALWAYS_DUE, source.targets()):
+        started = time.process_time()
+        polls = await source.wait_for_polls(max(POLLS, 2 * count) // PER_PROJECT)
+        return (time.process_time() - started) / (polls * PER_PROJECT) * 1e6
 
 
-async def bytes_of_each(count: int) -> float:
-    """Memory of a pending operation, its newest record included, the caller's reference not."""
-    source = InProcess(count, decodes=True)
+async def pending_bytes(count: int) -> float:
+    """Return the memory per pending operation, with its newest record, without the reference."""
+    source = InProcess(count, decode=True)
     targets = source.targets()
     gc.collect()
     tracemalloc.start()
     try:
-        async with _waits(source, ONCE, targets):
+        async with _waits(source, POLL_ONCE, targets):
             await asyncio.sleep(0.05)
             gc.collect()
             return tracemalloc.get_traced_memory()[0] / count
@@ -163,9 +163,9 @@ async def bytes_of_each(count: int) -> float:
         tracemalloc.stop()
 
 
-async def microseconds_of_streamed(count: int, *, only_settled: bool) -> float:
-    """Processor time of an operation that ``as_completed`` or else ``watch`` yields."""
-    source = InProcess(count, decodes=False, status=OperationStatus.FINISHED)
+async def stream_microseconds(count: int, method: str) -> float:
+    """Return the CPU time per operation that ``as_completed`` or ``watch`` yields."""
+    source = InProcess(count, decode=False, status=OperationStatus.FINISHED)
     refs = [
         one.ref
         for of_project in source.targets()
@@ -173,70 +173,68 @@ async def microseconds_of_streamed(count: int, *, only_settled: bool) -> float:
         if isinstance(one, Operation)
     ]
     waiter = Waiter(source, PollPolicy(), Listeners(()))
-    stream = waiter.as_completed if only_settled else waiter.watch
+    stream = waiter.as_completed if method == "as_completed" else waiter.watch
     gc.collect()
-    began = time.process_time()
+    started = time.process_time()
     async with aclosing(stream(refs, timeout=None)) as operations:
         seen = [one.id async for one in operations]
     assert len(seen) == count
     await waiter.aclose()
-    return (time.process_time() - began) / count * 1e6
+    return (time.process_time() - started) / count * 1e6
 
 
-async def run(effort: Effort) -> list[Row]:
-    """Take up to 100,000 pending operations, in projects of 100."""
-    counts = COUNTS[: effort.of(thorough=4, quick=3)]
+async def run(size: RunSize) -> list[Row]:
+    """Measure up to 100,000 pending operations, in projects of 100."""
+    counts = COUNTS[: size.pick(full=4, quick=3)]
     return [
-        *await cpu_rows(counts, effort),
-        *await streamed_rows(effort),
+        *await cpu_rows(counts, size),
+        *await stream_rows(size),
         await memory_row(counts),
     ]
 
 
-async def cpu_rows(counts: Sequence[int], effort: Effort) -> list[Row]:
-    """What a look costs by how many are pending: no more, the more there are."""
-    costs: dict[str, list[float]] = {named(count): [] for count in counts}
-    for _ in range(effort.of(thorough=3, quick=1)):
+async def cpu_rows(counts: Sequence[int], size: RunSize) -> list[Row]:
+    """Measure the CPU time of a poll, which should not depend on the number of operations."""
+    costs: dict[str, list[float]] = {_name(count): [] for count in counts}
+    for _ in range(size.pick(full=3, quick=1)):
         for count in counts:
-            costs[named(count)].append(await microseconds_of_each(count))
+            costs[_name(count)].append(await poll_microseconds(count))
     fewest, *_, largest = costs
     values = {OURS: costs.pop(largest), **costs}
-    targets = [results.Target(1.2, by=fewest)]
-    return [row(largest, "CPU of a look at one", "us", values, targets=targets)]
+    targets = [results.Target(1.2, relative_to=fewest)]
+    return [make_row(largest, "CPU time per operation and poll", "µs", values, targets=targets)]
 
 
-async def streamed_rows(effort: Effort) -> list[Row]:
-    """What an operation costs that is yielded, by how many are."""
-    found: list[Row] = []
+async def stream_rows(size: RunSize) -> list[Row]:
+    """Measure the CPU time per yielded operation, which should not depend on their number."""
+    rows: list[Row] = []
     for method in ("as_completed", "watch"):
-        costs: dict[str, list[float]] = {f"{count:,} by {method}": [] for count in STREAMED}
-        for _ in range(effort.of(thorough=5, quick=1)):
+        costs: dict[str, list[float]] = {f"{count:,} from {method}": [] for count in STREAMED}
+        for _ in range(size.pick(full=5, quick=1)):
             for count, of_count in zip(STREAMED, costs.values(), strict=True):
-                settled = method == "as_completed"
-                of_count.append(await microseconds_of_streamed(count, only_settled=settled))
+                of_count.append(await stream_microseconds(count, method))
         few, many = costs
-        targets = [results.Target(1.2, by=few)]
+        targets = [results.Target(1.2, relative_to=few)]
         values = {OURS: costs[many], few: costs[few]}
-        found.append(row(many, "CPU of each", "us", values, targets=targets))
-    return found
+        rows.append(make_row(many, "CPU time per operation", "µs", values, targets=targets))
+    return rows
 
 
 async def memory_row(counts: Sequence[int]) -> Row:
-    """What an operation takes of memory while it is awaited, its record included."""
-    sizes = [await bytes_of_each(count) for count in counts[1:]]
+    """Measure the memory per pending operation, with its record."""
+    sizes = [await pending_bytes(count) for count in counts[1:]]
     async with NeonSdk() as sdk:
-        answers = InProcess(counts[-1], decodes=True).answers()
-        size_of_sdk = await sdk.bytes_of_each("http://127.0.0.1:9", answers)
-    return row(
-        named(counts[-1]),
-        "memory of each at most",
+        pages = InProcess(counts[-1], decode=True).encoded_pages()
+        size_of_sdk = await sdk.bytes_per_operation("http://127.0.0.1:9", pages)
+    return make_row(
+        _name(counts[-1]),
+        "maximum memory per operation",
         "bytes",
         {OURS: [max(sizes)], NEON_SDK: [size_of_sdk]},
         targets=[results.Target(1.5 * 1024)],
-        note="the SDK looks at one operation after another: what it holds are the records",
+        note="the SDK polls one operation after another, so it holds only the records",
     )
 
 
-def named(count: int) -> str:
-    """So many, without a network."""
+def _name(count: int) -> str:
     return f"{count:,} operations pending"

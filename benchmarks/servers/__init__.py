@@ -1,1 +1,1 @@
-"""The servers that the clients under test talk to."""
+"""The servers that the clients send requests to."""

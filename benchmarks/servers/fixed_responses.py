@@ -1,4 +1,4 @@
-"""The fixed answers: a project's operations as the platform tells them, with real cursors."""
+"""Fixed response bodies: the operations of one project, with all fields and real cursors."""
 
 import datetime as dt
 import random
@@ -15,7 +15,7 @@ _ACTIONS = ("create_branch", "start_compute", "apply_config", "suspend_compute",
 
 
 class _Operation(msgspec.Struct, kw_only=True):
-    """Every field that the platform sends of an operation that went well, in its order."""
+    """The fields that Neon sends for a finished operation, in Neon's order."""
 
     id: str
     project_id: str
@@ -29,10 +29,10 @@ class _Operation(msgspec.Struct, kw_only=True):
     total_duration_ms: int
 
 
-def _operations(stored: int) -> Iterator[_Operation]:
-    """The same operations in every run, newest first, a minute apart."""
+def _operations(count: int) -> Iterator[_Operation]:
+    """Yield the same operations in every run, newest first, a minute apart."""
     rng = random.Random(484331)
-    for n in range(stored):
+    for n in range(count):
         created = _created(n)
         took = rng.randrange(200, 30_000)
         yield _Operation(
@@ -43,8 +43,8 @@ def _operations(stored: int) -> Iterator[_Operation]:
             action=rng.choice(_ACTIONS),
             status="finished",
             failures_count=0,
-            created_at=_at(created),
-            updated_at=_at(created + dt.timedelta(milliseconds=took)),
+            created_at=_timestamp(created),
+            updated_at=_timestamp(created + dt.timedelta(milliseconds=took)),
             total_duration_ms=took,
         )
 
@@ -53,20 +53,20 @@ def _created(n: int) -> dt.datetime:
     return _NEWEST - dt.timedelta(minutes=n)
 
 
-def _at(moment: dt.datetime) -> str:
+def _timestamp(moment: dt.datetime) -> str:
     return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def cursor_of(page: int) -> str | None:
-    """What leads to a page; the first one is numbered 0."""
-    return _at(_created(page * PAGE - 1)) if page else None
+    """Return the cursor that requests a page. Page 0 needs none."""
+    return _timestamp(_created(page * PAGE - 1)) if page else None
 
 
-def write(folder: Path, stored: int) -> str:
-    """Write an operation, and all pages of the list, which an empty one ends; answers its id."""
-    operations = list(_operations(stored))
+def write(folder: Path, count: int) -> str:
+    """Write one operation and all pages of the list, the last one empty; return the id."""
+    operations = list(_operations(count))
     (folder / "operation.json").write_bytes(msgspec.json.encode({"operation": operations[0]}))
-    for page in range(stored // PAGE + 1):
+    for page in range(count // PAGE + 1):
         listed = operations[page * PAGE :][:PAGE]
         following = cursor_of(page + 1 if listed else page)
         body = {"operations": listed, "pagination": {"cursor": following}}

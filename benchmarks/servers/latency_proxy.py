@@ -1,11 +1,11 @@
-"""A round trip where there is none: forwards connections, each byte half a round trip later.
+"""A TCP proxy that adds latency: it forwards each byte half a round trip later.
 
 ::
 
-    async with RoundTrip(0.02, server.base_url) as base_url:
+    async with LatencyProxy(0.02, server.base_url) as base_url:
         ...
 
-In a process of its own, so that it takes no time from whoever is measured.
+It runs in its own process, so that it takes no processor time from the clients.
 """
 
 import asyncio
@@ -13,19 +13,19 @@ import sys
 from asyncio import StreamReader, StreamWriter
 from urllib.parse import urlsplit
 
-_PART = 2**18
+_CHUNK = 2**18
 
 
-class RoundTrip:
-    """The process, and where it listens."""
+class LatencyProxy:
+    """The proxy process. Entering it returns the base URL to use instead of ``base_url``."""
 
-    def __init__(self, seconds: float, base_url: str) -> None:
-        self._seconds = seconds
+    def __init__(self, round_trip: float, base_url: str) -> None:
+        self._round_trip = round_trip
         self._url = urlsplit(base_url)
         self._process: asyncio.subprocess.Process | None = None
 
     async def __aenter__(self) -> str:
-        command = (sys.executable, __file__, str(self._url.port), str(self._seconds / 2))
+        command = (sys.executable, __file__, str(self._url.port), str(self._round_trip / 2))
         self._process = await asyncio.create_subprocess_exec(
             *command, stdout=asyncio.subprocess.PIPE
         )
@@ -40,19 +40,19 @@ class RoundTrip:
 
 
 async def forward(port: int, delay: float) -> None:
-    """Serve on a port that is printed, until the process is ended."""
+    """Print the port that the proxy listens on, and forward to ``port`` until terminated."""
     call_later = asyncio.get_running_loop().call_later
 
-    async def hand_on(reader: StreamReader, writer: StreamWriter) -> None:
-        while part := await reader.read(_PART):
-            call_later(delay, writer.write, part)
+    async def copy(reader: StreamReader, writer: StreamWriter) -> None:
+        while chunk := await reader.read(_CHUNK):
+            call_later(delay, writer.write, chunk)
         call_later(delay, writer.close)
 
     async def connected(reader: StreamReader, writer: StreamWriter) -> None:
-        answers, requests = await asyncio.open_connection("127.0.0.1", port, limit=_PART)
-        await asyncio.gather(hand_on(reader, requests), hand_on(answers, writer))
+        responses, requests = await asyncio.open_connection("127.0.0.1", port, limit=_CHUNK)
+        await asyncio.gather(copy(reader, requests), copy(responses, writer))
 
-    server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=_PART)
+    server = await asyncio.start_server(connected, "127.0.0.1", 0, limit=_CHUNK)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 

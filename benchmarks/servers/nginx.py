@@ -1,6 +1,8 @@
-"""nginx on loopback: what answers is the same for every contender, and faster than any of them."""
+"""nginx on loopback: it sends the same responses to every client, faster than any can read them."""
 
 import asyncio
+import os
+import shutil
 import socket
 import sys
 import tempfile
@@ -10,7 +12,6 @@ from urllib.parse import quote
 
 import aiohttp
 
-from benchmarks.harness.machine import nginx
 from benchmarks.servers import fixed_responses
 from benchmarks.servers.fixed_responses import PAGE, PROJECT_ID, cursor_of
 
@@ -54,10 +55,10 @@ http {{
 
 
 class Nginx:
-    """A real nginx of one process, in a folder of its own, with as many operations."""
+    """A single nginx process with its own temporary folder, which serves ``count`` operations."""
 
-    def __init__(self, stored: int) -> None:
-        self._stored = stored
+    def __init__(self, count: int) -> None:
+        self._count = count
         self._folder = tempfile.TemporaryDirectory()
         self._process: asyncio.subprocess.Process | None = None
         self._origin = ""
@@ -68,9 +69,9 @@ class Nginx:
         self._origin = f"http://127.0.0.1:{port}"
         settings = self._prepare(port)
         self._process = await asyncio.create_subprocess_exec(
-            nginx(), "-e", "stderr", "-p", self._folder.name, "-c", settings
+            find_nginx(), "-e", "stderr", "-p", self._folder.name, "-c", settings
         )
-        await self._until_it_answers()
+        await self._wait_until_ready()
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -81,19 +82,19 @@ class Nginx:
 
     @property
     def base_url(self) -> str:
-        """Where the API is served."""
+        """The base URL of the API."""
         return self._origin + API
 
     async def requests(self) -> int:
-        """The requests answered so far, this one included."""
-        async with aiohttp.ClientSession() as http, http.get(f"{self._origin}/requests") as told:
-            return int((await told.text()).splitlines()[2].split()[2])
+        """Return the number of requests served so far, including this one."""
+        async with aiohttp.ClientSession() as http, http.get(f"{self._origin}/requests") as status:
+            return int((await status.text()).splitlines()[2].split()[2])
 
     def _prepare(self, port: int) -> Path:
         folder = Path(self._folder.name)
-        self.operation_id = fixed_responses.write(folder, self._stored)
-        pages = {cursor_of(n) or "": n for n in range(self._stored // PAGE + 1)}
-        # Some clients send a colon as it is, others as %3A; nginx compares what was sent.
+        self.operation_id = fixed_responses.write(folder, self._count)
+        pages = {cursor_of(n) or "": n for n in range(self._count // PAGE + 1)}
+        # Some clients send a colon unescaped, others as %3A; nginx compares the raw text.
         pages |= {quote(cursor, safe=""): n for cursor, n in pages.items()}
         settings = folder / "nginx.conf"
         settings.write_text(
@@ -108,7 +109,7 @@ class Nginx:
         )
         return settings
 
-    async def _until_it_answers(self) -> None:
+    async def _wait_until_ready(self) -> None:
         for _ in range(200):
             try:
                 await self.requests()
@@ -116,11 +117,19 @@ class Nginx:
                 await asyncio.sleep(0.02)
             else:
                 return
-        sys.exit("nginx did not start")
+        sys.exit("nginx does not respond 4 seconds after its start")
+
+
+def find_nginx() -> str:
+    """Return the path of nginx, which is often in a folder of root's PATH only."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin", "/usr/local/sbin"])
+    if found := shutil.which("nginx", path=path):
+        return found
+    sys.exit("nginx is not installed; the benchmarks need it: on Debian, apt install nginx-light")
 
 
 def _free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        port: int = one.getsockname()[1]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port: int = free.getsockname()[1]
         return port

@@ -1,14 +1,13 @@
-"""A control plane for benchmarks of waiting: operations of set durations, counted requests.
+"""A simulated control plane: operations of given durations, and a record of all requests.
 
-It runs in a process of its own, so that it neither slows the client down nor shares its clock's
-hiccups, and does as little as it can for a request. What it measures, it measures itself: each
-request it answered and the moment each operation ended, in seconds of ``time.monotonic()``, which
-on Linux is one clock for all processes.
+It runs in its own process, so that it does not slow the client down, and does as little as
+possible per request. It measures by itself: each request, and the time at which each operation
+finishes, by ``time.monotonic()``. On Linux that clock is the same in all processes.
 
-``POST /projects/{id}/branches`` starts operations as the name of the branch says: after its first
-word, the seconds that each takes, one after another as those of a branch and its compute do, with
-an exclamation mark where it fails (``b7 1.5 0.5!``). Paths under ``/control`` start operations,
-too, and report; they are not counted. The client's end of it is ``scenario_server``.
+``POST /projects/{id}/branches`` starts the operations that the branch name describes. After its
+first word, the name lists the seconds that each operation takes; they run one after another. An
+exclamation mark makes an operation fail (``b7 1.5 0.5!``). Requests to ``/control`` also start
+operations, and return the report; they are not recorded. ``simulator_process`` is the client side.
 """
 
 import asyncio
@@ -37,18 +36,20 @@ _ACTIONS = ("create_branch", "start_compute")
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How the server behaves; times are in seconds, None and 0 turn a thing off."""
+    """The behaviour of the simulator; None and 0 disable a setting."""
 
     round_trip: float = 0.0
+    """The added latency, in seconds."""
     per_minute: int | None = None
-    per_second_of_route: int | None = None
-    retry_after: bool = True
+    """The rate limit of the account."""
+    per_route_per_second: int | None = None
+    """The rate limit of each route."""
     fail_every: int = 0
-    """Every so manieth answer is a 503."""
+    """The n in "every n-th response is a 503"."""
 
 
 class Received(msgspec.Struct, frozen=True, array_like=True):
-    """A request as the server saw it."""
+    """A recorded request."""
 
     at: float
     route: str
@@ -57,22 +58,20 @@ class Received(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """All that the server saw: its requests, and when each operation ended or will end."""
+    """All requests, and the time at which each operation finishes."""
 
     requests: list[Received]
-    ends: dict[str, float]
+    finishes: dict[str, float]
 
-    def count(self, *routes: str, status: int | None = None, project_id: str | None = None) -> int:
-        """How many requests there were: all, or those of these routes, status and project."""
+    def count(self, *routes: str, status: int | None = None) -> int:
+        """Return the number of requests, of these routes and this status if given."""
         return sum(
-            (not routes or one.route in routes)
-            and status in {None, one.status}
-            and project_id in {None, one.project_id}
+            (not routes or one.route in routes) and status in {None, one.status}
             for one in self.requests
         )
 
-    def looks(self) -> dict[str, list[float]]:
-        """When each project's operations were looked at."""
+    def polls(self) -> dict[str, list[float]]:
+        """Return the times at which each project's operations were polled."""
         found: dict[str, list[float]] = {}
         for one in self.requests:
             if one.route != CREATE:
@@ -81,13 +80,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Start = dict[str, list[float]]
-"""Operations to start now, outside the API and its counts: the seconds of each, by project."""
+"""An order to start operations at once: the seconds of each, by project."""
 
 
-class _Running:
-    """An operation, which is scheduled until ``begins`` and runs until ``ends``."""
+class _Operation:
+    """An operation that is scheduled until ``starts`` and runs until ``finishes``."""
 
-    __slots__ = ("_action", "_created", "_encoded", "_end", "_id", "_project_id", "begins", "ends")
+    __slots__ = (
+        "_action", "_created", "_encoded", "_final", "_id", "_project_id", "finishes", "starts",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -96,25 +97,25 @@ class _Running:
         action: str,
         *,
         created: float,
-        begins: float,
-        ends: float,
+        starts: float,
+        finishes: float,
         fails: bool,
     ) -> None:
-        self._end = "failed" if fails else "finished"
+        self._final = "failed" if fails else "finished"
         self._id = id
         self._project_id = project_id
         self._action = action
         self._created = created
         self._encoded: dict[str, msgspec.Raw] = {}
-        self.begins = begins
-        self.ends = ends
+        self.starts = starts
+        self.finishes = finishes
 
     def record(self, now: float) -> msgspec.Raw:
-        """The record as it is now, encoded once a status."""
-        if now >= self.ends:
-            status, since = self._end, self.ends
-        elif now >= self.begins:
-            status, since = "running", self.begins
+        """Return the current record, which is encoded once per status."""
+        if now >= self.finishes:
+            status, since = self._final, self.finishes
+        elif now >= self.starts:
+            status, since = "running", self.starts
         else:
             status, since = "scheduling", self._created
         encoded = self._encoded.get(status)
@@ -126,17 +127,17 @@ class _Running:
                 "action": self._action,
                 "status": status,
                 "failures_count": 0,
-                "created_at": _wall(self._created),
-                "updated_at": _wall(since),
+                "created_at": _timestamp(self._created),
+                "updated_at": _timestamp(since),
             }
-            if now >= self.ends:
-                record["total_duration_ms"] = round((self.ends - self.begins) * 1000)
+            if now >= self.finishes:
+                record["total_duration_ms"] = round((self.finishes - self.starts) * 1000)
             encoded = self._encoded[status] = msgspec.Raw(msgspec.json.encode(record))
         return encoded
 
 
 class _SlidingWindow:
-    """At most ``limit`` requests in any ``period`` seconds; refused ones do not count."""
+    """A limit of requests in any ``period`` seconds. Refused requests do not count."""
 
     def __init__(self, limit: int | None, period: float) -> None:
         self._limit = limit
@@ -144,7 +145,7 @@ class _SlidingWindow:
         self._taken: deque[float] = deque()
 
     def delay(self, now: float) -> float:
-        """Seconds until a request fits, 0 if one fits now."""
+        """Return the seconds until the limit allows a request."""
         while self._taken and self._taken[0] <= now - self._period:
             self._taken.popleft()
         if self._limit is None or len(self._taken) < self._limit:
@@ -156,8 +157,8 @@ class _SlidingWindow:
         self._taken.append(now)
 
 
-class _RefusedError(Exception):
-    """An answer other than 200."""
+class _ResponseError(Exception):
+    """A response with an error status."""
 
     def __init__(self, status: int, message: str, headers: str = "") -> None:
         super().__init__(message)
@@ -165,32 +166,32 @@ class _RefusedError(Exception):
         self.headers = headers
 
 
-class _Plane:
-    """The state of the server, and its answers."""
+class _ControlPlane:
+    """The state of the simulator and its responses."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self._projects: dict[str, list[_Running]] = {}
-        self._operations: dict[str, _Running] = {}
+        self._projects: dict[str, list[_Operation]] = {}
+        self._operations: dict[str, _Operation] = {}
         self._requests: list[Received] = []
         self._numbers = itertools.count(1)
         self._account = _SlidingWindow(settings.per_minute, 60.0)
         self._routes: dict[str, _SlidingWindow] = {}
 
-    def answer(self, method: str, target: str, body: bytes) -> bytes:
-        """The whole answer to a request that has arrived just now."""
+    def respond(self, method: str, target: str, body: bytes) -> bytes:
+        """Return the complete response to a request."""
         path, _, query = target.partition("?")
         try:
             if path.startswith(API):
-                content = self._of_api(method, path.removeprefix(API), query, body)
+                content = self._api(method, path.removeprefix(API), query, body)
             else:
-                content = self._of_control(path, body)
-        except _RefusedError as refused:
-            message = msgspec.json.encode({"message": str(refused)})
-            return _http(refused.status, message, refused.headers)
+                content = self._control(path, body)
+        except _ResponseError as error:
+            message = msgspec.json.encode({"message": str(error)})
+            return _http(error.status, message, error.headers)
         return _http(200, content)
 
-    def _of_control(self, path: str, body: bytes) -> bytes:
+    def _control(self, path: str, body: bytes) -> bytes:
         if path == "/control/start":
             now = time.monotonic()
             order = msgspec.json.decode(body, type=Start)
@@ -200,10 +201,10 @@ class _Plane:
                 for each in seconds
             ]
             return msgspec.json.encode([one.record(now) for one in started])
-        ends = {id: one.ends for id, one in self._operations.items()}
-        return msgspec.json.encode(Report(requests=self._requests, ends=ends))
+        finishes = {id: one.finishes for id, one in self._operations.items()}
+        return msgspec.json.encode(Report(requests=self._requests, finishes=finishes))
 
-    def _of_api(self, method: str, path: str, query: str, body: bytes) -> bytes:
+    def _api(self, method: str, path: str, query: str, body: bytes) -> bytes:
         now = time.monotonic()
         route, match = _find(method, path)
         project_id = match[1]
@@ -215,8 +216,8 @@ class _Plane:
             if route == LIST:
                 return self._list(project_id, now, dict(parse_qsl(query)))
             return self._get(match[2], now)
-        except _RefusedError as refused:
-            status = refused.status
+        except _ResponseError as error:
+            status = error.status
             raise
         finally:
             self._requests.append(Received(now, route, project_id, status))
@@ -224,35 +225,34 @@ class _Plane:
     def _check(self, route: str, now: float) -> None:
         of_route = self._routes.get(route)
         if of_route is None:
-            of_route = _SlidingWindow(self.settings.per_second_of_route, 1.0)
+            of_route = _SlidingWindow(self.settings.per_route_per_second, 1.0)
             self._routes[route] = of_route
         delay = max(of_route.delay(now), self._account.delay(now))
         if delay > 0:
-            headers = f"Retry-After: {math.ceil(delay)}\r\n" if self.settings.retry_after else ""
-            raise _RefusedError(429, "too many requests", headers)
+            headers = f"Retry-After: {math.ceil(delay)}\r\n"
+            raise _ResponseError(429, "too many requests", headers)
         of_route.take(now)
         self._account.take(now)
         every = self.settings.fail_every
         if every and (len(self._requests) + 1) % every == 0:
-            raise _RefusedError(503, "not now")
+            raise _ResponseError(503, "service unavailable")
 
     def _create(self, project_id: str, now: float, body: bytes) -> bytes:
-        asked = msgspec.json.decode(body)
-        begins = now
-        started: list[_Running] = []
-        name = asked["branch"]["name"]
+        name = msgspec.json.decode(body)["branch"]["name"]
+        starts = now
+        started: list[_Operation] = []
         for place, word in enumerate(name.split()[1:]):
             seconds = float(word.rstrip("!"))
-            one = self._start(project_id, now, begins, seconds, place, fails=word.endswith("!"))
+            one = self._start(project_id, now, starts, seconds, place, fails=word.endswith("!"))
             started.append(one)
-            begins = one.ends
+            starts = one.finishes
         branch = {
             "id": f"br-{next(self._numbers)}",
             "project_id": project_id,
             "name": name,
             "current_state": "init",
-            "created_at": _wall(now),
-            "updated_at": _wall(now),
+            "created_at": _timestamp(now),
+            "updated_at": _timestamp(now),
         }
         operations = [one.record(now) for one in started]
         return msgspec.json.encode({"branch": branch, "operations": operations})
@@ -260,54 +260,60 @@ class _Plane:
     def _list(self, project_id: str, now: float, query: dict[str, str]) -> bytes:
         stored = self._projects.get(project_id, [])
         end = min(int(query.get("cursor", len(stored))), len(stored))
-        begin = max(end - int(query.get("limit", 100)), 0)
-        page = [one.record(now) for one in reversed(stored[begin:end])]
-        return msgspec.json.encode({"operations": page, "pagination": {"cursor": str(begin)}})
+        start = max(end - int(query.get("limit", 100)), 0)
+        page = [one.record(now) for one in reversed(stored[start:end])]
+        return msgspec.json.encode({"operations": page, "pagination": {"cursor": str(start)}})
 
     def _get(self, id: str, now: float) -> bytes:
         if id not in self._operations:
-            raise _RefusedError(404, "no such operation")
+            raise _ResponseError(404, "no such operation")
         return msgspec.json.encode({"operation": self._operations[id].record(now)})
 
     def _start(
         self,
         project_id: str,
         now: float,
-        begins: float,
+        starts: float,
         seconds: float,
         place: int = 0,
         *,
         fails: bool = False,
-    ) -> _Running:
+    ) -> _Operation:
         id = f"{next(self._numbers):08x}-0000-4000-8000-000000000000"
-        action = _ACTIONS[place % len(_ACTIONS)]
-        ends = begins + seconds
-        one = _Running(id, project_id, action, created=now, begins=begins, ends=ends, fails=fails)
+        one = _Operation(
+            id,
+            project_id,
+            _ACTIONS[place % len(_ACTIONS)],
+            created=now,
+            starts=starts,
+            finishes=starts + seconds,
+            fails=fails,
+        )
         self._operations[id] = one
         self._projects.setdefault(project_id, []).append(one)
         return one
 
 
 class _Connection(asyncio.Protocol):
-    """HTTP/1.1 with kept-alive connections, a request at a time."""
+    """An HTTP/1.1 keep-alive connection that handles one request at a time."""
 
-    def __init__(self, plane: _Plane) -> None:
+    def __init__(self, plane: _ControlPlane) -> None:
         self._plane = plane
         self._buffer = b""
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection."""
+        """Keep the transport."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Let the connection go."""
+        """Drop the transport."""
         del exc
         self._transport = None
 
     def data_received(self, data: bytes) -> None:
-        """Answer each request that has arrived as a whole."""
+        """Respond to each request that has arrived completely."""
         self._buffer += data
         while (end := self._buffer.find(b"\r\n\r\n")) >= 0:
             head = self._buffer[:end].decode("latin-1")
@@ -317,23 +323,23 @@ class _Connection(asyncio.Protocol):
                 return
             body, self._buffer = self._buffer[end + 4 : total], self._buffer[total:]
             method, target, _ = head.partition("\r\n")[0].split(" ")
-            self._take(method, target, body)
+            self._handle(method, target, body)
 
-    def _take(self, method: str, target: str, body: bytes) -> None:
+    def _handle(self, method: str, target: str, body: bytes) -> None:
         one_way = self._plane.settings.round_trip / 2
         if not one_way or not target.startswith(API):
-            self._send(self._plane.answer(method, target, body))
+            self._send(self._plane.respond(method, target, body))
             return
         loop = asyncio.get_running_loop()
 
         def arrive() -> None:
-            loop.call_later(one_way, self._send, self._plane.answer(method, target, body))
+            loop.call_later(one_way, self._send, self._plane.respond(method, target, body))
 
         loop.call_later(one_way, arrive)
 
-    def _send(self, answer: bytes) -> None:
+    def _send(self, response: bytes) -> None:
         if self._transport is not None:
-            self._transport.write(answer)
+            self._transport.write(response)
 
 
 def _find(method: str, path: str) -> tuple[str, re.Match[str]]:
@@ -341,13 +347,13 @@ def _find(method: str, path: str) -> tuple[str, re.Match[str]]:
         match = pattern.fullmatch(path)
         if match is not None and method == of_method:
             return route, match
-    raise _RefusedError(404, "no such path")
+    raise _ResponseError(404, "no such path")
 
 
 _EPOCH = datetime.now(UTC) - timedelta(seconds=time.monotonic())
 
 
-def _wall(moment: float) -> str:
+def _timestamp(moment: float) -> str:
     return (_EPOCH + timedelta(seconds=moment)).isoformat()
 
 
@@ -360,9 +366,9 @@ def _http(status: int, content: bytes, headers: str = "") -> bytes:
 
 
 async def serve(settings: Settings) -> None:
-    """Serve on a free port, told on standard output, until standard input ends."""
+    """Print the port and serve until standard input is closed."""
     loop = asyncio.get_running_loop()
-    plane = _Plane(settings)
+    plane = _ControlPlane(settings)
     server = await loop.create_server(lambda: _Connection(plane), "127.0.0.1", 0, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     await loop.run_in_executor(None, sys.stdin.read)

@@ -1,8 +1,8 @@
-"""The scenario server as a benchmark sees it: started, told what to do, asked what it saw.
+"""The client side of the simulator: starts it, starts operations in it, and gets its report.
 
 ::
 
-    async with ScenarioServer(Settings(round_trip=0.05)) as server:
+    async with SimulatorProcess(Settings(round_trip=0.05)) as server:
         operations = await server.start({"project": [1.0, 2.5]})
         ...  # wait for them through server.base_url
         report = await server.report()
@@ -22,8 +22,8 @@ from benchmarks.servers.simulator import API, Report, Settings, Start
 from neonctl_async import Operation
 
 
-class ScenarioServer:
-    """The server in a process of its own, and the side channel to it."""
+class SimulatorProcess:
+    """A simulator in its own process."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -47,30 +47,30 @@ class ScenarioServer:
             await self._http.close()
         if self._process is not None:
             assert self._process.stdin is not None
-            self._process.stdin.close()  # which ends it
+            self._process.stdin.close()  # ends the process
             await self._process.wait()
 
     @property
     def base_url(self) -> str:
-        """Where the API is served."""
+        """The base URL of the API."""
         return self._origin + API
 
     async def start(self, seconds_by_project: Start) -> list[Operation]:
-        """Start operations that end so many seconds from now; counts as no request."""
+        """Start operations that take these seconds; the report does not count this request."""
         order = msgspec.json.encode(seconds_by_project)
-        answer = await self._ask("POST", "/control/start", order)
-        return msgspec.json.decode(answer, type=list[Operation])
+        started = await self._send("POST", "/control/start", order)
+        return msgspec.json.decode(started, type=list[Operation])
 
     async def report(self) -> Report:
-        """What the server has seen so far."""
-        return msgspec.json.decode(await self._ask("GET", "/control/report"), type=Report)
+        """Return the report of everything so far."""
+        return msgspec.json.decode(await self._send("GET", "/control/report"), type=Report)
 
-    async def _ask(self, method: str, path: str, body: bytes | None = None) -> bytes:
+    async def _send(self, method: str, path: str, body: bytes | None = None) -> bytes:
         assert self._http is not None
         async with self._http.request(method, path, data=body) as response:
             return await response.read()
 
 
-def last_end(report: Report, operations: Iterable[Operation]) -> float:
-    """When the last of these operations ended, by the server's clock."""
-    return max(report.ends[operation.id] for operation in operations)
+def last_finish(report: Report, operations: Iterable[Operation]) -> float:
+    """Return when the last of these operations finished, by the simulator's clock."""
+    return max(report.finishes[operation.id] for operation in operations)
