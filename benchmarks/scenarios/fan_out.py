@@ -18,7 +18,8 @@ from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
 from benchmarks.servers.simulator import Report, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess
-from neonctl_async import BranchCreated, NeonClient, NeonError, Operation, OperationFailedError
+from neonctl_async import NeonClient, NeonError, Operation, OperationFailedError
+from neonctl_async.types import BranchCreated
 
 PER_SECOND = 40
 LIMITS = Settings(per_minute=700, per_route_per_second=PER_SECOND)

@@ -15,9 +15,10 @@ from benchmarks.harness import results
 from benchmarks.harness.results import NEON_SDK, OURS, Row, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.neon_sdk import NeonSdk
-from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
+from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.targets import Target
 from neonctl_async.waiting.waiter import Waiter
@@ -76,7 +77,7 @@ class InProcess(OperationSource):
         await self._reached.wait()
         return self._polls - before
 
-    async def turn(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """Return at once: there is no rate budget."""
 
     async def get(self, ref: OperationRef) -> Operation:
@@ -119,7 +120,7 @@ async def _waits(
     source: InProcess, policy: PollPolicy, targets: Sequence[Sequence[Target]]
 ) -> AsyncGenerator[None]:
     """Run one wait per project, each of which has polled at least once."""
-    waiter = Waiter(source, policy, Listeners(()))
+    waiter = Waiter(source, policy, HookDispatcher(()))
     waits = [
         asyncio.ensure_future(
             waiter.wait(
@@ -172,7 +173,7 @@ async def stream_microseconds(count: int, method: str) -> float:
         for one in of_project
         if isinstance(one, Operation)
     ]
-    waiter = Waiter(source, PollPolicy(), Listeners(()))
+    waiter = Waiter(source, PollPolicy(), HookDispatcher(()))
     stream = waiter.as_completed if method == "as_completed" else waiter.watch
     gc.collect()
     started = time.process_time()

@@ -19,10 +19,10 @@ class ExitCode(IntEnum):
     USAGE = 2
     API_ERROR = 3
     TIMED_OUT = 4
-    NOT_WRITTEN = 74
+    OUTPUT_ERROR = 74
     """Standard output could not be written: a full disk."""
     INTERRUPTED = 130
-    NOBODY_READS = 141
+    BROKEN_PIPE = 141
     """Standard output was closed, as by ``head``: what a shell shows of a SIGPIPE."""
 
 

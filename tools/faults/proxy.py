@@ -7,7 +7,7 @@ from typing import Self
 
 import aiohttp
 
-from tests.support.server import MisbehavingServer, Received, Respond, answer
+from tests.support.server import MisbehavingServer, Received, Respond, http_response
 from tools.faults.faults import (
     ANYWHERE,
     OF_POLLS,
@@ -98,7 +98,7 @@ class Chaos:
 
     async def _lock(self, exchange: Exchange) -> Respond:
         self._count(exchange.request, LOCKED)
-        return answer(423, {"message": "conflicting operations"})
+        return http_response(423, {"message": "conflicting operations"})
 
     def _count(self, request: Received, fault: str) -> None:
         self._strikes.note(request.headers["x-request-id"], fault)

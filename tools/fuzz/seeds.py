@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from neonctl_async import Project
+from neonctl_async.types import Project
 from tests.models.answers import LEAST
 from tests.models.test_samples import DATA, SAMPLES
 from tools.fuzz.draw import DEPTHS, KEY

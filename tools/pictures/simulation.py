@@ -7,11 +7,12 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
+from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 
@@ -55,7 +56,7 @@ class Simulation(OperationSource):
         if operation.status is OperationStatus.FINISHED:
             self._notified[operation.id] = _now()
 
-    async def turn(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """Return at once: there is no rate budget."""
 
     async def get(self, ref: OperationRef) -> Operation:
@@ -116,7 +117,7 @@ async def concurrently(waits: Mapping[float, Sequence[float]]) -> Simulation:
 
 def _client() -> tuple[Simulation, Waiter]:
     simulation = Simulation()
-    return simulation, Waiter(simulation, POLICY, Listeners([]))
+    return simulation, Waiter(simulation, POLICY, HookDispatcher([]))
 
 
 async def _wait(
