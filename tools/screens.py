@@ -1,4 +1,4 @@
-"""Pictures of the command line, taken in tmux, as SVG: run by ``make screens``."""
+"""Takes SVG screenshots of the command line in tmux; run by ``make screens``."""
 
 import asyncio
 import io
@@ -22,7 +22,7 @@ TMUX = f"tmux -L neonctl-async-{os.getpid()}"
 
 
 class Screen(NamedTuple):
-    """A command, and when it is looked at: after so many seconds, or once it has ended."""
+    """A command. The screenshot is taken ``after`` this many seconds, or when it has exited."""
 
     command: str
     after: float | None = None
@@ -37,7 +37,7 @@ SCREENS = {
 
 
 async def main() -> None:
-    """Take all pictures."""
+    """Take all screenshots."""
     async with (
         LocalControlPlane(durations=DURATIONS) as plane,
         NeonClient(plane.api_key, base_url=plane.base_url) as neon,
@@ -53,11 +53,11 @@ async def main() -> None:
         PICTURES.mkdir(exist_ok=True)
         for name, screen in SCREENS.items():
             shown = await take(screen, environment)
-            (PICTURES / f"{name}.svg").write_text(drawn(name, shown), encoding="utf-8")
+            (PICTURES / f"{name}.svg").write_text(draw(name, shown), encoding="utf-8")
 
 
 async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
-    """Projects, one of which has operations of every kind of status; its id."""
+    """Create projects; return the id of one that has operations in all kinds of status."""
     for name in ("billing", "search"):
         await neon.projects.create(name=name, wait=True)
     shop = (await neon.projects.create(name="shop", wait=True)).project.id
@@ -71,7 +71,7 @@ async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
 
 
 async def take(screen: Screen, environment: Mapping[str, str]) -> str:
-    """What the terminal shows, with the codes of its colours."""
+    """Run a command and return the content of the terminal, with colour codes."""
     script = (
         f"printf '$ %s\\n' '{screen.command}'; {screen.command}; {TMUX} wait-for -S done; sleep 60"
     )
@@ -88,21 +88,21 @@ async def take(screen: Screen, environment: Mapping[str, str]) -> str:
 
 
 async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """What tmux prints, on a server of its own."""
+    """Run tmux with its own server, and return its output."""
     process = await asyncio.create_subprocess_exec(
         *TMUX.split(), *arguments, env=env, stdout=asyncio.subprocess.PIPE
     )
     output, _ = await process.communicate()
     if process.returncode:
-        raise RuntimeError(f"tmux {arguments[0]} ended with {process.returncode}")
+        raise RuntimeError(f"tmux {arguments[0]} exited with status {process.returncode}")
     return output.decode()
 
 
-def drawn(name: str, shown: str) -> str:
-    """A picture that fetches no font from anywhere: those of the machine will do."""
+def draw(name: str, shown: str) -> str:
+    """Return a screenshot that loads no fonts from the network."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(Text.from_ansi(shown.rstrip()))
-    console.print()  # the last line is cut off a little below
+    console.print()  # otherwise the last line is cut off
     svg = console.export_svg(title="neonctl-async", unique_id=name)
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 

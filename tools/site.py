@@ -1,7 +1,7 @@
-"""What the site shows besides the pages of docs: the changelog, the examples and more.
+"""Adds pages for files outside docs to the site: the changelog, the examples and others.
 
-A hook of MkDocs, which mkdocs.yml names. Links lead to files of the repository, as they do where
-the Markdown is read there; on the site they lead to the pages that show these files.
+This is a hook of MkDocs, enabled in mkdocs.yml. The Markdown links to files of the repository. On the
+site, these links lead to the pages that show the files.
 """
 
 import logging
@@ -19,7 +19,7 @@ SHOWN = {"CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"} | {
     for path in sorted((ROOT / "examples").rglob("*.*"))
     if path.suffix in {".py", ".csv", ".ini"}
 }
-"""The pages of files that are not in docs."""
+"""The pages of files outside docs."""
 SOURCE = {page: file for file, page in SHOWN.items()}
 LINK = re.compile(r"\[([^]]*)]\((?!\w+:)([^)\s#]+)(#[^)\s]*)?\)")
 FOREIGN = re.compile(r'(?:src="|<link[^>]+href="|url\(["\']?)(?:https?:)?//')
@@ -28,7 +28,7 @@ log = logging.getLogger("mkdocs.site")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of files that are not in docs."""
+    """Add the pages of files outside docs."""
     for file, page in SHOWN.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         if not file.endswith(".md"):
@@ -38,23 +38,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Turn links to files of the repository into links to their pages."""
+    """Replace links to files of the repository by links to their pages."""
     here = SOURCE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
-    def turned(link: re.Match[str]) -> str:
+    def replace(link: re.Match[str]) -> str:
         text, target, anchor = link[1], link[2], link[3] or ""
         file = posixpath.normpath(posixpath.join(posixpath.dirname(here), target))
         shown = SHOWN.get(file, file.removeprefix("docs/"))
         if file == shown and (ROOT / file).exists():
-            return text  # a file that the site does not show
+            return text  # the site has no page for it
         start = posixpath.dirname(page.file.src_uri)
         return f"[{text}]({posixpath.relpath(shown, start)}{anchor})"
 
-    return LINK.sub(turned, markdown)
+    return LINK.sub(replace, markdown)
 
 
 def on_post_page(output: str, page: Page, **_: object) -> str:
-    """Warn, and so fail a strict build, where a page loads anything from another host."""
+    """Warn if a page loads anything from another host, which fails a strict build."""
     if foreign := FOREIGN.search(output):
         log.warning("%s loads from another host: %s", page.file.src_uri, foreign[0])
     return output

@@ -1,4 +1,4 @@
-"""Runs fault campaigns: ``python -m tools.faults``."""
+"""Runs fault campaigns: ``python -m tools.faults``. The exit status is 1 after a violation."""
 
 import argparse
 import logging
@@ -10,27 +10,28 @@ from tools.faults.campaign import run
 
 
 def main() -> int:
-    """Run campaigns; answers 1 if anything contradicts the truth."""
+    """Run a campaign with each seed; return 1 if any result is wrong."""
     parser = argparse.ArgumentParser(prog="python -m tools.faults")
-    parser.add_argument("--faults", type=int, default=10_000, help="how many, with each seed")
+    parser.add_argument("--faults", type=int, default=10_000, help="the number of faults per seed")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     parser.add_argument(
-        "--seeds", type=int, nargs="+", default=[1, 2, 3], help="a campaign is run with each"
-    )
-    parser.add_argument(
-        "--seconds-between-kills", type=float, default=15.0, help="of the control plane"
+        "--seconds-between-kills",
+        type=float,
+        default=15.0,
+        help="how long the control plane runs before it is killed",
     )
     options = parser.parse_args()
     logging.disable()
-    wrong: list[str] = []
+    violations: list[str] = []
     for seed in options.seeds:
         with tempfile.TemporaryDirectory() as directory:
             campaign = run(options.faults, seed, Path(directory), options.seconds_between_kills)
         sys.stdout.write(f"seed {seed}\n")
         sys.stdout.writelines(f"{line}\n" for line in campaign.table())
-        sys.stdout.writelines(f"{line}\n" for line in campaign.contradictions[:20])
-        sys.stdout.write(f"{len(campaign.contradictions)} violations\n\n")
-        wrong += campaign.contradictions
-    return 1 if wrong else 0
+        sys.stdout.writelines(f"{line}\n" for line in campaign.violations[:20])
+        sys.stdout.write(f"{len(campaign.violations)} violations\n\n")
+        violations += campaign.violations
+    return 1 if violations else 0
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A caller of the campaign: what it asks for, and what it gets."""
+"""The callers of a campaign: their calls and the outcomes."""
 
 import asyncio
 import random
@@ -24,13 +24,14 @@ from tools.faults.faults import OVERSIZED
 
 WAIT = 3.0
 RETRY = RetryPolicy(attempts=4, initial=0.01, maximum=0.05, deadline=3.0)
-BOUND = 2 * RETRY.deadline + WAIT
-"""The longest that a call may take, in seconds: a 429 may hold back the ones after it for as long
-as the policy's deadline."""
+MAX_SECONDS = 2 * RETRY.deadline + WAIT
+"""The longest time that a call may take. A 429 may delay later requests by the retry deadline."""
 
-HUNG = 3 * BOUND
-"""Seconds after which a call is given up, so that a campaign with one that hangs has an end. As
-this is no exception of the library's, it is a violation."""
+HANG_SECONDS = 3 * MAX_SECONDS
+"""The time after which a call is given up, so that a campaign with a hanging call ends.
+
+The resulting exception is not the library's, so it counts as a violation.
+"""
 
 Kind = Literal["key", "revoked key", "project", "branch", "list"]
 WEIGHTS: dict[Kind, int] = {"key": 30, "revoked key": 10, "project": 10, "branch": 35, "list": 15}
@@ -38,10 +39,10 @@ _requests: ContextVar[list[str]] = ContextVar("_requests")
 
 
 class Outcome(msgspec.Struct, kw_only=True):
-    """What a call was for, and what came of it.
+    """A call and its outcome.
 
-    ``id`` is that of what was made, by a success or by what an error hands over; ``name`` that
-    of what was asked for, the id of a key that was to be revoked.
+    ``name`` is the name of the requested object, or the id of a key to revoke. ``id`` is the id of
+    the created object, from the result or from the error's ``result``.
     """
 
     kind: Kind
@@ -54,7 +55,7 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 
 def client_of(base_url: str, key: str, ca_file: Path | None = None) -> NeonClient:
-    """A client that gives up soon, and writes down which call each of its requests is for."""
+    """Return a client with short timeouts, which records the ids of each call's requests."""
     return NeonClient(
         key,
         base_url=base_url,
@@ -62,18 +63,18 @@ def client_of(base_url: str, key: str, ca_file: Path | None = None) -> NeonClien
         retry=RETRY,
         budget=RateBudget.unlimited(),
         polling=PollPolicy(initial=0.02, maximum=0.2),
-        hooks=[Hooks(on_request=_note)],
+        hooks=[Hooks(on_request=_record)],
         max_response_bytes=OVERSIZED // 2,
         ca_file=ca_file,
     )
 
 
-def _note(sent: RequestSent) -> None:
+def _record(sent: RequestSent) -> None:
     _requests.get().append(sent.id)
 
 
 class Caller:
-    """Asks for one thing after another."""
+    """Makes one random call after another."""
 
     def __init__(
         self,
@@ -92,18 +93,18 @@ class Caller:
         self._keys: list[str] = []
 
     async def call(self) -> Outcome:
-        """One call of any kind."""
+        """Make a call of a random kind."""
         [kind] = self._chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
         if kind == "revoked key" and not self._keys:
             kind = "key"
         self._calls += 1
         outcome = Outcome(kind=kind, name=f"{self._name}-{self._calls}")
-        await attempt(outcome, self._begin(outcome), self._clock)
+        await run_call(outcome, self._start(outcome), self._clock)
         if kind == "key" and outcome.id is not None:
             self._keys.append(outcome.id)
         return outcome
 
-    def _begin(self, outcome: Outcome) -> Awaitable[object]:
+    def _start(self, outcome: Outcome) -> Awaitable[object]:
         project_id = self._chance.choice(self._projects)
         match outcome.kind:
             case "key":
@@ -122,12 +123,12 @@ class Caller:
                 return self._neon.operations.list(project_id, limit=20).collect(limit=50)
 
 
-async def attempt(outcome: Outcome, call: Awaitable[object], clock: Callable[[], float]) -> None:
-    """Await ``call``, and write down what comes of it."""
+async def run_call(outcome: Outcome, call: Awaitable[object], clock: Callable[[], float]) -> None:
+    """Await ``call`` and complete ``outcome``."""
     _requests.set(outcome.requests)
-    began = clock()
-    [result] = await asyncio.gather(asyncio.wait_for(call, HUNG), return_exceptions=True)
-    outcome.seconds = clock() - began
+    started = clock()
+    [result] = await asyncio.gather(asyncio.wait_for(call, HANG_SECONDS), return_exceptions=True)
+    outcome.seconds = clock() - started
     if isinstance(result, BaseException):
         outcome.error = result
         result = getattr(result, "result", None)

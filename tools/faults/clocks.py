@@ -1,4 +1,4 @@
-"""Clocks that jump, and one that stands still while this process gets no processor."""
+"""Clocks that jump, and a clock that stops while this process gets no processor."""
 
 import asyncio
 import random
@@ -8,45 +8,46 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Self
 
 MODULES = ("transport.protocol", "clock")
-"""The modules that ask for the time of day."""
+"""The modules that read the time of day."""
 TICK = 0.05
-"""Seconds."""
-JUMPING = 0.02
-"""How often it has jumped when it is asked for."""
+"""The interval at which ProcessClock is updated, in seconds."""
+JUMP_PROBABILITY = 0.02
+"""The probability that the wall clock jumps when it is read."""
 
 
-class SleepyLoop(asyncio.SelectorEventLoop):
-    """A loop whose machine is put to sleep at times: for it, the time in between is lost."""
+class SuspendableLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock includes the time for which the machine was suspended."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.slept = 0.0
+        self.suspended = 0.0
 
     def time(self) -> float:
-        return super().time() + self.slept
+        """Return the time, in seconds."""
+        return super().time() + self.suspended
 
 
-def jumping_wall_clock(chance: random.Random, note: Callable[[], None]) -> type[datetime]:
-    """A ``datetime`` whose ``now()`` jumps at times by up to two days; ``note`` is told of it."""
-    off_by = timedelta()
+def jumping_wall_clock(chance: random.Random, on_jump: Callable[[], None]) -> type[datetime]:
+    """Return a ``datetime`` whose ``now()`` sometimes jumps by up to two days."""
+    offset = timedelta()
 
     class Jumping(datetime):
         @classmethod
         def now(cls, tz: tzinfo | None = None) -> Self:
-            nonlocal off_by
-            if chance.random() < JUMPING:
-                off_by = timedelta(hours=chance.uniform(-48, 48))
-                note()
-            return super().now(tz) + off_by
+            nonlocal offset
+            if chance.random() < JUMP_PROBABILITY:
+                offset = timedelta(hours=chance.uniform(-48, 48))
+                on_jump()
+            return super().now(tz) + offset
 
     return Jumping
 
 
-class OwnClock:
-    """The time in which this process could have run, in seconds.
+class ProcessClock:
+    """The time during which this process could run, in seconds.
 
-    Another one that keeps the processors busy must not look like a call that takes too long. What
-    a blocked event loop takes, though, is this process's own time.
+    When another process uses the processors, a call must not look slow. The time for which this
+    process blocks its own event loop does count.
     """
 
     def __init__(self) -> None:
@@ -54,13 +55,14 @@ class OwnClock:
         self._stalled = 0.0
 
     def __call__(self) -> float:
+        """Return the time, in seconds."""
         return time.monotonic() - self._stalled
 
     async def run(self) -> None:
-        """Keep it going right, until cancelled."""
+        """Measure stalls until cancelled."""
         while True:
-            began, used = time.monotonic(), time.process_time()
+            started, used = time.monotonic(), time.process_time()
             await asyncio.sleep(TICK)
             used = time.process_time() - used
             self.longest_block = max(self.longest_block, used)
-            self._stalled += max(0.0, time.monotonic() - began - TICK - used)
+            self._stalled += max(0.0, time.monotonic() - started - TICK - used)

@@ -1,4 +1,4 @@
-"""A proxy in front of the control plane that strikes requests with faults."""
+"""A proxy in front of the control plane that injects faults."""
 
 import asyncio
 import random
@@ -9,11 +9,11 @@ import aiohttp
 
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
 from tools.faults.faults import (
-    ANYWHERE,
-    OF_POLLS,
-    Answered,
+    ANY_REQUEST,
+    POLLS,
     Exchange,
     Fault,
+    PlaneResponse,
     is_poll,
     reset,
 )
@@ -22,31 +22,29 @@ NO_SERVER = "the control plane is killed"
 LOCKED = "423 that never ends"
 
 
-class Strikes:
-    """Which faults there were, and which requests met them."""
+class FaultLog:
+    """The injected faults, and the requests that met them."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
-        self.of_request: dict[str, str] = {}
-        """The fault, by the ``X-Request-ID``."""
+        self.by_request: dict[str, str] = {}
+        """The fault by ``X-Request-ID``."""
 
-    def note(self, request_id: str, fault: str) -> None:
-        """A request has met a fault."""
+    def add(self, request_id: str, fault: str) -> None:
+        """Record that a request met a fault."""
         self.counts[fault] += 1
-        self.of_request[request_id] = fault
+        self.by_request[request_id] = fault
 
 
-class Chaos:
-    """Passes on what it is sent to the control plane, and strikes a share of it.
+class FaultProxy:
+    """Forwards requests to the control plane, and injects faults into a share of them.
 
-    Every kind of fault comes about as often as any other.
+    All kinds of faults are equally frequent.
     """
 
-    def __init__(
-        self, upstream: str, chance: random.Random, share: float, strikes: Strikes
-    ) -> None:
+    def __init__(self, upstream: str, chance: random.Random, share: float, log: FaultLog) -> None:
         self._upstream = upstream
-        self._strikes = strikes
+        self._log = log
         self._chance = chance
         self._share = share
         self._locked: set[bytes] = set()
@@ -63,15 +61,16 @@ class Chaos:
 
     @property
     def base_url(self) -> str:
-        """Where the clients of the campaign send their requests."""
+        """The base URL for the clients of the campaign."""
         return self._server.base_url
 
     def _respond(self, request: Received) -> Respond:
-        fault = self._draw(request)
+        fault = self._choose(request)
 
         async def respond(writer: asyncio.StreamWriter) -> None:
             try:
-                chosen = await fault(Exchange(request, lambda: self._work(request), self._chance))
+                exchange = Exchange(request, lambda: self._forward(request), self._chance)
+                chosen = await fault(exchange)
             except aiohttp.ClientError:
                 self._count(request, NO_SERVER)
                 chosen = reset
@@ -79,31 +78,31 @@ class Chaos:
 
         return respond
 
-    def _draw(self, request: Received) -> Fault:
-        """What happens to a request; nothing but the work, most of the time."""
-        kinds = ANYWHERE | OF_POLLS if is_poll(request) else ANYWHERE
+    def _choose(self, request: Received) -> Fault:
+        """Return the fault for a request, or plain forwarding."""
+        faults = ANY_REQUEST | POLLS if is_poll(request) else ANY_REQUEST
         if request.body in self._locked:
             return self._lock
         if self._chance.random() >= self._share:
-            return _pass_on
-        drawn = self._chance.randrange(len(kinds) + 1)
-        if drawn == len(kinds):
+            return _forward_unchanged
+        drawn = self._chance.randrange(len(faults) + 1)
+        if drawn == len(faults):
             if request.body:
                 self._locked.add(request.body)
                 return self._lock
-            return _pass_on
-        name = list(kinds)[drawn]
+            return _forward_unchanged
+        name = list(faults)[drawn]
         self._count(request, name)
-        return kinds[name]
+        return faults[name]
 
     async def _lock(self, exchange: Exchange) -> Respond:
         self._count(exchange.request, LOCKED)
         return http_response(423, {"message": "conflicting operations"})
 
     def _count(self, request: Received, fault: str) -> None:
-        self._strikes.note(request.headers["x-request-id"], fault)
+        self._log.add(request.headers["x-request-id"], fault)
 
-    async def _work(self, request: Received) -> Answered:
+    async def _forward(self, request: Received) -> PlaneResponse:
         headers = {
             name: value
             for name, value in request.headers.items()
@@ -113,8 +112,8 @@ class Chaos:
         async with self._http.request(
             request.method, url, headers=headers, data=request.body or None
         ) as response:
-            return Answered(response.status, await response.read())
+            return PlaneResponse(response.status, await response.read())
 
 
-async def _pass_on(exchange: Exchange) -> Respond:
-    return (await exchange.work()).whole()
+async def _forward_unchanged(exchange: Exchange) -> Respond:
+    return (await exchange.forward()).complete()

@@ -1,4 +1,4 @@
-"""Clients whose requests never arrive anywhere: each must say so."""
+"""Clients whose requests never reach a control plane; each call must report that."""
 
 import asyncio
 import socket
@@ -15,21 +15,21 @@ from tools.faults.callers import client_of
 
 
 @asynccontextmanager
-async def strays(key: str) -> AsyncGenerator[dict[str, NeonClient]]:
-    """The clients, by what is wrong with where they send."""
-    certificate = await asyncio.to_thread(_nobodys_certificate)
+async def unreachable_clients(key: str) -> AsyncGenerator[dict[str, NeonClient]]:
+    """Provide the clients by the reason why their requests do not arrive."""
+    certificate = await asyncio.to_thread(_untrusted_certificate)
     async with AsyncExitStack() as stack:
-        plain = await stack.enter_async_context(_answering(None))
-        untrusted = await stack.enter_async_context(_answering(certificate))
+        plain = await stack.enter_async_context(_server(None))
+        untrusted = await stack.enter_async_context(_server(certificate))
         full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        last = stack.enter_context(socket.socket())
-        last.settimeout(0)
-        await asyncio.get_running_loop().sock_connect(last, full.getsockname())
+        queued = stack.enter_context(socket.socket())
+        queued.settimeout(0)
+        await asyncio.get_running_loop().sock_connect(queued, full.getsockname())
         urls = {
             "connection refused": "http://127.0.0.1:9",
             "connection never accepted": f"http://127.0.0.1:{full.getsockname()[1]}",
             "no such host": "https://no-such-host.invalid",
-            "TLS to what speaks none": plain.base_url.replace("http:", "https:"),
+            "TLS to a plain server": plain.base_url.replace("http:", "https:"),
             "certificate not trusted": untrusted.base_url,
         }
         yield {
@@ -37,9 +37,9 @@ async def strays(key: str) -> AsyncGenerator[dict[str, NeonClient]]:
         }
 
 
-def _answering(tls: ssl.SSLContext | None) -> MisbehavingServer:
+def _server(tls: ssl.SSLContext | None) -> MisbehavingServer:
     return MisbehavingServer(lambda _request: http_response(200, {}), tls)
 
 
-def _nobodys_certificate() -> ssl.SSLContext:
+def _untrusted_certificate() -> ssl.SSLContext:
     return certified(trustme.CA(), "localhost")

@@ -1,8 +1,8 @@
-"""``python -m tools.fuzz``: looks for inputs that break the wire format or the models.
+"""Searches for inputs that break the wire format or the models: ``python -m tools.fuzz``.
 
-Coverage of the package, of what it parses with and of the drawing of inputs steers the search.
-It ends at the first input that breaks a promise or takes too long, else when the time is over.
-What was found is kept in ``.fuzz``, where the next run goes on.
+Coverage of the package, its parsers and the choice of inputs guides the search. It stops at the
+first input that violates a property or takes too long, or when the time is over. Interesting inputs
+are stored in ``.fuzz``, where the next run continues.
 """
 
 import argparse
@@ -12,32 +12,32 @@ import time
 from pathlib import Path
 
 TOKENS = Path(__file__).parent / "tokens.dict"
-STEERED_BY = ["neonctl_async", "tests", "tools", "email", "urllib"]
-LONGEST = 64 * 1024
-PATIENCE = 0.5
-"""The seconds of processor time that one input may take: so long stands the event loop still."""
+INSTRUMENTED = ["neonctl_async", "tests", "tools", "email", "urllib"]
+MAX_LENGTH = 64 * 1024
+MAX_SECONDS = 0.5
+"""The CPU time that one input may take, because the event loop is blocked meanwhile."""
 
 
 def main() -> int:
-    """Fuzz; the fuzzer itself ends the process."""
+    """Fuzz until the time is over or an input fails; the fuzzer ends the process."""
     parser = argparse.ArgumentParser(prog="python -m tools.fuzz")
     parser.add_argument("--seconds", type=int, default=60)
-    parser.add_argument("--kept", type=Path, default=Path(".fuzz"))
+    parser.add_argument("--folder", type=Path, default=Path(".fuzz"))
     parser.add_argument("rest", nargs="*", help="further options of libFuzzer, after --")
     options = parser.parse_args()
-    # Found by name: it has no types, and only fuzzing needs it.
+    # Imported by name: atheris has no types, and only fuzzing needs it.
     atheris = importlib.import_module("atheris")
-    with atheris.instrument_imports(include=STEERED_BY):
+    with atheris.instrument_imports(include=INSTRUMENTED):
         targets = importlib.import_module("tools.fuzz.targets")
         seeds = importlib.import_module("tools.fuzz.seeds").seeds()
 
     def one_input(data: bytes) -> int:
-        begun = time.process_time()
-        known = targets.run(data)
-        assert time.process_time() - begun < PATIENCE, "too slow"
-        return 0 if known else -1
+        started = time.process_time()
+        is_known = targets.run(data)
+        assert time.process_time() - started < MAX_SECONDS, "too slow"
+        return 0 if is_known else -1
 
-    corpus = options.kept / "corpus"
+    corpus = options.folder / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)
     for number, seed in enumerate(seeds):
         (corpus / f"seed-{number}").write_bytes(seed)
@@ -45,8 +45,8 @@ def main() -> int:
         [
             sys.argv[0],
             f"-max_total_time={options.seconds}",
-            f"-max_len={LONGEST}",
-            f"-artifact_prefix={options.kept}/",
+            f"-max_len={MAX_LENGTH}",
+            f"-artifact_prefix={options.folder}/",
             f"-dict={TOKENS}",
             *options.rest,
             str(corpus),

@@ -1,4 +1,4 @@
-"""Compressed bodies, whole and damaged: what was compressed, within the bound, or a ValueError."""
+"""Compressed bodies, intact and damaged: decompressing returns the content or raises ValueError."""
 
 import gzip
 
@@ -10,7 +10,7 @@ TIMES = (1, 2, 100, 20_000)
 
 
 def a_compressed_body(draw: Draw) -> None:
-    """What comes out is what went in, cut behind the bound, or a ValueError for what is damaged."""
+    """Check that an intact body is decompressed up to the limit; a damaged one may fail."""
     limit, times = draw.pick(LIMITS), draw.pick(TIMES)
     damage, at, value = draw.byte() % 5, draw.byte(), draw.byte()
     given = draw.rest()
@@ -18,12 +18,12 @@ def a_compressed_body(draw: Draw) -> None:
     whole = gzip.compress(content, mtime=0)
     body = _damaged(damage, whole, at, value, given)
     try:
-        told = decompress(body, "gzip", limit)
+        result = decompress(body, "gzip", limit)
     except ValueError:
         assert body != whole
     else:
-        assert len(told) <= limit + 1
-        assert body != whole or told == content[: limit + 1]
+        assert len(result) <= limit + 1
+        assert body != whole or result == content[: limit + 1]
 
 
 def _damaged(damage: int, whole: bytes, at: int, value: int, given: bytes) -> bytes:
@@ -32,10 +32,10 @@ def _damaged(damage: int, whole: bytes, at: int, value: int, given: bytes) -> by
             return whole
         case 1:  # cut off
             return whole[: -1 - at % len(whole)]
-        case 2:  # one byte is another
+        case 2:  # one byte changed
             at %= len(whole)
             return whole[:at] + bytes((value,)) + whole[at + 1 :]
-        case 3:  # more after its end
+        case 3:  # extra bytes at the end
             return whole + whole[at % len(whole) :]
-        case _:  # anything at all
+        case _:  # arbitrary bytes
             return given

@@ -1,4 +1,4 @@
-"""Values and JSON documents out of raw bytes: each byte is a choice, so that a fuzzer can steer."""
+"""Values and JSON documents from raw bytes. Each byte is a choice, so a fuzzer can steer them."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from msgspec import inspect
 T = TypeVar("T")
 
 KEY = b"<KEY>"
-"""What stands for the key of the client in bodies: too long to be found by chance."""
+"""The placeholder for the API key in bodies; the key is too long to be found by chance."""
 ODD: tuple[bytes, ...] = (
     *(b"null", b"true", b"false", b"0", b"-0", b"-1", b"1.5", b"1e400", b"1e-400", b"NaN"),
     *(b"Infinity", b"18446744073709551616", b"1" * 4300, b"1" * 4301, b"1e" + b"9" * 400),
@@ -18,7 +18,7 @@ ODD: tuple[bytes, ...] = (
     *(b'"2016-12-31T23:59:60Z"', b'"9999-12-31T23:59:59.9999999Z"', b'"2026-01-01T00:00:00"'),
     b'"%b"' % KEY,
 )
-"""JSON values that few expect, and what is no JSON."""
+"""Unusual JSON values, and invalid JSON."""
 
 MOMENTS = (
     "2026-01-01T12:00:00Z",
@@ -30,46 +30,46 @@ DEPTHS = (1, 10, 300, 480, 900, 990, 3_000, 12_000)
 
 
 class Draw:
-    """Takes one value after the other from the bytes; once they are used up, zeros."""
+    """Takes one value after another from the bytes, and zeros when the bytes are used up."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
 
     def byte(self) -> int:
-        """The next byte."""
+        """Return the next byte."""
         self._at += 1
         return self._data[self._at - 1] if self._at <= len(self._data) else 0
 
     def number(self) -> int:
-        """An integer of up to ten bytes, of either sign."""
+        """Return a signed integer of up to ten bytes."""
         size = self.byte() % 11
         return int.from_bytes(bytes(self.byte() for _ in range(size)), signed=True)
 
     def pick(self, choices: Sequence[T]) -> T:
-        """One of the choices."""
+        """Return one of the choices."""
         return choices[self.byte() % len(choices)]
 
     def some(self, one: Callable[[], T]) -> list[T]:
-        """What ``one`` returns, none to seven times."""
+        """Return up to seven results of ``one``."""
         return [one() for _ in range(self.byte() % 8)]
 
     def text(self) -> str:
-        """All up to the next byte 0xFF, which is in no text; what is no UTF-8 as surrogates."""
+        """Return the text up to the next byte 0xFF; invalid UTF-8 becomes surrogates."""
         end = self._data.find(b"\xff", self._at)
         taken = self._data[self._at : end if end >= 0 else len(self._data)]
         self._at += len(taken) + 1
         return taken.decode(errors="surrogateescape")
 
     def rest(self) -> bytes:
-        """All that is left."""
+        """Return all remaining bytes."""
         taken = self._data[self._at :]
         self._at = len(self._data)
         return taken
 
 
 def document(draw: Draw, kind: inspect.Type) -> bytes:
-    """JSON for ``kind``: the least there is if all is zero, else richer and more and more odd."""
+    """Return JSON for ``kind``: minimal from zeros, richer and odder from larger bytes."""
     if draw.byte() >= 224:
         return _odd(draw)
     match kind:

@@ -1,17 +1,17 @@
-"""What fuzzing found: inputs that once broke a promise, and inputs that reach what no seed does."""
+"""Inputs that fuzzing found: some violated a property, others reach code that no seed reaches."""
 
-BROKE = {
-    "a key cut at the end of what is searched": b"h\1\x0c\1x",
+VIOLATIONS = {
+    "a key cut at the end of the searched text": b"h\1\x0c\1x",
     "a run of backslashes": b"h\1\0\2\\",
-    "a value quoted by msgspec": b'a\3\0\0\xff\xff\xff\1"<KEY>"',
-    "an encoding quoted": b"a\0\0\3\xff\xff\xff",
-    "a request id of an error that is no UTF-8": b"a\0\4\0\xff\xff\xf7\xff",
-    "a request id of an answer that is no UTF-8": b"a\0\0\0\xff\xff\xf7\xff\1{",
-    "a name in a query that is no Unicode": b"q\0\1\xf7\xff\0\xff",
-    "a moment before the years of UTC": b"q\0\1a\xff\4\0\2",
-    "a moment after the years of UTC": b"q\0\1a\xff\4\2\3",
+    "a value quoted in msgspec's error": b'a\3\0\0\xff\xff\xff\1"<KEY>"',
+    "an encoding quoted in an error": b"a\0\0\3\xff\xff\xff",
+    "an error's request id that is not UTF-8": b"a\0\4\0\xff\xff\xf7\xff",
+    "a response's request id that is not UTF-8": b"a\0\0\0\xff\xff\xf7\xff\1{",
+    "a query name that is not Unicode": b"q\0\1\xf7\xff\0\xff",
+    "a time before the first UTC year": b"q\0\1a\xff\4\0\2",
+    "a time after the last UTC year": b"q\0\1a\xff\4\2\3",
 }
-REACHED = (
+COVERAGE = (
     b"a\x01 01 Oct 2:8\r\n0 ~\x02\xff\r",
     b"a\x01 21 Oct 20:8\rbe\n2 \xff\x021 Oct \x00\x0b\x00\xff\xff/",
     b"a\x01\xff\x00\xff\xff\xff}",

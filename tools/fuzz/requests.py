@@ -1,4 +1,4 @@
-"""Requests with any ids, queries, paths and methods: below the base URL, or refused by name."""
+"""Requests with any ids, queries, paths and methods: a URL below the base URL, or an error."""
 
 from datetime import UTC, datetime, timedelta, timezone
 from string import Formatter
@@ -31,18 +31,18 @@ ZONES = (UTC, None, timezone(timedelta(hours=14)), timezone(-timedelta(hours=12)
 
 
 def a_request(draw: Draw) -> None:
-    """Ids and a query stand in the URL as they were given, or are refused."""
+    """Check that the URL contains the given ids and query, or the request is rejected."""
     template = draw.pick(TEMPLATES)
     ids: dict[str, Any] = {name: _id(draw) for _, name, _, _ in Formatter().parse(template) if name}
     query: Any = {draw.text(): _query_value(draw) for _ in range(draw.byte() % 4)}
-    refused = [name for name, value in ids.items() if not _is_id(value)]
-    refused += [name for name, value in query.items() if not _is_query(name, value)]
+    rejected = [name for name, value in ids.items() if not _is_id(value)]
+    rejected += [name for name, value in query.items() if not _is_query(name, value)]
     try:
         call: Request[object] = request("GET", template, object, *ids.values(), query=query)
     except (TypeError, ValueError) as error:
-        _check_refusal(str(error), refused)
+        _check_rejection(str(error), rejected)
         return
-    assert not refused
+    assert not rejected
     segments = [unquote(segment) for segment in _segments(call)]
     assert segments == [part.format(**ids) for part in template.split("/")[1:]]
     assert call.project_id == (str(ids["project_id"]) if "project_id" in ids else None)
@@ -50,7 +50,7 @@ def a_request(draw: Draw) -> None:
 
 
 def a_raw_request(draw: Draw) -> None:
-    """A path that the caller wrote is sent as it is, or refused."""
+    """Check that a caller's path is sent unchanged, or rejected."""
     method, path = draw.text(), draw.text()
     try:
         call: Request[object] = raw_request(method, path, object, query={"cursor": "a"})
@@ -64,8 +64,8 @@ def a_raw_request(draw: Draw) -> None:
     assert call.route.count("/") == len(segments)
 
 
-def _check_refusal(reason: str, refused: list[str]) -> None:
-    assert any(name in reason or repr(name) in reason for name in refused)
+def _check_rejection(reason: str, rejected: list[str]) -> None:
+    assert any(name in reason or repr(name) in reason for name in rejected)
 
 
 def _id(draw: Draw) -> object:
@@ -98,14 +98,14 @@ def _is_id(value: object) -> bool:
 def _is_query(name: str, value: Value) -> bool:
     match value:
         case str():
-            right = _is_unicode(value)
+            valid = _is_unicode(value)
         case list():
-            right = all(map(_is_unicode, value))
+            valid = all(map(_is_unicode, value))
         case datetime():
-            right = _is_moment(value)
+            valid = _is_moment(value)
         case _:
-            right = value is not None and not isinstance(value, bytes)
-    return right and _is_unicode(name)
+            valid = value is not None and not isinstance(value, bytes)
+    return valid and _is_unicode(name)
 
 
 def _is_moment(value: datetime) -> bool:
@@ -120,7 +120,7 @@ def _is_unicode(text: str) -> bool:
 
 
 def _segments(call: Request[object]) -> list[str]:
-    """The segments below the base URL, in which no parser may see more than was written."""
+    """Return the segments below the base URL; check that all parsers agree on the URL."""
     url = WIRE.url(call)
     base, parts, parsed = urlsplit(BASE_URL), urlsplit(url), URL(url, encoded=True)
     assert url.isascii()
@@ -138,15 +138,15 @@ def _segments(call: Request[object]) -> list[str]:
 
 def _check_query(call: Request[object], query: dict[str, Value]) -> None:
     url = WIRE.url(call)
-    told = parse_qsl(urlsplit(url).query, keep_blank_values=True)
-    assert told == list(URL(url, encoded=True).query.items())
+    sent = parse_qsl(urlsplit(url).query, keep_blank_values=True)
+    assert sent == list(URL(url, encoded=True).query.items())
     given = [
         (name, one)
         for name, value in query.items()
         if value is not UNSET
         for one in (value if isinstance(value, list) else [value])
     ]
-    for (name, text), (expected, value) in zip(told, given, strict=True):
+    for (name, text), (expected, value) in zip(sent, given, strict=True):
         assert name == expected
         match value:
             case bool():

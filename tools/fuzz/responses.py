@@ -1,4 +1,4 @@
-"""Answers of any status, with any headers and body: a value of the type asked for, or our error."""
+"""Responses with any status, headers and body: decoding returns a value or raises our error."""
 
 import copy
 import gzip
@@ -21,12 +21,12 @@ from tests.support.records import API_KEY
 from tests.transport.wire import BASE_URL
 from tools.fuzz.draw import KEY, Draw, document
 
-MOST = 32 * 1024
-WIRE = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=MOST)
+MAX_BYTES = 32 * 1024
+WIRE = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=MAX_BYTES)
 
 
-class Told(msgspec.Struct):
-    """What an error answer may say."""
+class ErrorBody(msgspec.Struct):
+    """The fields of an error response, of right and wrong types."""
 
     code: str | int | list[Any] | None = ""
     message: str | list[Any] | None = ""
@@ -36,36 +36,36 @@ class Told(msgspec.Struct):
 KINDS: tuple[Any, ...] = (list[ApiKey], dict[str, Any], Any, Literal["on", "off"], *LEAST, *SENT)
 STATUSES = (200, 201, 204, 301, 400, 401, 403, 404, 409, 423, 429, 500, 503, 599, 999, 0, -1)
 ENCODINGS = ("", "gzip", "x-gzip", f"br {API_KEY}")
-"""Of these, gzip is what it says, and x-gzip is not."""
+"""The values of ``Content-Encoding``. Only bodies sent as ``gzip`` are compressed."""
 HEADERS = ("Retry-After", "Date", "x-neon-ret-request-id")
 
-_DOCUMENTS = {kind: inspect.type_info(kind) for kind in (*KINDS, Told)}
+_DOCUMENTS = {kind: inspect.type_info(kind) for kind in (*KINDS, ErrorBody)}
 
 
-def an_answer(draw: Draw) -> None:
-    """An answer of any kind is read as a whole, or refused as documented."""
+def a_response(draw: Draw) -> None:
+    """Check that a response is decoded completely, or raises a documented error."""
     kind, status = draw.pick(KINDS), draw.pick(STATUSES)
     encoding = draw.pick(ENCODINGS)
     headers = CIMultiDict((name, draw.text()) for name in HEADERS)
     headers["Content-Encoding"] = encoding
-    is_good = 200 <= status < 300
-    shape = _DOCUMENTS[kind if is_good else Told]
+    is_success = 200 <= status < 300
+    shape = _DOCUMENTS[kind if is_success else ErrorBody]
     body = draw.rest() if draw.byte() % 2 else document(draw, shape)
     body = body.replace(KEY, API_KEY.encode())
-    packed = gzip.compress(body, mtime=0) if encoding == "gzip" else body
+    content = gzip.compress(body, mtime=0) if encoding == "gzip" else body
     call: Request[object] = request("GET", "/projects", kind)
     try:
-        value = WIRE.read(call, "sent-id", Response(status, headers, packed))
+        value = WIRE.read(call, "sent-id", Response(status, headers, content))
     except APIError as error:
-        assert not is_good
+        assert not is_success
         _check_error(error)
     except InvalidResponseError as error:
-        assert is_good
+        assert is_success
         _check_error(error)
     else:
-        assert is_good
-        assert len(body) <= MOST
-        with suppress(RecursionError):  # Python shows nothing that is nested so deep
+        assert is_success
+        assert len(body) <= MAX_BYTES
+        with suppress(RecursionError):  # repr() cannot handle such deep nesting
             _check_value(kind, value)
 
 
@@ -91,10 +91,10 @@ def _check_value(kind: type[object], value: object) -> None:
     assert repr(value)
     assert format(value, "") == str(value)
     assert copy.deepcopy(value) == value
-    told = msgspec.json.encode(value, enc_hook=_reveal)
-    assert msgspec.json.decode(told, type=kind, dec_hook=decode_hook) == value
+    encoded = msgspec.json.encode(value, enc_hook=_reveal)
+    assert msgspec.json.decode(encoded, type=kind, dec_hook=decode_hook) == value
     if "Secret(" not in repr(value):
-        assert msgspec.json.encode(value) == told
+        assert msgspec.json.encode(value) == encoded
 
 
 def _reveal(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What the search begins with: answers as the platform documents them, and one of each target."""
+"""The seeds of the search: documented responses of Neon, and inputs of each target."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from neonctl_async.types import Project
 from tests.models.answers import LEAST
 from tests.models.test_samples import DATA, SAMPLES
 from tools.fuzz.draw import DEPTHS, KEY
-from tools.fuzz.findings import BROKE, REACHED
+from tools.fuzz.findings import COVERAGE, VIOLATIONS
 from tools.fuzz.responses import HEADERS, KINDS, STATUSES
 
 TEXTS = (
@@ -27,25 +27,25 @@ ERROR = b'{"code":"BRANCH_MISSING","message":"no branch of %b","request_id":"req
 
 
 def seeds() -> Iterator[bytes]:
-    """Inputs that break nothing."""
-    yield from (*TEXTS, *BROKE.values(), *REACHED)
+    """Yield the seeds; none of them violates a property."""
+    yield from (*TEXTS, *VIOLATIONS.values(), *COVERAGE)
     for index in range(len(KINDS)):
         yield bytes((ord("a"), index))
-        yield _answer(index, 200, b'"%b"' % KEY)
+        yield _response(index, 200, b'"%b"' % KEY)
     for status in STATUSES:
-        yield _answer(0, status, ERROR)
+        yield _response(0, status, ERROR)
     for depth in DEPTHS:
-        yield _answer(
+        yield _response(
             KINDS.index(Project), 200, b'{"id":null,"x":%b}' % (b"[" * depth + b"]" * depth)
         )
-        yield _answer(0, 500, b'{"code":%b}' % (b"[" * depth + b"]" * depth))
-    for kind, shown in LEAST.items():
-        yield _answer(KINDS.index(kind), 200, msgspec.json.encode(shown))
+        yield _response(0, 500, b'{"code":%b}' % (b"[" * depth + b"]" * depth))
+    for kind, record in LEAST.items():
+        yield _response(KINDS.index(kind), 200, msgspec.json.encode(record))
     for name, kind in SAMPLES.items():
-        yield _answer(KINDS.index(kind), 200, (DATA / name).read_bytes())
+        yield _response(KINDS.index(kind), 200, (DATA / name).read_bytes())
 
 
-def _answer(kind: int, status: int, body: bytes) -> bytes:
+def _response(kind: int, status: int, body: bytes) -> bytes:
     return (
         bytes((ord("a"), kind, STATUSES.index(status), 0)) + b"\xff" * len(HEADERS) + b"\1" + body
     )

@@ -1,4 +1,4 @@
-"""Texts to read or to hide secrets in: Retry-After, secrets, open enumerations."""
+"""Texts: Retry-After headers, texts that contain secrets, members of open enumerations."""
 
 import copy
 import pickle
@@ -12,19 +12,19 @@ from neonctl_async.transport.redaction import SEARCHED, hide_secrets
 from neonctl_async.types import EndpointState, OperationAction
 from tools.fuzz.draw import Draw
 
-LONGEST = 64 * 1024
+MAX_LENGTH = 64 * 1024
 KEYS = ("napi_q7Zx0vJ2mW8kTb4R", "Zq7x0vJ2-mW8k.Tb4R", 'q7"Zx0=vJ2:mW8\\kTb4R', "q" * 400)
 
 
 def a_retry_after(draw: Draw) -> None:
-    """What asks to wait is a number of seconds to wait, or nothing."""
-    asked = retry_after(CIMultiDict({"Retry-After": draw.text(), "Date": draw.text()}))
-    assert asked is None or (isinstance(asked, float) and 0 <= asked < inf)
+    """Check that a Retry-After header becomes a number of seconds, or is ignored."""
+    seconds = retry_after(CIMultiDict({"Retry-After": draw.text(), "Date": draw.text()}))
+    assert seconds is None or (isinstance(seconds, float) and 0 <= seconds < inf)
 
 
 def a_text_with_the_key(draw: Draw) -> None:
-    """The key never shows, in no text and at no place, nor does its better half."""
-    key, length = draw.pick(KEYS), draw.pick((0, SEARCHED - draw.byte() % 32, LONGEST))
+    """Check that neither the key nor its first half is visible, wherever it is in a text."""
+    key, length = draw.pick(KEYS), draw.pick((0, SEARCHED - draw.byte() % 32, MAX_LENGTH))
     before, after = _repeated(draw.text(), length) + draw.text(), draw.text()
     shown = hide_secrets(f"{before}{key}{after}", Secret(key))
     assert key not in shown
@@ -38,7 +38,7 @@ def _repeated(text: str, length: int) -> str:
 
 
 def a_value(draw: Draw) -> None:
-    """Secrets and unknown members of enumerations are made of any text."""
+    """Check that any text can be a secret or an unknown member of an enumeration."""
     text = draw.text()
     secret, other = Secret(text), Secret(draw.text())
     assert (secret == other) is (secret.reveal() == other.reveal())
