@@ -1,7 +1,7 @@
 """Adds pages for files outside docs to the site: the changelog, the examples and others.
 
-This is a hook of MkDocs, enabled in mkdocs.yml. The Markdown links to files of the repository. On the
-site, these links lead to the pages that show the files.
+This is a hook of MkDocs, enabled in mkdocs.yml. In Markdown, links lead to files of the repository.
+On the site, they lead to the pages that show these files.
 """
 
 import logging
