@@ -23,24 +23,26 @@ def at_once(_seconds: float) -> None:
 
 
 @pytest.fixture
-async def plane(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LocalControlPlane]:
+async def control_plane(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LocalControlPlane]:
     """Where neon-api takes the platform to be."""
-    async with LocalControlPlane(durations=Durations(default=0.001)) as plane:
-        monkeypatch.setenv("NEON_API_KEY", plane.api_key)
-        monkeypatch.setenv("NEON_API_HOST", plane.base_url)
-        monkeypatch.setattr(NEON_API, "NEON_API_BASE_URL", f"{plane.base_url}/")
+    async with LocalControlPlane(durations=Durations(default=0.001)) as control_plane:
+        monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
+        monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
+        monkeypatch.setattr(NEON_API, "NEON_API_BASE_URL", f"{control_plane.base_url}/")
         monkeypatch.setattr("time.sleep", at_once)
-        yield plane
+        yield control_plane
 
 
-async def test_the_code_of_neon_api_runs_from_top_to_bottom(plane: LocalControlPlane) -> None:
+async def test_the_code_of_neon_api_runs_from_top_to_bottom(
+    control_plane: LocalControlPlane,
+) -> None:
     def run() -> None:
         shown: dict[str, object] = {}
         for line, code in code_blocks(TEXT, 'python title="neon-api"'):
             exec(compiled(PAGE, line, code), shown)
 
     await asyncio.to_thread(run)
-    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         [shop] = await neon.projects.list().collect()
         branches = await neon.branches.list(shop.id).collect()
     assert {"preview", "preview-3", "careful"} < {branch.name for branch in branches}
@@ -48,20 +50,20 @@ async def test_the_code_of_neon_api_runs_from_top_to_bottom(plane: LocalControlP
 
 @pytest.mark.parametrize("status", [423, 429, 503])
 async def test_neon_api_sends_each_request_once_and_tells_failures_apart_by_text_alone(
-    plane: LocalControlPlane, status: int
+    control_plane: LocalControlPlane, status: int
 ) -> None:
-    planned = plane.inject(Fault(route="GET /users/me", status=status))
+    planned = control_plane.inject(Fault(route="GET /users/me", status=status))
     with pytest.raises(NEON_API.NeonAPIError) as raised:
         await asyncio.to_thread(NEON_API.NeonAPI.from_environ().me)
     assert planned.fired == 1
     error: Any = raised.value
     assert error.response is None
     assert error.__context__.response.status_code == status
-    assert plane.api_key in error.__context__.request.headers["Authorization"]
+    assert control_plane.api_key in error.__context__.request.headers["Authorization"]
 
 
-async def test_a_lost_connection_is_no_error_of_neon_api(plane: LocalControlPlane) -> None:
-    plane.inject(Fault(route="GET /users/me", drop=True))
+async def test_a_lost_connection_is_no_error_of_neon_api(control_plane: LocalControlPlane) -> None:
+    control_plane.inject(Fault(route="GET /users/me", drop=True))
     with pytest.raises(NEON_API.requests.ConnectionError) as raised:
         await asyncio.to_thread(NEON_API.NeonAPI.from_environ().me)
     assert not isinstance(raised.value, NEON_API.NeonAPIError)
@@ -71,7 +73,7 @@ def fields(record: object) -> set[str]:
     return set(vars(record))
 
 
-@pytest.mark.usefixtures("plane")
+@pytest.mark.usefixtures("control_plane")
 async def test_neon_api_drops_cursors_and_what_came_with_a_project() -> None:
     def run() -> None:
         neon = NEON_API.NeonAPI.from_environ()

@@ -12,30 +12,32 @@ from tests.local.client import Client
 
 async def organization_key(api: Client, name: str = "org key") -> tuple[int, str]:
     """A new key of the first organization: its id and its token."""
-    path = f"/organizations/{api.plane.org_id}/api_keys"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys"
     created = await api.done("POST", path, {"key_name": name})
     return created["id"], created["key"]
 
 
 async def project_key(api: Client, project_id: str) -> tuple[int, str]:
     """A new key scoped to a project of the first organization."""
-    path = f"/organizations/{api.plane.org_id}/api_keys"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys"
     created = await api.done("POST", path, {"key_name": "scoped", "project_id": project_id})
     return created["id"], created["key"]
 
 
 async def member(api: Client, role: str = "member") -> tuple[str, str]:
     """A new user in the first organization: their id and a personal key of theirs."""
-    plane = api.plane
-    user_id = await plane.create_user("Second User", "second@example.com")
-    await plane.add_member(plane.org_id, user_id, "admin" if role == "admin" else "member")
-    return user_id, await plane.create_api_key("theirs", user_id=user_id)
+    control_plane = api.control_plane
+    user_id = await control_plane.create_user("Second User", "second@example.com")
+    await control_plane.add_member(
+        control_plane.org_id, user_id, "admin" if role == "admin" else "member"
+    )
+    return user_id, await control_plane.create_api_key("theirs", user_id=user_id)
 
 
 async def stranger(api: Client) -> str:
     """A personal key of a user who is in no organization."""
-    user_id = await api.plane.create_user("Stranger", "stranger@example.com")
-    return await api.plane.create_api_key("theirs", user_id=user_id)
+    user_id = await api.control_plane.create_user("Stranger", "stranger@example.com")
+    return await api.control_plane.create_api_key("theirs", user_id=user_id)
 
 
 BAD_CREDENTIALS = [
@@ -64,12 +66,12 @@ async def test_without_a_valid_key_all_is_401_before_anything_else_is_looked_at(
 
 
 async def test_the_first_key_comes_without_a_key(api: Client) -> None:
-    assert re.fullmatch(r"neon_api_key_[0-9a-f]{32}", api.plane.api_key)
-    assert (await api.get("/users/me"))["id"] == api.plane.user_id
+    assert re.fullmatch(r"neon_api_key_[0-9a-f]{32}", api.control_plane.api_key)
+    assert (await api.get("/users/me"))["id"] == api.control_plane.user_id
 
 
 async def test_a_key_is_made_as_in_the_console(api: Client) -> None:
-    token = await api.plane.create_api_key("from the console")
+    token = await api.control_plane.create_api_key("from the console")
     assert "from the console" in [key["name"] for key in await api.get("/api_keys", key=token)]
 
 
@@ -82,7 +84,7 @@ async def test_a_personal_key_is_created_by_its_user_and_shown_once(
         "key": created["key"],
         "name": "mine",
         "created_at": "2026-01-01T00:00:00Z",
-        "created_by": api.plane.user_id,
+        "created_by": api.control_plane.user_id,
     }
     clock.advance(61)
     await api.get("/users/me", key=created["key"])
@@ -92,7 +94,7 @@ async def test_a_personal_key_is_created_by_its_user_and_shown_once(
         "id": created["id"],
         "name": "mine",
         "created_at": "2026-01-01T00:00:00Z",
-        "created_by": {"id": api.plane.user_id, "name": "First User", "image": ""},
+        "created_by": {"id": api.control_plane.user_id, "name": "First User", "image": ""},
         "last_used_at": "2026-01-01T00:01:01Z",
         "last_used_from_addr": "127.0.0.1",
     }
@@ -109,19 +111,19 @@ async def test_tokens_are_random_in_the_form_of_the_samples(api: Client, project
 async def test_a_project_scoped_key_has_the_record_of_the_specification(
     api: Client, project_id: str
 ) -> None:
-    path = f"/organizations/{api.plane.org_id}/api_keys"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys"
     body = {"key_name": "test-project-scope", "project_id": project_id}
     created = await api.done("POST", path, body)
     assert set(created) == {"id", "key", "name", "created_at", "created_by", "project_id"}
     assert (created["name"], created["project_id"]) == ("test-project-scope", project_id)
-    assert created["created_by"] == api.plane.user_id
+    assert created["created_by"] == api.control_plane.user_id
 
 
 async def test_a_member_creates_project_scoped_keys_but_no_organization_key(
     api: Client, project_id: str
 ) -> None:
     _, theirs = await member(api)
-    path = f"/organizations/{api.plane.org_id}/api_keys"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys"
     body = {"key_name": "scoped", "project_id": project_id}
     assert (await api.send("POST", path, body, key=theirs)).status == 200
     refused = await api.send("POST", path, {"key_name": "wide"}, key=theirs)
@@ -132,14 +134,14 @@ async def test_creating_keys_of_an_organization_takes_a_personal_key(
     api: Client, project_id: str
 ) -> None:
     _, of_organization = await organization_key(api)
-    path = f"/organizations/{api.plane.org_id}/api_keys"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys"
     for body in ({"key_name": "k"}, {"key_name": "k", "project_id": project_id}):
         assert (await api.send("POST", path, body, key=of_organization)).status == 403
 
 
 async def test_a_key_is_scoped_to_projects_of_the_organization_only(api: Client) -> None:
     own = (await api.done("POST", "/projects", {"project": {}}))["project"]["id"]
-    path = f"/organizations/{api.plane.org_id}/api_keys"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys"
     reply = await api.send("POST", path, {"key_name": "k", "project_id": own})
     assert (reply.status, own in reply.message) == (404, True)
 
@@ -147,7 +149,7 @@ async def test_a_key_is_scoped_to_projects_of_the_organization_only(api: Client)
 async def test_a_stranger_finds_no_organization(api: Client) -> None:
     theirs = await stranger(api)
     for method in ("GET", "POST"):
-        path = f"/organizations/{api.plane.org_id}/api_keys"
+        path = f"/organizations/{api.control_plane.org_id}/api_keys"
         assert (await api.send(method, path, {"key_name": "k"}, key=theirs)).status == 404
 
 
@@ -172,7 +174,7 @@ async def test_an_organization_key_has_admin_access_to_all_of_the_organization(
     assert [project["id"] for project in listed["projects"]] == [project_id]
     assert (await api.send("GET", f"/projects/{own}", key=token)).status == 404
     created = await api.done("POST", "/projects", {"project": {}}, key=token)
-    assert created["project"]["org_id"] == api.plane.org_id
+    assert created["project"]["org_id"] == api.control_plane.org_id
     assert (await api.send("DELETE", f"/projects/{project_id}", key=token)).status == 200
 
 
@@ -217,7 +219,7 @@ async def test_a_project_scoped_key_acts_on_no_organization_and_no_account(
 ) -> None:
     _, token = await project_key(api, project_id)
     body = {"key_name": "k"} if method == "POST" else None
-    reply = await api.send(method, path.replace("{org}", api.plane.org_id), body, key=token)
+    reply = await api.send(method, path.replace("{org}", api.control_plane.org_id), body, key=token)
     assert reply.status == 403
 
 
@@ -230,7 +232,7 @@ async def test_a_revoked_personal_key_fails_at_once_and_for_good(api: Client) ->
         "name": "short-lived",
         "revoked": True,
         "created_at": "2026-01-01T00:00:00Z",
-        "created_by": api.plane.user_id,
+        "created_by": api.control_plane.user_id,
         "last_used_at": "2026-01-01T00:00:00Z",
         "last_used_from_addr": "127.0.0.1",
     }
@@ -259,7 +261,7 @@ async def test_organization_admins_revoke_its_keys_and_members_do_not(
 ) -> None:
     key_id, token = await (project_key(api, project_id) if scoped else organization_key(api))
     _, theirs = await member(api)
-    path = f"/organizations/{api.plane.org_id}/api_keys/{key_id}"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys/{key_id}"
     assert (await api.send("DELETE", path, key=theirs)).status == 403
     assert (await api.send("GET", f"/projects/{project_id}", key=token)).status == 200
     revoked = await api.done("DELETE", path)
@@ -269,7 +271,7 @@ async def test_organization_admins_revoke_its_keys_and_members_do_not(
 
 async def test_an_organization_key_revokes_as_an_admin_does(api: Client) -> None:
     key_id, token = await organization_key(api)
-    path = f"/organizations/{api.plane.org_id}/api_keys/{key_id}"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys/{key_id}"
     await api.done("DELETE", path, key=token)
     assert (await api.send("GET", "/projects", key=token)).status == 401
 
@@ -279,7 +281,7 @@ async def test_keys_of_an_organization_are_listed_with_their_project(
 ) -> None:
     await organization_key(api, "wide")
     await project_key(api, project_id)
-    listed = await api.get(f"/organizations/{api.plane.org_id}/api_keys")
+    listed = await api.get(f"/organizations/{api.control_plane.org_id}/api_keys")
     assert [(key["name"], key.get("project_id")) for key in listed] == [
         ("wide", None),
         ("scoped", project_id),
@@ -292,7 +294,7 @@ async def test_a_user_who_leaves_loses_the_projects_of_the_organization(
     api: Client, project_id: str
 ) -> None:
     user_id, theirs = await member(api)
-    await api.plane.remove_member(api.plane.org_id, user_id)
+    await api.control_plane.remove_member(api.control_plane.org_id, user_id)
     assert (await api.send("GET", f"/projects/{project_id}", key=theirs)).status == 404
     assert (await api.get("/users/me", key=theirs))["id"] == user_id
 
@@ -301,7 +303,7 @@ async def test_a_project_that_leaves_its_organization_ends_its_keys_for_good(
     api: Client, project_id: str
 ) -> None:
     _, token = await project_key(api, project_id)
-    here, there = api.plane.org_id, await api.plane.create_organization("Other")
+    here, there = api.control_plane.org_id, await api.control_plane.create_organization("Other")
     for source, destination in ((here, there), (there, here)):
         await api.done(
             "POST",
@@ -321,7 +323,7 @@ async def test_keys_whose_hashes_begin_alike_are_told_apart(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(api_keys, "_LOCATOR", 0)
-    first, second = [(await api.plane.create_api_key(name)) for name in ("one", "two")]
+    first, second = [(await api.control_plane.create_api_key(name)) for name in ("one", "two")]
     revoked = (await api.get("/api_keys", key=first))[-2]["id"]
     await api.done("DELETE", f"/api_keys/{revoked}", key=second)
     assert (await api.send("GET", "/users/me", key=first)).status == 401
@@ -337,7 +339,7 @@ async def test_past_10000_keys_a_warning_is_logged_and_the_key_made(
         for name in ("second", "third"):
             await api.done("POST", "/api_keys", {"key_name": name})
     assert [record.message for record in caplog.records] == [
-        f"account {api.plane.user_id} holds 3 API keys; to stay under 2 is recommended"
+        f"account {api.control_plane.user_id} holds 3 API keys; to stay under 2 is recommended"
     ]
 
 

@@ -138,7 +138,10 @@ async def test_a_branch_that_is_there_is_not_recovered(api: Client, project_id: 
 
 
 async def test_recovering_starts_no_work_and_is_never_locked(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, lock="project") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="project") as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(9)
         branch_id = (await api.branch(project_id))["branch"]["id"]

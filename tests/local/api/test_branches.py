@@ -55,7 +55,7 @@ async def test_a_branch_is_initializing_until_it_is_created(
 async def test_a_branch_whose_creation_fails_stays_initializing(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await api.plane.fail_next("create_branch")
+    await api.control_plane.fail_next("create_branch")
     created = (await api.branch(project_id))["branch"]
     clock.advance(9)
     branch = (await api.get(f"/projects/{project_id}/branches/{created['id']}"))["branch"]

@@ -54,7 +54,7 @@ async def test_a_compute_starts_as_its_operation_does(
 
 
 async def test_a_compute_whose_start_fails_is_idle(api: Client, clock: ManualClock) -> None:
-    await api.plane.fail_next("start_compute")
+    await api.control_plane.fail_next("start_compute")
     project_id = (await api.project())["project"]["id"]
     clock.advance(9)
     assert await state(api, project_id) == ("idle", None)
@@ -85,7 +85,7 @@ async def test_a_compute_whose_suspension_fails_is_active(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     clock.advance(9)
-    await api.plane.fail_next("suspend_compute")
+    await api.control_plane.fail_next("suspend_compute")
     await act(api, project_id, "suspend")
     clock.advance(9)
     assert await state(api, project_id) == ("active", None)
@@ -208,14 +208,17 @@ async def test_moving_a_compute_brings_its_new_branch_back_from_the_archive(
 async def test_a_branch_that_a_compute_leaves_is_archived_and_its_new_one_is_not(
     clock: ManualClock,
 ) -> None:
-    periods = BackgroundIntervals(
+    intervals = BackgroundIntervals(
         suspend_after=None,
         check_availability_every=None,
         detach_after=None,
         archive_after_age=100.0,
         archive_after_idle=10.0,
     )
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         left = await api.branch(project_id, compute=True)
         joined = (await api.branch(project_id))["branch"]["id"]
@@ -232,7 +235,10 @@ async def test_a_branch_that_a_compute_leaves_is_archived_and_its_new_one_is_not
 
 
 async def test_moving_a_compute_touches_both_branches(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="branch") as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(9)
         branch_id = (await api.branch(project_id))["branch"]["id"]

@@ -51,14 +51,20 @@ async def test_statuses_go_by_the_clock_and_the_second_waits_for_the_first(
 
 
 async def test_an_operation_may_be_final_in_the_answer_that_announces_it() -> None:
-    async with LocalControlPlane(durations=Durations(default=0)) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(durations=Durations(default=0)) as control_plane,
+        Client(control_plane) as api,
+    ):
         project = await api.project()
     assert [op["status"] for op in project["operations"]] == ["finished", "finished"]
 
 
 async def test_a_first_operation_may_be_scheduling(clock: ManualClock) -> None:
     durations = Durations(default=1, scheduling=0.5)
-    async with LocalControlPlane(clock=clock, durations=durations) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, durations=durations) as control_plane,
+        Client(control_plane) as api,
+    ):
         project = await api.project()
         assert [op["status"] for op in project["operations"]] == ["scheduling", "scheduling"]
         clock.advance(0.5)
@@ -82,7 +88,7 @@ async def test_times_and_durations_are_kept(
 async def test_a_planned_failure_fails_and_what_follows_does_not_start(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await api.plane.fail_next("create_branch", error="no room")
+    await api.control_plane.fail_next("create_branch", error="no room")
     await api.branch(project_id, compute=True)
     clock.advance(5)
     first, second = (await api.operations(project_id))[-2:]
@@ -94,10 +100,10 @@ async def test_a_planned_failure_fails_and_what_follows_does_not_start(
 
 
 async def test_planned_failures_report_how_often_they_fired(api: Client, project_id: str) -> None:
-    await api.plane.fail_next("create_branch", times=2)
-    await api.plane.fail_next("delete_timeline")
+    await api.control_plane.fail_next("create_branch", times=2)
+    await api.control_plane.fail_next("delete_timeline")
     for fired in (0, 1, 2, 2):
-        planned = await api.plane.planned_failures()
+        planned = await api.control_plane.planned_failures()
         assert [(one.action, one.times, one.fired) for one in planned] == [
             ("create_branch", 2, fired),
             ("delete_timeline", 1, 0),
@@ -108,7 +114,7 @@ async def test_planned_failures_report_how_often_they_fired(api: Client, project
 async def test_a_planned_failure_is_retried_where_asked(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await api.plane.fail_next("create_branch", retry_after=2.5)
+    await api.control_plane.fail_next("create_branch", retry_after=2.5)
     await api.branch(project_id)
     seen: list[tuple[str, str | None]] = []
     for seconds in (1, 2, 0.5, 1):
@@ -127,7 +133,7 @@ async def test_a_planned_failure_is_retried_where_asked(
 async def test_a_refused_request_does_not_use_up_a_planned_failure(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await api.plane.fail_next("create_branch")
+    await api.control_plane.fail_next("create_branch")
     taken = {"branch": {"name": "main"}}
     refused = await api.send("POST", f"/projects/{project_id}/branches", taken)
     assert refused.status == 409
@@ -140,7 +146,7 @@ async def test_a_refused_request_does_not_use_up_a_planned_failure(
 async def test_another_final_status_can_be_planned(
     api: Client, clock: ManualClock, project_id: str, status: str
 ) -> None:
-    await api.plane.fail_next("create_branch", status=status)
+    await api.control_plane.fail_next("create_branch", status=status)
     await api.branch(project_id)
     clock.advance(2)
     assert (await api.operations(project_id))[-1]["status"] == status

@@ -28,7 +28,10 @@ async def test_a_listed_project_has_every_field_of_the_specification(
     assert (project["platform_id"], project["region_id"]) == ("aws", "aws-us-east-2")
     assert (project["pg_version"], project["locked"]) == (17, False)
     assert project["created_at"] == project["updated_at"] == "2026-01-01T00:00:00Z"
-    assert (project["org_id"], project["owner_id"]) == (api.plane.org_id, api.plane.org_id)
+    assert (project["org_id"], project["owner_id"]) == (
+        api.control_plane.org_id,
+        api.control_plane.org_id,
+    )
 
 
 async def test_a_created_project_comes_with_all_that_was_made(api: Client) -> None:
@@ -72,7 +75,7 @@ async def test_the_first_branch_can_be_annotated(api: Client) -> None:
 
 async def test_a_project_is_a_users_or_an_organizations(api: Client) -> None:
     own = (await api.done("POST", "/projects", {"project": {}}))["project"]
-    assert ("org_id" in own, own["owner_id"]) == (False, api.plane.user_id)
+    assert ("org_id" in own, own["owner_id"]) == (False, api.control_plane.user_id)
     assert own["owner"]["email"] == "first.user@neon.localhost"
     reply = await api.send("POST", "/projects", {"project": {"org_id": "org-none"}})
     assert (reply.status, "org-none" in reply.message) == (404, True)
@@ -116,7 +119,7 @@ async def test_projects_are_searched_by_name_and_id(api: Client) -> None:
 
 
 async def test_projects_are_listed_by_organization(api: Client) -> None:
-    other = await api.plane.create_organization("Other")
+    other = await api.control_plane.create_organization("Other")
     await api.project(name="here")
     await api.project(name="there", org_id=other)
     assert await listed(api, f"?org_id={other}") == ["there"]
@@ -200,9 +203,9 @@ async def test_a_deleted_project_is_gone_and_its_operations_are_kept(
 
 
 async def test_a_member_does_not_delete_a_project(api: Client, project_id: str) -> None:
-    user_id = await api.plane.create_user("Member", "member@example.com")
-    await api.plane.add_member(api.plane.org_id, user_id)
-    theirs = await api.plane.create_api_key("theirs", user_id=user_id)
+    user_id = await api.control_plane.create_user("Member", "member@example.com")
+    await api.control_plane.add_member(api.control_plane.org_id, user_id)
+    theirs = await api.control_plane.create_api_key("theirs", user_id=user_id)
     assert (await api.send("DELETE", f"/projects/{project_id}", key=theirs)).status == 403
     own = await api.done("POST", "/projects", {"project": {}}, key=theirs)
     path = f"/projects/{own['project']['id']}"
@@ -233,18 +236,20 @@ async def test_a_project_is_recovered_for_seven_days(
 
 async def test_a_users_project_is_transferred_to_an_organization(api: Client) -> None:
     own = (await api.done("POST", "/projects", {"project": {}}))["project"]["id"]
-    body = {"destination_org_id": api.plane.org_id, "project_ids": [own]}
+    body = {"destination_org_id": api.control_plane.org_id, "project_ids": [own]}
     assert await api.done("POST", "/users/me/projects/transfer", body) == {}
-    assert (await api.get(f"/projects/{own}"))["project"]["org_id"] == api.plane.org_id
+    assert (await api.get(f"/projects/{own}"))["project"]["org_id"] == api.control_plane.org_id
     assert (await api.send("POST", "/users/me/projects/transfer", body)).status == 404
 
 
 async def test_a_transfer_is_whole_or_not_at_all(api: Client, project_id: str) -> None:
-    other = await api.plane.create_organization("Other")
-    path = f"/organizations/{api.plane.org_id}/projects/transfer"
+    other = await api.control_plane.create_organization("Other")
+    path = f"/organizations/{api.control_plane.org_id}/projects/transfer"
     body = {"destination_org_id": other, "project_ids": [project_id, "none"]}
     assert (await api.send("POST", path, body)).status == 404
-    assert (await api.get(f"/projects/{project_id}"))["project"]["org_id"] == api.plane.org_id
+    assert (await api.get(f"/projects/{project_id}"))["project"][
+        "org_id"
+    ] == api.control_plane.org_id
 
 
 @pytest.mark.parametrize(
@@ -258,18 +263,18 @@ async def test_a_transfer_is_whole_or_not_at_all(api: Client, project_id: str) -
 async def test_a_transfer_that_does_not_fit_is_refused(
     api: Client, body: object, status: int
 ) -> None:
-    path = f"/organizations/{api.plane.org_id}/projects/transfer"
+    path = f"/organizations/{api.control_plane.org_id}/projects/transfer"
     assert (await api.send("POST", path, body)).status == status
 
 
 async def test_a_transfer_takes_an_admin_and_another_organization(
-    api: Client, plane: LocalControlPlane, project_id: str
+    api: Client, control_plane: LocalControlPlane, project_id: str
 ) -> None:
-    user_id = await plane.create_user("Member", "member@example.com")
-    await plane.add_member(plane.org_id, user_id)
-    theirs = await plane.create_api_key("theirs", user_id=user_id)
-    path = f"/organizations/{plane.org_id}/projects/transfer"
-    body = {"destination_org_id": plane.org_id, "project_ids": [project_id]}
+    user_id = await control_plane.create_user("Member", "member@example.com")
+    await control_plane.add_member(control_plane.org_id, user_id)
+    theirs = await control_plane.create_api_key("theirs", user_id=user_id)
+    path = f"/organizations/{control_plane.org_id}/projects/transfer"
+    body = {"destination_org_id": control_plane.org_id, "project_ids": [project_id]}
     assert (await api.send("POST", path, body, key=theirs)).status == 403
     reply = await api.send("POST", path, body)
     assert (reply.status, "there already" in reply.message) == (400, True)

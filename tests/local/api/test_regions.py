@@ -19,6 +19,6 @@ async def test_a_region_has_a_name_and_a_place(api: Client) -> None:
 
 async def test_an_organization_has_the_regions_of_all(api: Client) -> None:
     regions = await api.get("/regions")
-    assert await api.get(f"/regions?org_id={api.plane.org_id}") == regions
+    assert await api.get(f"/regions?org_id={api.control_plane.org_id}") == regions
     other = await api.send("GET", "/regions?org_id=org-none-1")
     assert (other.status, "org-none-1" in other.message) == (404, True)

@@ -264,7 +264,7 @@ async def test_a_branch_is_finalized_once_it_is_restored(
 async def test_a_snapshot_that_was_not_taken_is_not_restored(
     restores: Restores, api: Client
 ) -> None:
-    await api.plane.fail_next("create_branch")
+    await api.control_plane.fail_next("create_branch")
     snapshot = await restores.take()
     reply = await api.send("POST", f"{restores.path}/snapshots/{snapshot}/restore")
     assert (reply.status, "was not taken" in reply.message) == (409, True)
@@ -273,7 +273,7 @@ async def test_a_snapshot_that_was_not_taken_is_not_restored(
 async def test_a_restore_that_fails_replaces_nothing(
     restores: Restores, api: Client, clock: ManualClock
 ) -> None:
-    await api.plane.fail_next("create_branch")
+    await api.control_plane.fail_next("create_branch")
     restored = await restores.restore(name="failed", finalize_restore=True)
     clock.advance(9)
     branches = await restores.branches()
@@ -302,7 +302,10 @@ async def test_a_branch_of_another_origin_is_not_finalized(restores: Restores, a
 
 
 async def test_restoring_waits_for_what_runs_on_the_branches(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="branch") as control_plane,
+        Client(control_plane) as api,
+    ):
         restores = Restores(api, clock)
         await restores.begin()
         branch_id = (await restores.restore())["branch"]["id"]
@@ -317,7 +320,10 @@ async def test_restoring_waits_for_what_runs_on_the_branches(clock: ManualClock)
 async def test_restoring_and_finalizing_wait_for_what_runs_on_the_target(
     clock: ManualClock,
 ) -> None:
-    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="branch") as control_plane,
+        Client(control_plane) as api,
+    ):
         restores = Restores(api, clock)
         await restores.begin()
         branch_id = (await restores.restore())["branch"]["id"]
@@ -349,8 +355,11 @@ async def test_a_branch_that_was_archived_meanwhile_is_finalized_and_unarchived(
 
 
 async def test_a_finalized_branch_is_watched_as_its_target_was(clock: ManualClock) -> None:
-    periods = BackgroundIntervals(detach_after=None, check_availability_every=DAY)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = BackgroundIntervals(detach_after=None, check_availability_every=DAY)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         restores = Restores(api, clock)
         await restores.begin()
         await api.done("POST", f"{restores.path}/endpoints/{restores.endpoint}/suspend")

@@ -135,7 +135,10 @@ async def test_a_snapshot_of_a_deleted_project_expires_once_it_is_recovered(
 async def test_taking_and_deleting_a_snapshot_wait_for_what_runs_on_its_branch(
     clock: ManualClock,
 ) -> None:
-    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="branch") as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
         path = f"/projects/{project_id}/branches/{main['id']}/snapshot"

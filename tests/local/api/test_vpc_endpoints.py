@@ -9,7 +9,7 @@ REGION = "aws-us-east-2"
 
 def region_path(api: Client, region: str = REGION) -> str:
     """The path of the first organization's VPC endpoints in a region."""
-    return f"/organizations/{api.plane.org_id}/vpc/region/{region}/vpc_endpoints"
+    return f"/organizations/{api.control_plane.org_id}/vpc/region/{region}/vpc_endpoints"
 
 
 async def done(api: Client, method: str, path: str, label: str | None = None) -> None:
@@ -31,7 +31,7 @@ async def test_endpoints_are_assigned_labelled_and_listed_by_region(api: Client)
     first = {"vpc_endpoint_id": "vpce-1", "label": "renamed"}
     second = {"vpc_endpoint_id": "vpce-2", "label": "second"}
     assert await api.get(region_path(api)) == {"endpoints": [first]}
-    assert await api.get(f"/organizations/{api.plane.org_id}/vpc/vpc_endpoints") == {
+    assert await api.get(f"/organizations/{api.control_plane.org_id}/vpc/vpc_endpoints") == {
         "endpoints": [
             first | {"region_id": REGION},
             second | {"region_id": "aws-eu-central-1"},
@@ -104,17 +104,17 @@ async def test_a_project_that_leaves_its_organization_is_free_of_its_endpoints(
 ) -> None:
     await done(api, "POST", f"{region_path(api)}/vpce-1", "first")
     await done(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
-    other = await api.plane.create_organization("Other")
+    other = await api.control_plane.create_organization("Other")
     body = {"destination_org_id": other, "project_ids": [project_id]}
-    await api.done("POST", f"/organizations/{api.plane.org_id}/projects/transfer", body)
+    await api.done("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
     assert await restricted(api, project_id) == {}
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
 async def test_endpoints_of_an_organization_take_an_administrator(api: Client, method: str) -> None:
-    user_id = await api.plane.create_user("Member", "member@example.com")
-    await api.plane.add_member(api.plane.org_id, user_id)
-    theirs = await api.plane.create_api_key("theirs", user_id=user_id)
+    user_id = await api.control_plane.create_user("Member", "member@example.com")
+    await api.control_plane.add_member(api.control_plane.org_id, user_id)
+    theirs = await api.control_plane.create_api_key("theirs", user_id=user_id)
     path = f"{region_path(api)}/vpce-1"
     assert (await api.send(method, path, {"label": "x"}, key=theirs)).status == 403
     assert await api.get(region_path(api), key=theirs) == {"endpoints": []}

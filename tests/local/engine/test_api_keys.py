@@ -43,7 +43,7 @@ class KeyStates(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.runner = asyncio.Runner()
-        self.plane = LocalControlPlane()
+        self.control_plane = LocalControlPlane()
         self.revoked: set[str] = set()
         self.stopped: set[str] = set()
         self.live: dict[str, Key] = {}
@@ -61,20 +61,20 @@ class KeyStates(RuleBasedStateMachine):
 
     async def close(self) -> None:
         await self.api.__aexit__(None, None, None)
-        await self.plane.stop()
+        await self.control_plane.stop()
 
     @initialize(target=keys)
     def start(self) -> Any:
         return self.run(self.begin())
 
     async def begin(self) -> Any:
-        await self.plane.start()
-        self.api = Client(self.plane)
-        second = await self.plane.create_user("Second", "second@example.com")
-        self.ids = {"first": self.plane.org_id, "member": second}
-        self.ids["second"] = await self.plane.create_organization("Second")
+        await self.control_plane.start()
+        self.api = Client(self.control_plane)
+        second = await self.control_plane.create_user("Second", "second@example.com")
+        self.ids = {"first": self.control_plane.org_id, "member": second}
+        self.ids["second"] = await self.control_plane.create_organization("Second")
         for organization in ORGANIZATIONS:
-            await self.plane.add_member(self.ids[organization], second)
+            await self.control_plane.add_member(self.ids[organization], second)
             made = await self.api.project(org_id=self.ids[organization])
             self.home[made["project"]["id"]] = organization
         return multiple(
@@ -92,7 +92,7 @@ class KeyStates(RuleBasedStateMachine):
         if owner == "admin":
             created = await self.api.done("POST", "/api_keys", {"key_name": "k"})
             return self.keep(id=created["id"], token=created["key"], kind="personal", owner=owner)
-        token = await self.plane.create_api_key("k", user_id=self.ids["member"])
+        token = await self.control_plane.create_api_key("k", user_id=self.ids["member"])
         key_id = (await self.api.get("/api_keys", key=token))[-1]["id"]
         return self.keep(id=key_id, token=token, kind="personal", owner=owner)
 
@@ -136,13 +136,13 @@ class KeyStates(RuleBasedStateMachine):
     @rule(organization=st.sampled_from(ORGANIZATIONS))
     def leave(self, organization: str) -> None:
         if organization in self.members:
-            self.run(self.plane.remove_member(self.ids[organization], self.ids["member"]))
+            self.run(self.control_plane.remove_member(self.ids[organization], self.ids["member"]))
             self.members.discard(organization)
 
     @rule(organization=st.sampled_from(ORGANIZATIONS))
     def join(self, organization: str) -> None:
         if organization not in self.members:
-            self.run(self.plane.add_member(self.ids[organization], self.ids["member"]))
+            self.run(self.control_plane.add_member(self.ids[organization], self.ids["member"]))
             self.members.add(organization)
 
     @rule(data=st.data())

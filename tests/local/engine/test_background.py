@@ -34,11 +34,11 @@ async def seen(api: Client, project_id: str) -> list[tuple[str, str]]:
     return [(op["action"], op["created_at"]) for op in found]
 
 
-def only(**periods: float) -> BackgroundIntervals:
+def only(**intervals: float) -> BackgroundIntervals:
     """Settings under which the plane does only one thing by itself."""
     names = ("suspend_after", "check_availability_every", "detach_after", "archive_after_age")
     return BackgroundIntervals(
-        **{name: periods.get(name) for name in names}, archive_after_idle=DAY
+        **{name: intervals.get(name) for name in names}, archive_after_idle=DAY
     )
 
 
@@ -80,15 +80,18 @@ async def test_what_is_used_is_not_idle(api: Client, clock: ManualClock, project
 async def test_a_suspension_that_fails_is_tried_again(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await api.plane.fail_next("suspend_compute")
+    await api.control_plane.fail_next("suspend_compute")
     clock.advance(2 + 300 + 1 + 300 + 1)
     found = await since_creation(api, project_id)
     assert [op["status"] for op in found] == ["failed", "finished"]
 
 
 async def test_branches_with_a_compute_are_checked_and_others_are_not(clock: ManualClock) -> None:
-    periods = only(check_availability_every=4 * HOUR)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = only(check_availability_every=4 * HOUR)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         made = await api.project()
         project_id = made["project"]["id"]
         created = await api.branch(project_id)
@@ -104,8 +107,11 @@ async def test_branches_with_a_compute_are_checked_and_others_are_not(clock: Man
 
 
 async def test_a_branch_is_checked_while_it_has_a_compute(clock: ManualClock) -> None:
-    periods = only(check_availability_every=HOUR)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = only(check_availability_every=HOUR)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         made = await api.project()
         project_id = made["project"]["id"]
         clock.advance(HOUR)
@@ -118,8 +124,11 @@ async def test_a_branch_is_checked_while_it_has_a_compute(clock: ManualClock) ->
 async def test_an_idle_project_is_detached_and_reattached_at_the_next_request(
     clock: ManualClock,
 ) -> None:
-    periods = BackgroundIntervals(check_availability_every=None, detach_after=7 * DAY)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = BackgroundIntervals(check_availability_every=None, detach_after=7 * DAY)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(6 * DAY)
         await api.get(f"/projects/{project_id}")
@@ -136,8 +145,11 @@ async def test_an_idle_project_is_detached_and_reattached_at_the_next_request(
 
 @pytest.mark.parametrize("days", [0.0, 7.0])
 async def test_a_project_whose_compute_runs_is_not_idle(clock: ManualClock, days: float) -> None:
-    periods = only(detach_after=days * DAY)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = only(detach_after=days * DAY)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(60)
         assert await seen(api, project_id) == []
@@ -146,8 +158,11 @@ async def test_a_project_whose_compute_runs_is_not_idle(clock: ManualClock, days
 
 
 async def test_a_detached_project_is_not_checked(clock: ManualClock) -> None:
-    periods = BackgroundIntervals(check_availability_every=DAY, detach_after=2.5 * DAY)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = BackgroundIntervals(check_availability_every=DAY, detach_after=2.5 * DAY)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(10.25 * DAY)
         actions = [action for action, _ in await seen(api, project_id)]
@@ -165,9 +180,9 @@ async def test_an_old_idle_branch_is_archived_and_unarchived_when_needed(
     async with (
         LocalControlPlane(
             clock=clock,
-            periods=BackgroundIntervals(check_availability_every=None, detach_after=None),
-        ) as plane,
-        Client(plane) as api,
+            intervals=BackgroundIntervals(check_availability_every=None, detach_after=None),
+        ) as control_plane,
+        Client(control_plane) as api,
     ):
         project_id = (await api.project())["project"]["id"]
         created = await api.branch(project_id, compute=True)
@@ -195,8 +210,11 @@ async def test_an_old_idle_branch_is_archived_and_unarchived_when_needed(
 async def test_a_protected_and_the_default_branch_are_not_archived(
     clock: ManualClock, change: dict[str, bool]
 ) -> None:
-    periods = only(archive_after_age=14 * DAY)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = only(archive_after_age=14 * DAY)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         branch_id = (await api.branch(project_id))["branch"]["id"]
         path = f"/projects/{project_id}/branches/{branch_id}"
@@ -214,8 +232,11 @@ async def test_a_protected_and_the_default_branch_are_not_archived(
 
 
 async def test_a_branch_of_a_recovered_project_is_archived_again(clock: ManualClock) -> None:
-    periods = only(archive_after_age=14 * DAY)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = only(archive_after_age=14 * DAY)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         branch_id = (await api.branch(project_id))["branch"]["id"]
         await api.done("DELETE", f"/projects/{project_id}")
@@ -263,7 +284,10 @@ async def test_a_branch_that_is_needed_does_not_expire(
 
 
 async def test_the_plane_does_nothing_by_itself_where_told_not_to(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, periods=NEVER) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, intervals=NEVER) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(365 * DAY)
         assert await seen(api, project_id) == []
@@ -273,15 +297,18 @@ async def test_what_was_due_is_not_done_where_the_next_start_says_never(
     clock: ManualClock, tmp_path: Path
 ) -> None:
     data = tmp_path / "plane.db"
-    async with LocalControlPlane(data=data, clock=clock) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(data=data, clock=clock) as control_plane,
+        Client(control_plane) as api,
+    ):
         key = api.key
         project_id = (await api.project())["project"]["id"]
         await api.branch(project_id)
         before = await api.actions(project_id)
     clock.advance(365 * DAY)
     async with (
-        LocalControlPlane(data=data, clock=clock, periods=NEVER) as plane,
-        Client(plane, key) as api,
+        LocalControlPlane(data=data, clock=clock, intervals=NEVER) as control_plane,
+        Client(control_plane, key) as api,
     ):
         assert await api.actions(project_id) == before
 
@@ -307,17 +334,20 @@ async def test_what_fell_due_together_keeps_the_order_of_its_times(
 
 
 @pytest.mark.parametrize(
-    "periods",
+    "intervals",
     [{"check_availability_every": 0}, {"suspend_after": -1}, {"archive_after_idle": -1}],
 )
-async def test_periods_make_sense(periods: dict[str, float]) -> None:
+async def test_intervals_make_sense(intervals: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"at least|negative"):
-        BackgroundIntervals(**periods)
+        BackgroundIntervals(**intervals)
 
 
 async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock) -> None:
-    periods = only(check_availability_every=1.0)
-    async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
+    intervals = only(check_availability_every=1.0)
+    async with (
+        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(6 * HOUR)
         checks = [at for _, at in await seen(api, project_id)]

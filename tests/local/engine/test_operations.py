@@ -37,7 +37,7 @@ class OperationStates(RuleBasedStateMachine):
         self.runner = asyncio.Runner()
         self.clock = ManualClock()
         durations = Durations(default=1, by_action={"start_compute": 3}, scheduling=0.25)
-        self.plane = LocalControlPlane(clock=self.clock, durations=durations)
+        self.control_plane = LocalControlPlane(clock=self.clock, durations=durations)
         self.known: dict[str, dict[str, Any]] = {}
         self.chains: list[list[str]] = []
         self.branches: list[str] = []
@@ -53,15 +53,15 @@ class OperationStates(RuleBasedStateMachine):
 
     async def close(self) -> None:
         await self.api.__aexit__(None, None, None)
-        await self.plane.stop()
+        await self.control_plane.stop()
 
     @initialize()
     def start(self) -> None:
         self.run(self.begin())
 
     async def begin(self) -> None:
-        await self.plane.start()
-        self.api = Client(self.plane)
+        await self.control_plane.start()
+        self.api = Client(self.control_plane)
         made = await self.api.project()
         self.project_id = made["project"]["id"]
         self.announce(made)
@@ -89,7 +89,7 @@ class OperationStates(RuleBasedStateMachine):
         retry_after=st.none() | st.sampled_from([0.5, 40.0]),
     )
     def fail_next(self, action: str, retry_after: float | None) -> None:
-        self.run(self.plane.fail_next(action, retry_after=retry_after))
+        self.run(self.control_plane.fail_next(action, retry_after=retry_after))
 
     @rule(seconds=st.sampled_from([0.1, 0.25, 1.0, 2.75, 400.0, 5 * 3600.0, 9 * 86400.0]))
     def advance(self, seconds: float) -> None:

@@ -106,7 +106,7 @@ async def test_a_refused_upload_leaves_nothing_behind(api: Client, key: str | No
             "POST", "/projects", key=key, content=b"x" * (8 << 20), headers=headers
         )
         assert reply.status == (401 if key == "" else 413)
-    await api.plane.stop()
+    await api.control_plane.stop()
     names = {str(task.get_coro()) for task in asyncio.all_tasks()}
     assert not [name for name in names if "RequestHandler" in name]
 
@@ -142,11 +142,11 @@ async def test_other_versions_and_roots_are_not_served(api: Client) -> None:
 async def test_the_requests_are_remembered_with_their_answers(api: Client) -> None:
     await api.get("/projects?limit=5")
     await api.send("GET", "/nowhere", key="")
-    assert list(api.plane.requests) == [
+    assert list(api.control_plane.requests) == [
         ServedRequest("GET", "/projects", 200),
         ("GET", "/nowhere", 401),
     ]
-    assert api.plane.requests_served == 2
+    assert api.control_plane.requests_served == 2
 
 
 async def test_each_request_is_a_log_line_without_a_key(

@@ -16,58 +16,58 @@ from tests.local.client import Client
 
 
 async def test_it_is_started_in_one_task_and_stopped_in_another() -> None:
-    plane = LocalControlPlane()
-    await asyncio.create_task(plane.start())
-    async with Client(plane) as api:
+    control_plane = LocalControlPlane()
+    await asyncio.create_task(control_plane.start())
+    async with Client(control_plane) as api:
         assert (await api.send("GET", "/projects")).status == 200
-    await asyncio.create_task(plane.stop())
-    await plane.stop()
+    await asyncio.create_task(control_plane.stop())
+    await control_plane.stop()
 
 
 async def test_it_starts_again_afresh_in_memory() -> None:
-    plane = LocalControlPlane()
+    control_plane = LocalControlPlane()
     keys: list[str] = []
     for _ in range(2):
-        async with plane:
-            keys.append(plane.api_key)
+        async with control_plane:
+            keys.append(control_plane.api_key)
             with pytest.raises(RuntimeError, match="running already"):
-                await plane.start()
+                await control_plane.start()
     assert keys[0] != keys[1]
 
 
 async def test_what_is_not_running_says_so() -> None:
-    plane = LocalControlPlane()
+    control_plane = LocalControlPlane()
     with pytest.raises(RuntimeError, match="not started"):
-        _ = plane.api_key
+        _ = control_plane.api_key
     with pytest.raises(RuntimeError, match="not running"):
-        await plane.fail_next("create_branch")
-    async with plane:
+        await control_plane.fail_next("create_branch")
+    async with control_plane:
         pass
     with pytest.raises(RuntimeError, match="not running"):
-        _ = plane.base_url
-    assert (list(plane.requests), plane.requests_served) == ([], 0)
+        _ = control_plane.base_url
+    assert (list(control_plane.requests), control_plane.requests_served) == ([], 0)
 
 
 async def test_stopping_leaves_no_thread_task_or_socket_behind() -> None:
     threads, tasks = threading.active_count(), asyncio.all_tasks()
-    async with LocalControlPlane() as plane, aiohttp.ClientSession() as session:
-        async with session.get(plane.base_url):
+    async with LocalControlPlane() as control_plane, aiohttp.ClientSession() as session:
+        async with session.get(control_plane.base_url):
             pass
-        url = plane.base_url
-        await plane.stop()
+        url = control_plane.base_url
+        await control_plane.stop()
         assert (threading.active_count(), asyncio.all_tasks()) == (threads, tasks)
         with pytest.raises(aiohttp.ClientConnectionError):
             await session.get(url)
 
 
 async def test_an_open_connection_does_not_delay_the_stop() -> None:
-    async with LocalControlPlane() as plane:
-        host, port = "127.0.0.1", int(plane.base_url.split(":")[2].split("/")[0])
+    async with LocalControlPlane() as control_plane:
+        host, port = "127.0.0.1", int(control_plane.base_url.split(":")[2].split("/")[0])
         reader, writer = await asyncio.open_connection(host, port)
         writer.write(b"GET /api/v2/projects HTTP/1.1\r\nHost: x\r\n")
         await writer.drain()
         async with asyncio.timeout(5):
-            await plane.stop()
+            await control_plane.stop()
             assert await reader.read() == b""
         writer.close()
         await writer.wait_closed()
@@ -75,8 +75,8 @@ async def test_an_open_connection_does_not_delay_the_stop() -> None:
 
 async def test_a_port_that_is_taken_leaves_nothing_open() -> None:
     threads = threading.active_count()
-    async with LocalControlPlane() as plane:
-        port = int(plane.base_url.split(":")[2].split("/")[0])
+    async with LocalControlPlane() as control_plane:
+        port = int(control_plane.base_url.split(":")[2].split("/")[0])
         second = LocalControlPlane(port=port)
         with pytest.raises(OSError, match="address already in use"):
             await second.start()
@@ -87,31 +87,37 @@ async def test_a_file_keeps_everything_and_operations_go_on(
     tmp_path: Path, clock: ManualClock
 ) -> None:
     data = tmp_path / "plane.db"
-    async with LocalControlPlane(data=data, clock=clock) as plane, Client(plane) as api:
-        key, org_id = plane.api_key, plane.org_id
+    async with (
+        LocalControlPlane(data=data, clock=clock) as control_plane,
+        Client(control_plane) as api,
+    ):
+        key, org_id = control_plane.api_key, control_plane.org_id
         project_id = (await api.project())["project"]["id"]
-        await plane.fail_next("create_branch")
+        await control_plane.fail_next("create_branch")
         assert [op["status"] for op in await api.operations(project_id)] == [
             "running",
             "scheduling",
         ]
     clock.advance(1.5)
-    async with LocalControlPlane(data=data, clock=clock) as plane, Client(plane, key) as api:
-        assert plane.org_id == org_id
+    async with (
+        LocalControlPlane(data=data, clock=clock) as control_plane,
+        Client(control_plane, key) as api,
+    ):
+        assert control_plane.org_id == org_id
         with pytest.raises(RuntimeError, match="first start"):
-            _ = plane.api_key
+            _ = control_plane.api_key
         statuses = [op["status"] for op in await api.operations(project_id)]
         assert statuses == ["finished", "running"]
         await api.branch(project_id)
         clock.advance(5)
         assert (await api.operations(project_id))[-1]["status"] == "failed"
-        assert await api.get("/users/me", key=await plane.create_api_key("another"))
+        assert await api.get("/users/me", key=await control_plane.create_api_key("another"))
 
 
 async def test_a_key_is_stored_as_a_hash(tmp_path: Path) -> None:
     data = tmp_path / "plane.db"
-    async with LocalControlPlane(data=data) as plane:
-        token = plane.api_key
+    async with LocalControlPlane(data=data) as control_plane:
+        token = control_plane.api_key
     files = await asyncio.to_thread(lambda: list(tmp_path.iterdir()))
     stored = b"".join([await asyncio.to_thread(file.read_bytes) for file in files])
     assert b"first key" in stored
@@ -122,7 +128,10 @@ async def test_a_key_is_stored_as_a_hash(tmp_path: Path) -> None:
 async def test_a_clock_set_back_moves_no_status_back(clock: ManualClock) -> None:
     early = clock()
     moments = [early]
-    async with LocalControlPlane(clock=lambda: moments[-1]) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=lambda: moments[-1]) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(60)
         moments.append(clock())
@@ -155,19 +164,22 @@ async def test_a_start_that_fails_gives_the_first_key_away_to_nobody(tmp_path: P
         assert taken is not None
         with pytest.raises(OSError, match="address already in use"):
             await LocalControlPlane(data=data, port=taken).start()
-    async with LocalControlPlane(data=data) as plane:
-        assert plane.api_key
+    async with LocalControlPlane(data=data) as control_plane:
+        assert control_plane.api_key
 
 
 async def test_a_clock_set_back_between_two_runs_takes_no_status_back(tmp_path: Path) -> None:
     data, clock = tmp_path / "plane.db", ManualClock()
-    async with LocalControlPlane(data=data, clock=clock) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(data=data, clock=clock) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(10)
         before = (await api.get(f"/projects/{project_id}/operations"))["operations"]
-        key = plane.api_key
-    async with LocalControlPlane(data=data, clock=ManualClock()) as plane:
-        async with Client(plane, key) as api:
+        key = control_plane.api_key
+    async with LocalControlPlane(data=data, clock=ManualClock()) as control_plane:
+        async with Client(control_plane, key) as api:
             after = (await api.get(f"/projects/{project_id}/operations"))["operations"]
     assert {operation["status"] for operation in before} == {"finished"}
     assert after == before
@@ -183,15 +195,15 @@ async def test_a_clock_set_back_between_two_runs_takes_no_status_back(tmp_path: 
     ],
 )
 async def test_a_failure_that_cannot_be_is_not_planned(plan: dict[str, Any], said: str) -> None:
-    async with LocalControlPlane() as plane:
+    async with LocalControlPlane() as control_plane:
         with pytest.raises(ValueError, match=said):
-            await plane.fail_next(**plan)
+            await control_plane.fail_next(**plan)
 
 
 async def test_a_fault_on_a_route_that_there_is_not_is_refused() -> None:
-    plane = LocalControlPlane()
+    control_plane = LocalControlPlane()
     with pytest.raises(ValueError, match=r"did you mean 'GET /projects/\{project_id\}/operations'"):
-        plane.inject(Fault(route="GET /projects/{id}/operations", status=503))
+        control_plane.inject(Fault(route="GET /projects/{id}/operations", status=503))
 
 
 def test_only_loopback_is_served_unless_told_otherwise(caplog: pytest.LogCaptureFixture) -> None:

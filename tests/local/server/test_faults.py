@@ -23,7 +23,7 @@ async def test_a_status_is_answered_so_many_times_on_its_route_only(
     api: Client, project_id: str
 ) -> None:
     fault = Fault(route=LIST, status=503, times=2, message="busy", headers={"Retry-After": "7"})
-    injected = api.plane.inject(fault)
+    injected = api.control_plane.inject(fault)
     path = f"/projects/{project_id}/operations"
     statuses: list[int] = []
     for _ in range(3):
@@ -33,14 +33,14 @@ async def test_a_status_is_answered_so_many_times_on_its_route_only(
         if reply.status == 503:
             assert (reply.message, reply.headers["Retry-After"]) == ("busy", "7")
     assert statuses == [503, 503, 200]
-    assert (injected.fired, api.plane.faults) == (2, (injected,))
+    assert (injected.fired, api.control_plane.faults) == (2, (injected,))
 
 
 async def test_a_status_is_answered_at_a_rate_that_the_seed_repeats(api: Client) -> None:
     runs: list[list[int]] = []
     for seed in (1, 1, 2):
-        api.plane.clear_faults()
-        injected = api.plane.inject(Fault(status=500, probability=0.5, seed=seed))
+        api.control_plane.clear_faults()
+        injected = api.control_plane.inject(Fault(status=500, probability=0.5, seed=seed))
         replies = [(await api.send("GET", "/projects")).status for _ in range(40)]
         assert injected.fired == replies.count(500)
         runs.append(replies)
@@ -49,14 +49,14 @@ async def test_a_status_is_answered_at_a_rate_that_the_seed_repeats(api: Client)
 
 
 async def test_the_first_fault_that_strikes_is_the_only_one(api: Client) -> None:
-    first = api.plane.inject(Fault(status=500, times=1))
-    second = api.plane.inject(Fault(status=502, times=1))
+    first = api.control_plane.inject(Fault(status=500, times=1))
+    second = api.control_plane.inject(Fault(status=502, times=1))
     statuses = [(await api.send("GET", "/projects")).status for _ in range(3)]
     assert (statuses, first.fired, second.fired) == ([500, 502, 200], 1, 1)
 
 
 async def test_a_fault_comes_before_the_key_is_looked_at(api: Client) -> None:
-    api.plane.inject(Fault(status=503, times=1))
+    api.control_plane.inject(Fault(status=503, times=1))
     assert (await api.send("GET", "/projects", key="")).status == 503
 
 
@@ -67,27 +67,29 @@ async def test_the_work_is_left_undone_or_done(
 ) -> None:
     route = "POST /projects/{project_id}/branches"
     fault = msgspec.convert({"route": route, "times": 1, "when": when} | what, Fault)
-    api.plane.inject(fault)
+    api.control_plane.inject(fault)
     request = api.send("POST", f"/projects/{project_id}/branches", {})
     if fault.drop:
         with pytest.raises(aiohttp.ClientConnectionError):
             await request
-        assert api.plane.requests[-1].status == 0
+        assert api.control_plane.requests[-1].status == 0
     else:
         assert (await request).status == (fault.status or 502)
     assert await branch_count(api, project_id) == branches
 
 
 async def test_a_body_is_truncated_after_the_work(api: Client, project_id: str) -> None:
-    api.plane.inject(Fault(route="POST /projects/{project_id}/branches", truncate=True, times=1))
+    api.control_plane.inject(
+        Fault(route="POST /projects/{project_id}/branches", truncate=True, times=1)
+    )
     with pytest.raises(aiohttp.ClientPayloadError):
         await api.send("POST", f"/projects/{project_id}/branches", {})
     assert await branch_count(api, project_id) == 2
 
 
 async def test_html_is_answered_as_a_proxy_would(api: Client) -> None:
-    api.plane.inject(Fault(html=True, times=1))
-    api.plane.inject(Fault(html=True, status=504, times=1))
+    api.control_plane.inject(Fault(html=True, times=1))
+    api.control_plane.inject(Fault(html=True, status=504, times=1))
     for status in (502, 504):
         reply = await api.send("GET", "/projects")
         assert (reply.status, reply.content[:6]) == (status, b"<html>")
@@ -96,7 +98,7 @@ async def test_html_is_answered_as_a_proxy_would(api: Client) -> None:
 
 
 async def test_a_route_is_delayed_and_then_answered(api: Client) -> None:
-    delayed = api.plane.inject(Fault(route="GET /projects", delay=0.05))
+    delayed = api.control_plane.inject(Fault(route="GET /projects", delay=0.05))
     waiting = asyncio.create_task(api.send("GET", "/projects"))
     await until(lambda: delayed.fired == 1)
     assert (await api.send("GET", "/users/me")).status == 200
@@ -105,26 +107,26 @@ async def test_a_route_is_delayed_and_then_answered(api: Client) -> None:
 
 
 async def test_a_delayed_request_is_carried_out_though_its_client_has_gone(api: Client) -> None:
-    delayed = api.plane.inject(Fault(route="POST /projects", delay=0.05))
+    delayed = api.control_plane.inject(Fault(route="POST /projects", delay=0.05))
     impatient = asyncio.create_task(api.project())
     await until(lambda: delayed.fired == 1)
     impatient.cancel()
-    await until(lambda: api.plane.requests_served == 1)
-    assert api.plane.requests[0] == ("POST", "/projects", 201)
+    await until(lambda: api.control_plane.requests_served == 1)
+    assert api.control_plane.requests[0] == ("POST", "/projects", 201)
 
 
 @pytest.mark.parametrize(("when", "projects"), [("before", 0), ("after", 1)])
 async def test_a_request_that_hangs_ends_when_the_plane_stops(when: str, projects: int) -> None:
-    async with LocalControlPlane() as plane, Client(plane) as api:
+    async with LocalControlPlane() as control_plane, Client(control_plane) as api:
         fault = {"route": "POST /projects", "hang": True, "when": when}
-        hanging = plane.inject(msgspec.convert(fault, Fault))
+        hanging = control_plane.inject(msgspec.convert(fault, Fault))
         request = asyncio.create_task(api.project())
 
         await until(lambda: hanging.fired == 1)
         while len((await api.get("/projects"))["projects"]) != projects:
             pass
         assert not request.done()
-        await plane.stop()
+        await control_plane.stop()
         with pytest.raises(aiohttp.ClientConnectionError):
             await request
 

@@ -26,7 +26,10 @@ async def refused(api: Client, path: str = "/projects") -> Reply:
 
 
 async def test_a_route_takes_40_requests_a_second(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, rate_limits=True) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, rate_limits=True) as control_plane,
+        Client(control_plane) as api,
+    ):
         assert await burst(api, 40) == [200] * 40
         assert (await refused(api)).headers["Retry-After"] == "1"
         assert await burst(api, 1, "/users/me") == [200]
@@ -37,7 +40,10 @@ async def test_a_route_takes_40_requests_a_second(clock: ManualClock) -> None:
 
 
 async def test_paths_that_are_not_served_count_as_one_route(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, rate_limits=True) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, rate_limits=True) as control_plane,
+        Client(control_plane) as api,
+    ):
         statuses = [(await api.send("GET", f"/nowhere/{number}")).status for number in range(41)]
         assert statuses == [404] * 40 + [429]
         assert await burst(api, 1) == [200]
@@ -52,13 +58,16 @@ def test_a_limit_allows_a_request(name: str) -> None:
 
 
 async def test_an_account_makes_700_requests_a_minute(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, rate_limits=True) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, rate_limits=True) as control_plane,
+        Client(control_plane) as api,
+    ):
         for _ in range(20):
             await burst(api, 35)
             clock.advance(2)
         reply = await refused(api)
         assert reply.headers["Retry-After"] == "20"
-        second = await plane.create_api_key("same account")
+        second = await control_plane.create_api_key("same account")
         assert (await api.send("GET", "/users/me", key=second)).status == 429
         clock.advance(20)
         assert await burst(api, 35) == [200] * 35
@@ -66,8 +75,11 @@ async def test_an_account_makes_700_requests_a_minute(clock: ManualClock) -> Non
 
 
 async def test_an_organization_makes_10_keys_a_second(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, rate_limits=True) as plane, Client(plane) as api:
-        path = f"/organizations/{plane.org_id}/api_keys"
+    async with (
+        LocalControlPlane(clock=clock, rate_limits=True) as control_plane,
+        Client(control_plane) as api,
+    ):
+        path = f"/organizations/{control_plane.org_id}/api_keys"
         body = {"key_name": "k"}
         statuses = [(await api.send("POST", path, body)).status for _ in range(11)]
         assert statuses == [200] * 10 + [429]
@@ -76,9 +88,12 @@ async def test_an_organization_makes_10_keys_a_second(clock: ManualClock) -> Non
 
 async def test_accounts_do_not_share_their_limits(clock: ManualClock) -> None:
     limits = RateLimits(account_per_minute=2)
-    async with LocalControlPlane(clock=clock, rate_limits=limits) as plane, Client(plane) as api:
-        user_id = await plane.create_user("Other", "other@example.com")
-        other = await plane.create_api_key("theirs", user_id=user_id)
+    async with (
+        LocalControlPlane(clock=clock, rate_limits=limits) as control_plane,
+        Client(control_plane) as api,
+    ):
+        user_id = await control_plane.create_user("Other", "other@example.com")
+        other = await control_plane.create_api_key("theirs", user_id=user_id)
         assert await burst(api, 3) == [200, 200, 429]
         assert (await api.send("GET", "/projects", key=other)).status == 200
 
@@ -86,7 +101,10 @@ async def test_accounts_do_not_share_their_limits(clock: ManualClock) -> None:
 async def test_a_date_can_say_when_to_come_again(clock: ManualClock) -> None:
     limits = RateLimits(account_per_minute=1, retry_after="date")
     clock.advance(0.5)
-    async with LocalControlPlane(clock=clock, rate_limits=limits) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, rate_limits=limits) as control_plane,
+        Client(control_plane) as api,
+    ):
         await burst(api, 1)
         told = (await refused(api)).headers["Retry-After"]
         assert told == "Thu, 01 Jan 2026 00:01:01 GMT"
@@ -96,7 +114,10 @@ async def test_a_date_can_say_when_to_come_again(clock: ManualClock) -> None:
 
 async def test_nothing_need_say_when_to_come_again(clock: ManualClock) -> None:
     limits = RateLimits(account_per_minute=1, retry_after="none")
-    async with LocalControlPlane(clock=clock, rate_limits=limits) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, rate_limits=limits) as control_plane,
+        Client(control_plane) as api,
+    ):
         await burst(api, 1)
         assert "Retry-After" not in (await refused(api)).headers
 
@@ -125,7 +146,10 @@ def test_no_window_of_any_place_holds_more_than_its_limit(limit: int, gaps: list
 
 
 async def test_running_operations_lock_their_branch(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="branch") as control_plane,
+        Client(control_plane) as api,
+    ):
         made = await api.project()
         project_id, main = made["project"]["id"], made["branch"]["id"]
         path = f"/projects/{project_id}/branches"
@@ -144,7 +168,10 @@ async def test_running_operations_lock_their_branch(clock: ManualClock) -> None:
 
 
 async def test_running_operations_lock_their_project(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, lock="project") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="project") as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         other = (await api.project())["project"]["id"]
         clock.advance(2)
@@ -163,7 +190,10 @@ async def test_running_operations_lock_their_project(clock: ManualClock) -> None
 
 
 async def test_reading_and_renaming_are_never_locked(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, lock="project") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="project") as control_plane,
+        Client(control_plane) as api,
+    ):
         made = await api.project()
         path = f"/projects/{made['project']['id']}"
         assert (await api.send("GET", path)).status == 200
@@ -174,7 +204,10 @@ async def test_reading_and_renaming_are_never_locked(clock: ManualClock) -> None
 async def test_a_reattachment_locks_the_request_that_caused_it_only_while_it_runs(
     clock: ManualClock,
 ) -> None:
-    async with LocalControlPlane(clock=clock, lock="project") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="project") as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(30 * 86400)
         path = f"/projects/{project_id}/branches"
@@ -188,10 +221,13 @@ async def test_a_reattachment_locks_the_request_that_caused_it_only_while_it_run
 async def test_a_lock_ends_when_its_operations_have_settled(
     clock: ManualClock, retry_after: float | None
 ) -> None:
-    async with LocalControlPlane(clock=clock, lock="project") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="project") as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(2)
-        await plane.fail_next("create_branch", retry_after=retry_after)
+        await control_plane.fail_next("create_branch", retry_after=retry_after)
         await api.branch(project_id)
         clock.advance(2)
         reply = await api.send("POST", f"/projects/{project_id}/branches", {})
@@ -199,7 +235,7 @@ async def test_a_lock_ends_when_its_operations_have_settled(
 
 
 async def test_a_request_that_starts_no_work_is_never_locked() -> None:
-    async with LocalControlPlane(lock="project") as plane, Client(plane) as api:
+    async with LocalControlPlane(lock="project") as control_plane, Client(control_plane) as api:
         project_id = (await api.project())["project"]["id"]
         path = f"/projects/{project_id}"
         renaming = {"project": {"name": "renamed"}}

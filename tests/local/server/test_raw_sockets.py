@@ -78,7 +78,7 @@ async def test_a_key_in_the_wrong_place_is_not_logged(
         )
     assert caplog.messages
     assert token not in caplog.text
-    assert all(token not in request.path for request in api.plane.requests)
+    assert all(token not in request.path for request in api.control_plane.requests)
 
 
 async def test_a_body_that_is_not_compressed_as_it_says_is_refused(
@@ -100,5 +100,5 @@ async def test_a_client_that_leaves_in_the_middle_is_no_error(
             + f"Authorization: Bearer {api.key}\r\nContent-Length: 99\r\n\r\nhalf".encode()
         )
         await writer.drain()
-    await until(lambda: api.plane.requests_served > 0)
+    await until(lambda: api.control_plane.requests_served > 0)
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]

@@ -9,10 +9,10 @@ from tests.local.client import Client, Http
 
 
 @pytest.fixture
-async def second(plane: LocalControlPlane) -> AsyncIterator[Http]:
+async def second(control_plane: LocalControlPlane) -> AsyncIterator[Http]:
     """A client of a second tenant."""
-    tenant = await plane.add_tenant()
-    async with Http(plane.base_url, tenant.api_key) as http:
+    tenant = await control_plane.add_tenant()
+    async with Http(control_plane.base_url, tenant.api_key) as http:
         yield http
 
 
@@ -28,28 +28,28 @@ async def test_what_one_tenant_does_shows_in_no_other(api: Client, second: Http)
 
 
 async def test_each_tenant_has_faults_requests_and_planned_failures_of_its_own(
-    plane: LocalControlPlane, api: Client
+    control_plane: LocalControlPlane, api: Client
 ) -> None:
-    tenant = await plane.add_tenant()
-    before = plane.requests_served
-    async with Http(plane.base_url, tenant.api_key) as second:
+    tenant = await control_plane.add_tenant()
+    before = control_plane.requests_served
+    async with Http(control_plane.base_url, tenant.api_key) as second:
         broken = tenant.inject(Fault(route="GET /projects", status=503))
         await tenant.fail_next("create_branch")
         assert (await api.send("GET", "/projects")).status == 200
         assert (await second.send("GET", "/projects")).status == 503
     assert broken.fired == 1
-    assert (plane.requests_served - before, tenant.requests_served) == (1, 1)
+    assert (control_plane.requests_served - before, tenant.requests_served) == (1, 1)
     assert tenant.requests == (("GET", "/projects", 503),)
-    assert (list(plane.faults), await plane.planned_failures()) == ([], [])
+    assert (list(control_plane.faults), await control_plane.planned_failures()) == ([], [])
 
 
 async def test_a_key_made_in_a_tenant_stays_there_even_once_it_is_revoked(
-    plane: LocalControlPlane,
+    control_plane: LocalControlPlane,
 ) -> None:
-    tenant = await plane.add_tenant()
-    async with Http(plane.base_url, tenant.api_key) as second:
+    tenant = await control_plane.add_tenant()
+    async with Http(control_plane.base_url, tenant.api_key) as second:
         made = (await second.send("POST", "/api_keys", {"key_name": "other"})).json
-        async with Http(plane.base_url, made["key"]) as other:
+        async with Http(control_plane.base_url, made["key"]) as other:
             await other.send("POST", "/projects", {"project": {"name": "by the other key"}})
             assert await names(second) == ["by the other key"]
             await second.send("DELETE", f"/api_keys/{made['id']}")
@@ -58,10 +58,10 @@ async def test_a_key_made_in_a_tenant_stays_there_even_once_it_is_revoked(
 
 
 async def test_each_tenant_has_a_rate_of_its_own() -> None:
-    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as plane:
-        tenant = await plane.add_tenant()
-        for key in (plane.api_key, tenant.api_key):
-            async with Http(plane.base_url, key) as http:
+    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
+        tenant = await control_plane.add_tenant()
+        for key in (control_plane.api_key, tenant.api_key):
+            async with Http(control_plane.base_url, key) as http:
                 answers = [(await http.send("GET", "/projects")).status for _ in range(2)]
             assert answers == [200, 429]
 
@@ -72,45 +72,45 @@ async def test_a_tenant_takes_a_running_plane() -> None:
 
 
 async def test_starting_over_keeps_the_first_user_organization_and_key_alone(
-    plane: LocalControlPlane, api: Client
+    control_plane: LocalControlPlane, api: Client
 ) -> None:
     await api.project(name="old")
     key_id = (await api.send("GET", "/api_keys")).json[0]["id"]
-    await plane.create_user("Somebody", "somebody@example.com")
-    await plane.create_organization("Another")
-    await plane.remove_member(plane.org_id, await joined(plane))
-    await plane.fail_next("create_branch")
-    plane.inject(Fault(status=500))
-    await plane.reset()
-    assert (plane.requests_served, list(plane.faults)) == (0, [])
-    assert await plane.planned_failures() == []
+    await control_plane.create_user("Somebody", "somebody@example.com")
+    await control_plane.create_organization("Another")
+    await control_plane.remove_member(control_plane.org_id, await joined(control_plane))
+    await control_plane.fail_next("create_branch")
+    control_plane.inject(Fault(status=500))
+    await control_plane.reset()
+    assert (control_plane.requests_served, list(control_plane.faults)) == (0, [])
+    assert await control_plane.planned_failures() == []
     assert await names(api) == []
     assert [key["id"] for key in (await api.send("GET", "/api_keys")).json] == [key_id]
     mine = (await api.send("GET", "/users/me/organizations")).json["organizations"]
-    assert [organization["id"] for organization in mine] == [plane.org_id]
-    assert (await api.send("GET", "/users/me")).json["id"] == plane.user_id
+    assert [organization["id"] for organization in mine] == [control_plane.org_id]
+    assert (await api.send("GET", "/users/me")).json["id"] == control_plane.user_id
 
 
-async def joined(plane: LocalControlPlane) -> str:
+async def joined(control_plane: LocalControlPlane) -> str:
     """A second administrator, so that the first may leave."""
-    user_id = await plane.create_user("Second", "second@example.com")
-    await plane.add_member(plane.org_id, user_id, "admin")
-    return plane.user_id
+    user_id = await control_plane.create_user("Second", "second@example.com")
+    await control_plane.add_member(control_plane.org_id, user_id, "admin")
+    return control_plane.user_id
 
 
 async def test_a_key_that_was_revoked_is_back_after_starting_over(
-    plane: LocalControlPlane, api: Client
+    control_plane: LocalControlPlane, api: Client
 ) -> None:
     key_id = (await api.send("GET", "/api_keys")).json[0]["id"]
     await api.send("DELETE", f"/api_keys/{key_id}")
     assert (await api.send("GET", "/projects")).status == 401
-    await plane.reset()
+    await control_plane.reset()
     assert (await api.send("GET", "/projects")).status == 200
 
 
 async def test_starting_over_opens_the_windows_of_the_limits() -> None:
-    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as plane:
-        async with Client(plane) as api:
+    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
+        async with Client(control_plane) as api:
             await api.send("GET", "/projects")
-            await plane.reset()
+            await control_plane.reset()
             assert (await api.send("GET", "/projects")).status == 200

@@ -100,7 +100,10 @@ async def test_anonymization_takes_its_time(
 
 async def test_anonymization_starts_with_the_branch_where_asked_for(clock: ManualClock) -> None:
     durations = Durations(default=1, by_action={"apply_config": 3})
-    async with LocalControlPlane(clock=clock, durations=durations) as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, durations=durations) as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         spec = {"endpoints": [{"type": "read_write"}]}
         created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
@@ -142,7 +145,7 @@ async def test_a_run_that_fails_says_so_and_can_be_repeated(
 ) -> None:
     path = path_of(await anonymized(api, project_id))
     clock.advance(1)
-    await api.plane.fail_next("apply_config", error="no such column")
+    await api.control_plane.fail_next("apply_config", error="no such column")
     await api.done("POST", f"{path}/anonymize")
     clock.advance(1)
     status = await api.get(f"{path}/anonymized_status")
@@ -157,7 +160,7 @@ async def test_a_run_that_fails_says_so_and_can_be_repeated(
 async def test_a_branch_whose_creation_fails_is_never_anonymized(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await api.plane.fail_next("create_branch")
+    await api.control_plane.fail_next("create_branch")
     path = path_of(await anonymized(api, project_id, start_anonymization=True))
     assert await states(api, path, clock, 2) == [
         "created",
@@ -175,7 +178,7 @@ async def test_a_run_whose_compute_does_not_start_never_started(
     spec = {"endpoints": [{"type": "read_write"}]}
     path = path_of(await anonymized(api, project_id, branch_create=spec))
     clock.advance(3600)
-    await api.plane.fail_next("start_compute")
+    await api.control_plane.fail_next("start_compute")
     await api.done("POST", f"{path}/anonymize")
     clock.advance(9)
     status = await api.get(f"{path}/anonymized_status")
@@ -228,7 +231,10 @@ async def test_other_branches_are_not_anonymized(
 
 
 async def test_a_run_waits_for_what_else_runs_on_the_branch(clock: ManualClock) -> None:
-    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="branch") as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(9)
         path = path_of(await anonymized(api, project_id))

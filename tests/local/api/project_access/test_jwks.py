@@ -49,7 +49,10 @@ async def test_a_url_of_a_branch_is_applied_there_alone_and_goes_with_it(
 async def test_what_runs_on_a_branch_locks_the_urls_that_are_applied_there(
     clock: ManualClock,
 ) -> None:
-    async with LocalControlPlane(clock=clock, lock="branch") as plane, Client(plane) as api:
+    async with (
+        LocalControlPlane(clock=clock, lock="branch") as control_plane,
+        Client(control_plane) as api,
+    ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(10)
         branch_id = (await api.branch(project_id, compute=True))["branch"]["id"]

@@ -44,7 +44,7 @@ async def test_sharing_gives_no_administrators_power(api: Client, project_id: st
         ("POST", f"{path}/transfer_requests"),
     ):
         assert (await api.send(method, forbidden, key=theirs)).status == 403
-    organization = f"/organizations/{api.plane.org_id}"
+    organization = f"/organizations/{api.control_plane.org_id}"
     assert (await api.send("GET", organization, key=theirs)).status == 404
 
 
@@ -136,14 +136,14 @@ async def test_a_shared_project_that_is_deleted_is_not_listed(api: Client, proje
 async def test_a_project_that_changes_hands_stays_shared(api: Client, project_id: str) -> None:
     theirs = await api.newcomer(GUEST)
     await share(api, project_id)
-    other = await api.plane.create_organization("Other")
+    other = await api.control_plane.create_organization("Other")
     body = {"destination_org_id": other, "project_ids": [project_id]}
-    await api.done("POST", f"/organizations/{api.plane.org_id}/projects/transfer", body)
+    await api.done("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
     assert await shared(api, theirs) == [project_id]
 
 
 async def test_nothing_is_shared_with_an_organization(api: Client, project_id: str) -> None:
     await share(api, project_id, "first.user@neon.localhost")
-    path = f"/organizations/{api.plane.org_id}/api_keys"
+    path = f"/organizations/{api.control_plane.org_id}/api_keys"
     token = (await api.done("POST", path, {"key_name": "k"}))["key"]
     assert await shared(api, token) == []

@@ -52,7 +52,7 @@ async def test_an_accepted_project_moves_to_the_account_of_the_key(
 async def test_an_accepted_project_moves_to_the_organization_named(
     api: Client, project_id: str
 ) -> None:
-    other = await api.plane.create_organization("Other")
+    other = await api.control_plane.create_organization("Other")
     reply = await accept(api, await offer(api, project_id), api.key, org_id=other)
     assert reply.status == 204
     assert await owner(api, project_id, api.key) == other
@@ -60,10 +60,10 @@ async def test_an_accepted_project_moves_to_the_organization_named(
 
 async def test_an_organizations_key_accepts_for_its_organization(api: Client) -> None:
     own = (await api.done("POST", "/projects", {"project": {}}))["project"]["id"]
-    keys = f"/organizations/{api.plane.org_id}/api_keys"
+    keys = f"/organizations/{api.control_plane.org_id}/api_keys"
     token = (await api.done("POST", keys, {"key_name": "k"}))["key"]
     assert (await accept(api, await offer(api, own), token)).status == 204
-    assert await owner(api, own, token) == api.plane.org_id
+    assert await owner(api, own, token) == api.control_plane.org_id
 
 
 async def test_an_accepted_project_ends_its_keys(api: Client, project_id: str) -> None:
@@ -86,8 +86,8 @@ async def test_an_offer_ends_when_the_project_is_moved_otherwise(
     api: Client, project_id: str
 ) -> None:
     path = await offer(api, project_id)
-    body = {"destination_org_id": await api.plane.create_organization("Other")}
-    transfer = f"/organizations/{api.plane.org_id}/projects/transfer"
+    body = {"destination_org_id": await api.control_plane.create_organization("Other")}
+    transfer = f"/organizations/{api.control_plane.org_id}/projects/transfer"
     await api.done("POST", transfer, body | {"project_ids": [project_id]})
     assert (await accept(api, path, api.key)).status == 409
 
@@ -100,7 +100,7 @@ async def test_an_offer_that_has_expired_is_refused(
     clock.advance(60)
     reply = await accept(api, path, theirs)
     assert (reply.status, "ask for a new one" in reply.message) == (409, True)
-    assert await owner(api, project_id, api.key) == api.plane.org_id
+    assert await owner(api, project_id, api.key) == api.control_plane.org_id
 
 
 async def test_an_offer_of_another_project_or_of_a_deleted_one_is_not_found(
@@ -116,23 +116,23 @@ async def test_an_offer_of_another_project_or_of_a_deleted_one_is_not_found(
 async def test_an_offer_is_void_once_its_maker_no_longer_administers_the_project(
     api: Client, project_id: str
 ) -> None:
-    user_id = await api.plane.create_user("Admin", "admin@example.com")
-    theirs = await api.plane.create_api_key("theirs", user_id=user_id)
-    await api.plane.add_member(api.plane.org_id, user_id, "admin")
+    user_id = await api.control_plane.create_user("Admin", "admin@example.com")
+    theirs = await api.control_plane.create_api_key("theirs", user_id=user_id)
+    await api.control_plane.add_member(api.control_plane.org_id, user_id, "admin")
     path = f"/projects/{project_id}/transfer_requests"
     offered = f"{path}/{(await api.done('POST', path, key=theirs))['id']}"
-    await api.plane.remove_member(api.plane.org_id, user_id)
+    await api.control_plane.remove_member(api.control_plane.org_id, user_id)
     reply = await accept(api, offered, theirs)
     assert (reply.status, "no longer administers" in reply.message) == (409, True)
-    await api.plane.add_member(api.plane.org_id, user_id, "member")
+    await api.control_plane.add_member(api.control_plane.org_id, user_id, "member")
     assert (await accept(api, offered, theirs)).status == 409
-    assert await owner(api, project_id, api.key) == api.plane.org_id
+    assert await owner(api, project_id, api.key) == api.control_plane.org_id
 
 
 async def test_an_offer_made_with_an_organizations_key_is_its_organizations(
     api: Client, project_id: str
 ) -> None:
-    keys = f"/organizations/{api.plane.org_id}/api_keys"
+    keys = f"/organizations/{api.control_plane.org_id}/api_keys"
     token = (await api.done("POST", keys, {"key_name": "k"}))["key"]
     path = f"/projects/{project_id}/transfer_requests"
     offered = f"{path}/{(await api.done('POST', path, key=token))['id']}"
@@ -169,9 +169,9 @@ async def test_who_may_not_own_the_project_does_not_accept_it(api: Client, proje
     path = await offer(api, project_id)
     theirs = await api.newcomer("heir@example.com")
     _, scoped = await project_key(api, project_id)
-    assert (await accept(api, path, theirs, org_id=api.plane.org_id)).status == 404
+    assert (await accept(api, path, theirs, org_id=api.control_plane.org_id)).status == 404
     assert (await accept(api, path, scoped)).status == 403
-    assert (await accept(api, path, api.key, org_id=api.plane.org_id)).status == 400
+    assert (await accept(api, path, api.key, org_id=api.control_plane.org_id)).status == 400
 
 
 async def test_an_administrator_offers_a_project(api: Client, project_id: str) -> None:
