@@ -22,8 +22,8 @@ def draw(rows: Sequence[Row]) -> str:
     axis = LogAxis(
         left=_LEFT,
         right=WIDTH - _RIGHT,
-        low=min(0.5, *multiples) / 1.1,
-        high=max(2.0, *multiples) * 1.1,
+        low=min([0.5, *multiples]) / 1.1,
+        high=max([2.0, *multiples]) * 1.1,
     )
     height = _TOP + _LINE * len(shown) + 40
     parts = [*_head(shown), *_axis(axis, height - 30)]
