@@ -1,6 +1,6 @@
-"""Adapts docstrings and signatures for the reference: roles become links, Structs get signatures.
+"""An extension of griffe for the reference: roles become links, Structs get a signature.
 
-This is an extension of griffe, enabled in mkdocs.yml.
+mkdocs.yml names it.
 """
 
 import re
@@ -13,7 +13,7 @@ ROLE = re.compile(r":\w+:`([\w.]+)`")
 
 
 class Docstrings(griffe.Extension):
-    """The griffe extension."""
+    """Changes docstrings and signatures after griffe has read them."""
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
         """Turn the roles of a docstring into links."""
@@ -21,7 +21,7 @@ class Docstrings(griffe.Extension):
             obj.docstring.value = ROLE.sub(lambda role: _link(obj, role[1]), obj.docstring.value)
 
     def on_class(self, *, cls: griffe.Class, **_: object) -> None:
-        """Add the signature of a Struct, or the members of an enumeration."""
+        """Add the signature of a Struct, and the members of an enumeration."""
         bases = {str(base) for owner in (cls, *cls.mro()) for base in owner.bases}
         if "msgspec.Struct" in bases and "__init__" not in cls.members:
             cls.set_member("__init__", _constructor(cls))
@@ -33,13 +33,13 @@ class Docstrings(griffe.Extension):
         """Replace a default that is a constant of the package by its value."""
         for parameter in func.parameters:
             if isinstance(parameter.default, griffe.ExprName) and parameter.default.name.isupper():
-                with suppress(KeyError):  # a constant of another package
+                with suppress(KeyError):  # of another package
                     constant = func.modules_collection[parameter.default.canonical_path]
                     parameter.default = constant.value
 
 
 def _link(obj: griffe.Object, name: str) -> str:
-    """Return a link for a name, resolved in its module or else in the client's."""
+    """Return a link to a name, searched for in the scope of the object, then in the client."""
     head, dot, rest = name.partition(".")
     for scope in (obj, obj.modules_collection["neonctl_async.client"]):
         with suppress(griffe.NameResolutionError):

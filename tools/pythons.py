@@ -1,7 +1,7 @@
-"""Finds the CPython versions on this machine that the project supports.
+"""Finds the CPythons of this machine that the project supports.
 
-``pythons.py`` prints the oldest and the newest version; ``pythons.py 3.12`` prints the path of one.
-It runs on any Python 3.
+``pythons.py`` prints the oldest and the newest version, ``pythons.py 3.12`` the path of one.
+It runs on any Python 3, because the first Python on the PATH may be an old one.
 """
 
 import glob
@@ -17,7 +17,7 @@ PROBE = (
 
 
 def candidates():
-    """Yield interpreters of PATH and pyenv: first those whose names contain a version."""
+    """Yield the Pythons of the PATH and of pyenv; those with a version in their name come first."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     folders += sorted(glob.glob(os.path.join(glob.escape(pyenv), "versions", "3.*", "bin")))
@@ -31,7 +31,7 @@ def candidates():
 def version_of(path):
     """Return the version as a tuple, or None if it does not run or cannot create environments."""
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [path, "-c", PROBE],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -40,14 +40,14 @@ def version_of(path):
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    words = done.stdout.decode().split()
-    if done.returncode != 0 or len(words) != 4 or words[0] != "CPython":
+    words = result.stdout.decode().split()
+    if result.returncode != 0 or len(words) != 4 or words[0] != "CPython":
         return None
     return tuple(int(word) for word in words[1:])
 
 
 def main():
-    """Print the versions or the path."""
+    """Print the versions, or the path of the given version."""
     found = {}
     for path in candidates():
         named = tuple(int(part) for part in path.rpartition("python")[2].split("."))
@@ -57,7 +57,7 @@ def main():
         if version is not None and version[:2] >= OLDEST:
             found.setdefault(version[:2], path)
     if not found:
-        sys.exit("found no CPython 3.11 or newer with pip and venv; install one")
+        sys.exit("no CPython 3.11 or newer with pip and venv on this machine: install one")
     if len(sys.argv) > 1:
         wanted = tuple(int(part) for part in sys.argv[1].split("."))
         print(found[wanted])

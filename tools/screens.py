@@ -1,4 +1,4 @@
-"""Takes SVG screenshots of the command line in tmux; run by ``make screens``."""
+"""Pictures of the command line, taken in tmux, as SVG: run by ``make screens``."""
 
 import asyncio
 import io
@@ -22,7 +22,7 @@ TMUX = f"tmux -L neonctl-async-{os.getpid()}"
 
 
 class Screen(NamedTuple):
-    """A command. The screenshot is taken ``after`` this many seconds, or when it has exited."""
+    """A command, and the seconds until its picture is taken; by default after it has finished."""
 
     command: str
     after: float | None = None
@@ -37,7 +37,7 @@ SCREENS = {
 
 
 async def main() -> None:
-    """Take all screenshots."""
+    """Take all pictures."""
     async with (
         LocalControlPlane(durations=DURATIONS) as plane,
         NeonClient(plane.api_key, base_url=plane.base_url) as neon,
@@ -53,11 +53,11 @@ async def main() -> None:
         PICTURES.mkdir(exist_ok=True)
         for name, screen in SCREENS.items():
             shown = await take(screen, environment)
-            (PICTURES / f"{name}.svg").write_text(draw(name, shown), encoding="utf-8")
+            (PICTURES / f"{name}.svg").write_text(drawn(name, shown), encoding="utf-8")
 
 
 async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
-    """Create projects; return the id of one that has operations in all kinds of status."""
+    """Create projects. Return the id of the one that has operations of every kind of status."""
     for name in ("billing", "search"):
         await neon.projects.create(name=name, wait=True)
     shop = (await neon.projects.create(name="shop", wait=True)).project.id
@@ -71,7 +71,7 @@ async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
 
 
 async def take(screen: Screen, environment: Mapping[str, str]) -> str:
-    """Run a command and return the content of the terminal, with colour codes."""
+    """Run a command in tmux. Return the content of the terminal, with its colour codes."""
     script = (
         f"printf '$ %s\\n' '{screen.command}'; {screen.command}; {TMUX} wait-for -S done; sleep 60"
     )
@@ -88,7 +88,7 @@ async def take(screen: Screen, environment: Mapping[str, str]) -> str:
 
 
 async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """Run tmux with its own server, and return its output."""
+    """Run a command of tmux on a separate server. Return its output."""
     process = await asyncio.create_subprocess_exec(
         *TMUX.split(), *arguments, env=env, stdout=asyncio.subprocess.PIPE
     )
@@ -98,11 +98,11 @@ async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
     return output.decode()
 
 
-def draw(name: str, shown: str) -> str:
-    """Return a screenshot that loads no fonts from the network."""
+def drawn(name: str, shown: str) -> str:
+    """Return an SVG of a terminal. It uses the fonts of the machine and downloads none."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(Text.from_ansi(shown.rstrip()))
-    console.print()  # otherwise the last line is cut off
+    console.print()  # the picture cuts off the lower edge of the last line
     svg = console.export_svg(title="neonctl-async", unique_id=name)
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 

@@ -1,7 +1,7 @@
-"""Adds pages for files outside docs to the site: the changelog, the examples and others.
+"""Adds pages to the site that are not in docs: the changelog, the security policy, the examples.
 
-This is a hook of MkDocs, enabled in mkdocs.yml. In Markdown, links lead to files of the repository.
-On the site, they lead to the pages that show these files.
+mkdocs.yml names it as a hook. In the repository, links of a page point to files. On the site, they
+point to the pages of these files.
 """
 
 import logging
@@ -19,7 +19,7 @@ SHOWN = {"CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"} | {
     for path in sorted((ROOT / "examples").rglob("*.*"))
     if path.suffix in {".py", ".csv", ".ini"}
 }
-"""The pages of files outside docs."""
+"""The page of each file that is not in docs."""
 SOURCE = {page: file for file, page in SHOWN.items()}
 LINK = re.compile(r"\[([^]]*)]\((?!\w+:)([^)\s#]+)(#[^)\s]*)?\)")
 FOREIGN = re.compile(r'(?:src="|<link[^>]+href="|url\(["\']?)(?:https?:)?//')
@@ -28,7 +28,7 @@ log = logging.getLogger("mkdocs.site")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of files outside docs."""
+    """Add the pages of files that are not in docs."""
     for file, page in SHOWN.items():
         text = (ROOT / file).read_text(encoding="utf-8")
         if not file.endswith(".md"):
@@ -38,23 +38,23 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
-    """Replace links to files of the repository by links to their pages."""
+    """Turn links to files of the repository into links to their pages."""
     here = SOURCE.get(page.file.src_uri, f"docs/{page.file.src_uri}")
 
-    def replace(link: re.Match[str]) -> str:
+    def turned(link: re.Match[str]) -> str:
         text, target, anchor = link[1], link[2], link[3] or ""
         file = posixpath.normpath(posixpath.join(posixpath.dirname(here), target))
         shown = SHOWN.get(file, file.removeprefix("docs/"))
         if file == shown and (ROOT / file).exists():
-            return text  # the site has no page for it
+            return text  # the site has no page for this file
         start = posixpath.dirname(page.file.src_uri)
         return f"[{text}]({posixpath.relpath(shown, start)}{anchor})"
 
-    return LINK.sub(replace, markdown)
+    return LINK.sub(turned, markdown)
 
 
 def on_post_page(output: str, page: Page, **_: object) -> str:
-    """Warn if a page loads anything from another host, which fails a strict build."""
+    """Warn if a page loads anything from another host. A strict build fails then."""
     if foreign := FOREIGN.search(output):
         log.warning("%s loads from another host: %s", page.file.src_uri, foreign[0])
     return output

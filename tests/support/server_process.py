@@ -1,4 +1,4 @@
-"""The local control plane in its own process."""
+"""The command in a separate process."""
 
 import asyncio
 import os
@@ -12,21 +12,22 @@ _SLOW = re.compile(r"Executing <.*> took \d+\.\d+ seconds$")
 
 
 class Served:
-    """A running server process, with the variables that it printed."""
+    """A server process, and the variables that it printed."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.base_url = self.api_key = ""
 
     async def kill(self) -> None:
-        """Kill the process, as a power failure would."""
+        """Kill the process."""
         self.process.kill()
         await self.process.communicate()
 
     async def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int | None, str, str]:
-        """Stop the process; return its exit status and its further output.
+        """Send a signal. Return the exit status, and the output since the last read.
 
-        Reports of slow callbacks by asyncio's debug mode are left out: a busy machine causes them.
+        The warnings of asyncio's debug mode about slow callbacks are left out: they depend on the
+        load of the machine.
         """
         self.process.send_signal(number)
         out, err = await self.process.communicate()
@@ -36,7 +37,7 @@ class Served:
 
 @asynccontextmanager
 async def serving(*arguments: str, first: bool = True) -> AsyncGenerator[Served, None]:
-    """Run a server on a free port, with warnings as errors. With ``first``, it prints a new key."""
+    """Run the command on a free port with warnings as errors; ``first`` if it prints a key."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "neonctl_async.local", "--port", "0"),
         *arguments,
