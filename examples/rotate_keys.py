@@ -2,9 +2,9 @@
 
     python examples/rotate_keys.py [ORG_ID] [--store COMMAND] [--dry-run]
 
-COMMAND is a shell command that runs for each new key. It gets the token on stdin, so that no
-process list and no log contains it, and KEY_NAME, KEY_ID and PROJECT_ID in its environment. For
-example:
+COMMAND is a shell command that runs for each new key. It gets the token on stdin, which
+keeps it out of process lists and logs. Its environment contains KEY_NAME, KEY_ID and PROJECT_ID.
+For example:
 
     vault kv put "secret/neon/$KEY_NAME" token=-
 
@@ -66,7 +66,7 @@ class Rotation:
         return f"{self.old.name} ({self.old.id}, {scope})"
 
     def remaining_steps(self) -> str:
-        """Return what is left to do by hand."""
+        """Return the steps that remain to be done by hand."""
         if self.new is None:
             return "still valid; check the list of keys for a new one"
         if not self.stored:

@@ -82,11 +82,11 @@ def plain(rows: Sequence[Row]) -> str:
 
 def markdown(report: Report) -> str:
     """Return the tables for the documentation, with the machine and the versions."""
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    versions = ", ".join(f"`{name} {version}`" for name, version in report.versions.items())
     notes = [f"- {row.scenario}: {row.note}" for row in report.rows if row.note]
     return "\n".join(
         [
-            f"Measured on {report.date}: {report.machine}. {versions}.",
+            f"Measured on {report.date}: {report.machine}. Versions: {versions}.",
             "",
             "### Targets",
             "",

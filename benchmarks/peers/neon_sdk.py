@@ -34,7 +34,7 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """When the last call returned, by ``time.monotonic()``, and the error of each call, if any."""
+    """The time by ``time.monotonic()`` at which all calls had returned, and the error of each."""
 
     at: float
     outcomes: list[Failure | None]

@@ -1,7 +1,7 @@
 """Many creations and waits at once, under Neon's rate limits, or with responses of 503.
 
-Branches are created and awaited, and some of them fail. What the caller learns about each branch
-is compared with its actual outcome. Another scenario waits for operations that are running already.
+Branches are created and awaited, and some of them fail. The result of each call is compared with
+the actual outcome of its branch. Another scenario waits for operations that are running already.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ class Branch(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """The result of a fan-out. ``known`` tells for each call whether its result was correct."""
+    """The result of a fan-out. ``known`` contains for each call whether its result was correct."""
 
     seconds: float
     known: list[bool]

@@ -1,7 +1,7 @@
 """A single operation in its project, awaited by a client without history and by one with history.
 
-A client that has seen similar operations finish predicts when to poll. The SDK does not learn; it
-polls once a second.
+A client that has seen similar operations finish predicts when to poll. The SDK
+always polls once a second.
 """
 
 import asyncio
@@ -56,7 +56,7 @@ class Runs(msgspec.Struct, frozen=True):
         for n in range(max(self.requests)):
             reached = [of_run[n] for of_run in self.polls if len(of_run) > n]
             at.append(f"{statistics.median(reached):.2f} s ({len(reached) / len(self.polls):.0%})")
-        return f"polls at {', '.join(at)}"
+        return f"polls at `{', '.join(at)}`"
 
 
 Wait = Callable[[Operation], Awaitable[float]]

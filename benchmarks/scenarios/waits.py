@@ -64,8 +64,8 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     def durations(self, number: int) -> list[list[float]]:
         """Return the durations of the operations of each project.
 
-        The last operation finishes at another time in each number, so that no client always polls
-        right after it.
+        The last operation finishes at another time in each round. Otherwise one client might always
+        poll right after it.
         """
         if self.operations == 1:
             return [[spread_evenly(self.shortest, self.longest, self.rounds)[number]]]

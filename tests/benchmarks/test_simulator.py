@@ -7,7 +7,7 @@ from benchmarks.servers.simulator_process import SimulatorProcess
 from neonctl_async import NeonClient, OperationFailedError
 
 
-async def test_operations_of_a_branch_take_and_fail_as_its_name_says() -> None:
+async def test_name_of_a_branch_determines_its_operations() -> None:
     async with (
         SimulatorProcess(Settings()) as server,
         NeonClient("napi_test", base_url=server.base_url) as neon,

@@ -1,4 +1,4 @@
-"""The page on benchmarks, the README and the plots show what docs/benchmarks.json says."""
+"""The page on benchmarks, the README and the plots show the results in docs/benchmarks.json."""
 
 from pathlib import Path
 from types import ModuleType

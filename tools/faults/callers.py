@@ -28,7 +28,7 @@ MAX_SECONDS = 2 * RETRY.deadline + WAIT
 """The longest time that a call may take. A 429 may delay later requests by the retry deadline."""
 
 HANG_SECONDS = 3 * MAX_SECONDS
-"""The time after which a call is given up, so that a campaign with a hanging call ends.
+"""The time after which a call is given up, so that a hanging call cannot stop the campaign.
 
 The resulting exception is not the library's, so it counts as a violation.
 """

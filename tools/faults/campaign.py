@@ -1,4 +1,4 @@
-"""A fault campaign: thousands of faults, and a check of what the callers were told.
+"""A fault campaign: thousands of faults, and a check of the result of each call.
 
 Many callers create keys, projects and branches, wait, list and revoke. Their requests pass a proxy
 that injects faults into most of them. Meanwhile the control plane is killed and restarted on its
@@ -45,7 +45,7 @@ It usually needs 0.1 to 3 s. Virtual machines may lose their processors without 
 SUSPENSION = 2.0
 """The seconds for which the machine is suspended, and twice as long until the next time."""
 SUSPENDED, JUMPED = "the machine was suspended", "the wall clock jumped"
-ENDS = ("succeeded", "not executed", "maybe executed", "wait failed")
+RESULTS = ("succeeded", "not executed", "maybe executed", "wait failed")
 
 
 class Campaign:
@@ -80,16 +80,18 @@ class Campaign:
             await self._check(base_url, key, projects)
 
     def table(self) -> Iterator[str]:
-        """Yield a line per fault: how often it was injected, and how the affected calls ended."""
-        ends: dict[str, Counter[str]] = {}
+        """Yield a line per fault: how often it was injected, and the results of affected calls."""
+        results: dict[str, Counter[str]] = {}
         for outcome in self.outcomes:
             faults = {self.log.by_request.get(id, "") for id in outcome.requests}
             for fault in faults:
-                ends.setdefault(fault, Counter())[end_of(outcome)] += 1
-        yield f"{'fault':42}{'count':>8}{'calls':>8}" + "".join(f"{end:>17}" for end in ENDS)
+                results.setdefault(fault, Counter())[result_of(outcome)] += 1
+        yield f"{'fault':42}{'count':>8}{'calls':>8}" + "".join(
+            f"{result:>17}" for result in RESULTS
+        )
         for fault, count in sorted(self.log.counts.items()):
-            of_fault = ends.get(fault, Counter())
-            figures = "".join(f"{of_fault[end]:>17}" for end in ENDS)
+            of_fault = results.get(fault, Counter())
+            figures = "".join(f"{of_fault[result]:>17}" for result in RESULTS)
             yield f"{fault:42}{count:>8}{of_fault.total():>8}{figures}"
         yield f"{'total':42}{self.log.counts.total():>8}{len(self.outcomes):>8}"
 
@@ -167,7 +169,7 @@ async def running(coroutine: Coroutine[None, None, None]) -> AsyncGenerator[None
         await asyncio.wait([task])
 
 
-def end_of(outcome: Outcome) -> str:
+def result_of(outcome: Outcome) -> str:
     """Return the column of an outcome in the table."""
     if outcome.error is None:
         return "succeeded"

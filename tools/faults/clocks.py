@@ -46,7 +46,7 @@ def jumping_wall_clock(chance: random.Random, on_jump: Callable[[], None]) -> ty
 class ProcessClock:
     """The time during which this process could run, in seconds.
 
-    When another process uses the processors, a call must not look slow. The time for which this
+    Another process that uses the processors must not make a call seem slow. The time for which this
     process blocks its own event loop does count.
     """
 

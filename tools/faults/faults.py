@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tests.support.server import Received, Respond, drop, http_response, raw
 
 SILENCE = 2.0
-"""How long a silent server stays silent: longer than the clients' timeout, in seconds."""
+"""The silence of a half-open connection in seconds, longer than the clients' timeout."""
 OVERSIZED = 200_000
 """The size of an oversized body: more than the clients accept, in bytes."""
 

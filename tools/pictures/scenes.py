@@ -21,7 +21,7 @@ WAITS = {
     "operations.wait(created)": (0.8, [2.2, 3.6]),
     "operations.as_completed(fleet)": (1.5, [0.7, 1.9, 3.5, 4.5]),
 }
-"""When each wait starts, and how long its operations take."""
+"""The start of each wait, and the durations of its operations."""
 
 
 def pictures() -> Mapping[str, str]:

@@ -23,7 +23,7 @@ POLICY = PollPolicy(jitter=0.0)
 
 
 class Lifetime(NamedTuple):
-    """When an operation started and finished, and when its wait was notified."""
+    """The times at which an operation started and finished, and its wait was notified."""
 
     started: float
     finished: float
@@ -31,7 +31,7 @@ class Lifetime(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """When a request was sent, and how many operations were pending."""
+    """The time of a request, and the number of pending operations."""
 
     at: float
     pending: int
@@ -52,7 +52,7 @@ class Simulation(OperationSource):
         return self._record(name)
 
     def on_update(self, operation: Operation) -> None:
-        """Note when a wait learns that an operation has finished."""
+        """Record when a wait is notified of a finished operation."""
         if operation.status is OperationStatus.FINISHED:
             self._notified[operation.id] = _now()
 
