@@ -6,8 +6,7 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.harness.machine import Machine
-from benchmarks.harness.results import OURS, Row, Spread, format_number
-from benchmarks.harness.summary import summary
+from benchmarks.harness.results import CLIENTS, LATENESS, OURS, REQUESTS, Row, Spread, format_number
 from benchmarks.plots import comparison, waits
 
 BEGIN = "<!-- figures: written by make bench -->"
@@ -17,6 +16,17 @@ COLUMNS = (
     *("scenario", "client", "median", "quartiles"),
     *("ours / theirs", "quartiles", "limit", ""),
 )
+
+IN_README = {
+    ("GET", "one after another"): "one GET, ms",
+    ("50 GETs", "concurrent"): "50 concurrent GETs, ms",
+    ("page of 1,000 operations", "fetched and decoded"): "page of 1,000 operations, ms",
+    ("100,000 operations in memory", "resident memory"): "100,000 operations in memory, MB",
+    ("1,000 operations in 1 project", REQUESTS): "waiting for 1,000 operations, requests",
+    ("1,000 operations in 1 project", LATENESS): "… lateness, s",
+    ("1,000 operations in 1 project, 50 ms away", LATENESS): "… lateness from 50 ms away, s",
+}
+"""The scenario and measure of each shown row, and its title in the README."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,14 +110,26 @@ def markdown(report: Report) -> str:
     )
 
 
-def _table(head: Sequence[str], lines: Iterable[Sequence[str]]) -> Iterator[str]:
-    alignment = ["---", "---", *["---:"] * (len(head) - 2)]
+def _table(head: Sequence[str], lines: Iterable[Sequence[str]], *, texts: int = 2) -> Iterator[str]:
+    """Yield a Markdown table whose first columns are texts."""
+    alignment = ["---"] * texts + ["---:"] * (len(head) - texts)
     return ("| " + " | ".join(line) + " |" for line in [head, alignment, *lines])
 
 
 def brief(report: Report) -> str:
-    """Return the table for the README."""
-    return f"{summary(report.rows)}\n\nMedians of one run on {report.date}: {report.machine}."
+    """Return the table for the README: one line per row, one column per client."""
+    by_name = {(row.scenario, row.measure): row for row in report.rows}
+    lines = ((title, *_medians(by_name[name])) for name, title in IN_README.items())
+    head = ("", *CLIENTS)
+    source = f"Medians of one run on {report.date}: {report.machine}."
+    return "\n".join([*_table(head, lines, texts=1), "", source])
+
+
+def _medians(row: Row) -> list[str]:
+    """Return the median of each client; a hyphen if it did not take part."""
+    return [
+        format_number(row.spreads[name].median) if name in row.spreads else "-" for name in CLIENTS
+    ]
 
 
 def written_into(page: str, text: str) -> str:

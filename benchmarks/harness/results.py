@@ -10,6 +10,7 @@ FLOOR = "floor"
 NEON_API = "neon-api"
 PYDANTIC = "httpx + pydantic"
 NEON_SDK = "@neon/sdk"
+CLIENTS = (OURS, FLOOR, NEON_API, PYDANTIC, NEON_SDK)
 
 LATENESS, REQUESTS = "lateness", "requests"
 """The two measures of a wait."""

@@ -83,56 +83,42 @@ Start = dict[str, list[float]]
 """An order to start operations at once: the seconds of each, by project."""
 
 
-class _Operation:
+class _Operation(msgspec.Struct, kw_only=True):
     """An operation that is scheduled until ``starts`` and runs until ``finishes``."""
 
-    __slots__ = (
-        "_action", "_created", "_encoded", "_final", "_id", "_project_id", "finishes", "starts",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        id: str,
-        project_id: str,
-        action: str,
-        *,
-        created: float,
-        starts: float,
-        finishes: float,
-        fails: bool,
-    ) -> None:
-        self._final = "failed" if fails else "finished"
-        self._id = id
-        self._project_id = project_id
-        self._action = action
-        self._created = created
-        self._encoded: dict[str, msgspec.Raw] = {}
-        self.starts = starts
-        self.finishes = finishes
+    id: str
+    project_id: str
+    action: str
+    created: float
+    starts: float
+    finishes: float
+    fails: bool
+    encoded: dict[str, msgspec.Raw] = {}
+    """The record by status."""
 
     def record(self, now: float) -> msgspec.Raw:
         """Return the current record, which is encoded once per status."""
         if now >= self.finishes:
-            status, since = self._final, self.finishes
+            status, since = ("failed" if self.fails else "finished"), self.finishes
         elif now >= self.starts:
             status, since = "running", self.starts
         else:
-            status, since = "scheduling", self._created
-        encoded = self._encoded.get(status)
+            status, since = "scheduling", self.created
+        encoded = self.encoded.get(status)
         if encoded is None:
             record = {
-                "id": self._id,
-                "project_id": self._project_id,
+                "id": self.id,
+                "project_id": self.project_id,
                 "branch_id": "br-quiet-sun-87654321",
-                "action": self._action,
+                "action": self.action,
                 "status": status,
                 "failures_count": 0,
-                "created_at": _timestamp(self._created),
+                "created_at": _timestamp(self.created),
                 "updated_at": _timestamp(since),
             }
             if now >= self.finishes:
                 record["total_duration_ms"] = round((self.finishes - self.starts) * 1000)
-            encoded = self._encoded[status] = msgspec.Raw(msgspec.json.encode(record))
+            encoded = self.encoded[status] = msgspec.Raw(msgspec.json.encode(record))
         return encoded
 
 
@@ -279,17 +265,16 @@ class _ControlPlane:
         *,
         fails: bool = False,
     ) -> _Operation:
-        id = f"{next(self._numbers):08x}-0000-4000-8000-000000000000"
         one = _Operation(
-            id,
-            project_id,
-            _ACTIONS[place % len(_ACTIONS)],
+            id=f"{next(self._numbers):08x}-0000-4000-8000-000000000000",
+            project_id=project_id,
+            action=_ACTIONS[place % len(_ACTIONS)],
             created=now,
             starts=starts,
             finishes=starts + seconds,
             fails=fails,
         )
-        self._operations[id] = one
+        self._operations[one.id] = one
         self._projects.setdefault(project_id, []).append(one)
         return one
 

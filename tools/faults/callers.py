@@ -4,7 +4,6 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -54,7 +53,7 @@ class Outcome(msgspec.Struct, kw_only=True):
     requests: list[str] = []
 
 
-def client_of(base_url: str, key: str, ca_file: Path | None = None) -> NeonClient:
+def client_of(base_url: str, key: str) -> NeonClient:
     """Return a client with short timeouts, which records the ids of each call's requests."""
     return NeonClient(
         key,
@@ -65,7 +64,6 @@ def client_of(base_url: str, key: str, ca_file: Path | None = None) -> NeonClien
         polling=PollPolicy(initial=0.02, maximum=0.2),
         hooks=[Hooks(on_request=_record)],
         max_response_bytes=OVERSIZED // 2,
-        ca_file=ca_file,
     )
 
 
