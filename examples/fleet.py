@@ -142,7 +142,7 @@ async def main(rows: Sequence[Row], results: Path, failures: int) -> int:
     async with connect(results.with_name(f"{results.name}.db"), failures) as neon:
         projects = await open_projects(neon, rows)
         made = await known(neon, list(projects.values()), results)
-        print(f"at {neon.base_url}: {len(made)} branches are among the results")
+        print(f"at {neon.base_url}: {len(made)} branches are among the results", flush=True)
         places = [(projects[row.customer], row) for row in rows]
         outcomes = await asyncio.gather(
             *(

@@ -1,6 +1,7 @@
 """What every test runs under: no leaks, no blocked loop, no key in the environment."""
 
 import asyncio
+import signal
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 import pytest
@@ -26,6 +27,18 @@ def pytest_asyncio_loop_factories(
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NEON_API_KEY", "NEON_API_HOST", "NEON_PROJECT_ID", "NEON_ORG_ID"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Have processes that the test starts react to SIGINT.
+
+    Shells start background jobs with SIGINT ignored, and processes inherit that. A signal that has
+    a handler is reset to its default action in a new process.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from neonctl_async._streams import exit_with
 from neonctl_async._version import __version__
 from neonctl_async.cli import api_keys, branches, demo, local, operations, projects
 from neonctl_async.cli.command import PROGRAM
@@ -52,4 +53,4 @@ def _options(
 
 def main() -> None:
     """Run the command line, and end the process with its exit code."""
-    app(prog_name=PROGRAM)
+    exit_with(lambda: app(prog_name=PROGRAM))

@@ -4,11 +4,11 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TypeVar
 
+from neonctl_async._streams import discard_stdout
 from neonctl_async.cli import pending
 from neonctl_async.cli.exits import ExitCode, exit_code
 from neonctl_async.cli.output import Output, Screen
@@ -113,7 +113,7 @@ def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> Ex
         _tell_failures(session)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        _stop_writing()
+        discard_stdout()
         return ExitCode.NOBODY_READS
     except (NeonError, ValueError) as error:
         code = _failed(session.screen, error)
@@ -123,7 +123,7 @@ def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> Ex
             _tell_failures(session)
         return code
     except OSError as error:
-        _stop_writing()
+        discard_stdout()
         session.screen.tell(f"error: standard output cannot be written: {error}", "bold red")
         return ExitCode.NOT_WRITTEN
     return ExitCode.DONE
@@ -179,10 +179,3 @@ def _leave(session: Session) -> None:
             f"operations still pending: {len(left)}; to wait for them: "
             f"neonctl-async operations wait --resume {path}"
         )
-
-
-def _stop_writing() -> None:
-    """Have standard output go nowhere: whoever read it is gone."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)

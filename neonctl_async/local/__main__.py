@@ -12,6 +12,7 @@ from typing import TextIO, TypeVar
 
 import msgspec
 
+from neonctl_async._streams import exit_with
 from neonctl_async.local.faults import Fault
 from neonctl_async.local.lifecycle import AS_PLANNED
 from neonctl_async.local.plane import LocalControlPlane, is_loopback
@@ -58,9 +59,11 @@ async def _serve(options: argparse.Namespace) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Windows has no such handlers: there, Ctrl-C ends the command with KeyboardInterrupt.
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, stopped.set)
+        # A shell has background processes ignore SIGINT, so that Ctrl-C stops the others only.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            # Windows has no such handlers: there, Ctrl-C ends the command with KeyboardInterrupt.
+            with suppress(NotImplementedError):
+                loop.add_signal_handler(number, stopped.set)
     plane = _plane(options)
     for fault in options.fault:
         plane.inject(fault)
@@ -94,13 +97,16 @@ def _plane(options: argparse.Namespace) -> LocalControlPlane:
 
 
 async def _announce(plane: LocalControlPlane, key_name: str | None, out: TextIO) -> None:
-    out.write(f"export NEON_API_HOST={plane.base_url}\n")
     token = plane.first_start_key
     if key_name is not None:
         token = await plane.create_api_key(key_name)
-    if token is not None:
-        out.write(f"export NEON_API_KEY={token}\n")
-    out.flush()
+    try:
+        out.write(f"export NEON_API_HOST={plane.base_url}\n")
+        if token is not None:
+            out.write(f"export NEON_API_KEY={token}\n")
+        out.flush()
+    except OSError as error:
+        raise RuntimeError(f"standard output cannot be written: {error}") from error
     if token is None:
         sys.stderr.write("the key was printed at the first start; --create-key makes another\n")
 
@@ -181,4 +187,4 @@ def _json(kind: type[T]) -> Callable[[str], T]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

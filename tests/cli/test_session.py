@@ -11,7 +11,7 @@ from neonctl_async.cli.output import Output, Screen
 from neonctl_async.cli.session import Session
 from neonctl_async.local import Fault
 from tests.cli.conftest import CommandLine
-from tests.cli.process import COMMAND, ended, started
+from tests.cli.process import COMMAND, UNWRITABLE, ended, redirected, started
 from tests.cli.served import Served
 from tests.support.pages import TEXTS, code_blocks
 from tests.support.records import API_KEY
@@ -52,12 +52,12 @@ def test_nobody_who_reads_is_no_error(quick: Served) -> None:
     assert (output.err, output.code) == ("", 141)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
-def test_standard_output_that_cannot_be_written_is_told(quick: Served) -> None:
-    command = ("sh", "-c", '"$@" > /dev/full', "sh", *COMMAND)
-    with started(*command, "api-keys", "create", "lost", "-o", "raw", **quick.environment) as one:
-        output = ended(one)
-    [key] = [key for key in quick.ask(lambda neon: neon.api_keys.list()) if key.name == "lost"]
+@pytest.mark.parametrize("stdout", UNWRITABLE)
+def test_standard_output_that_cannot_be_written_is_told(quick: Served, stdout: str) -> None:
+    command = (*COMMAND, "api-keys", "create", "lost", "-o", "raw")
+    output = redirected(stdout.format("1"), *command, **quick.environment)
+    keys = quick.ask(lambda neon: neon.api_keys.list())
+    key = max((key for key in keys if key.name == "lost"), key=lambda key: key.id)
     warning, error = output.err.splitlines()
     assert warning.startswith(f"keep key {key.id}: ")
     assert error.startswith("error: standard output cannot be written: ")
@@ -74,11 +74,33 @@ def test_a_wait_goes_on_though_nobody_reads_what_it_tells(slow: Served) -> None:
     assert file.name == "neonctl-async-pending-1.jsonl"
 
 
+@pytest.mark.parametrize("stream", UNWRITABLE)
+def test_a_wait_times_out_with_its_own_status_though_no_stream_can_be_written(
+    slow: Served, stream: str
+) -> None:
+    command = (*COMMAND, "projects", "create", "--timeout", "0.1")
+    streams = f"{stream.format('1')} {stream.format('2')}"
+    assert redirected(streams, *command, **slow.environment).code == 4
+    [file] = Path.cwd().iterdir()
+    assert file.name == "neonctl-async-pending-1.jsonl"
+
+
+def test_a_command_needs_no_standard_input(quick: Served) -> None:
+    id = quick.project().project.id
+    delete = (*COMMAND, "projects", "delete", id, "-o", "raw")
+    assert redirected("<&-", *delete, **quick.environment) == (f"{id}\n", "", 0)
+    resume = (*COMMAND, "operations", "wait", "--resume", "-")
+    output = redirected("<&-", *resume, **quick.environment)
+    assert "Bad file descriptor" in output.err
+    assert (output.out, output.code) == ("", 2)
+
+
 IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
 """As scripts run what is to be done in the background: without SIGINT."""
 
 
 @pytest.mark.parametrize(("how", "number"), [((), signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)])
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_wait_tells_how_to_resume_it(
     slow: Served, how: tuple[str, ...], number: int
 ) -> None:

@@ -128,6 +128,7 @@ async def test_a_key_of_which_a_step_failed_stays_valid_and_is_told(
     assert await organization.working(organization.tokens) == 1
 
 
+@pytest.mark.usefixtures("interruptible")
 async def test_an_interrupt_revokes_nothing_whose_successor_is_not_stored(
     organization: Organization,
 ) -> None:

@@ -30,6 +30,7 @@ def told(lines: list[str], operation: Operation) -> list[str]:
     return [line.split()[2] for line in lines if f" {operation.action} " in line and place in line]
 
 
+@pytest.mark.usefixtures("interruptible")
 async def test_what_others_begin_is_shown_with_its_changes_until_interrupted() -> None:
     async with (
         LocalControlPlane(durations=Durations(default=0.1)) as plane,

@@ -27,6 +27,7 @@ async def test_it_prints_two_lines_to_paste_and_the_key_at_first_start_only(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.usefixtures("interruptible")
 async def test_it_stops_cleanly_when_interrupted(number: signal.Signals) -> None:
     async with serving() as served, Http(served.base_url, served.api_key) as api:
         await api.get("/projects")
@@ -35,6 +36,19 @@ async def test_it_stops_cleanly_when_interrupted(number: signal.Signals) -> None
     assert "GET /api/v2/projects 200" in err
     assert "Traceback" not in err
     assert served.api_key not in err
+
+
+async def test_it_ignores_sigint_where_it_is_started_so() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        async with serving() as served, Http(served.base_url, served.api_key) as api:
+            served.process.send_signal(signal.SIGINT)
+            await api.get("/projects")
+            status, _, err = await served.end()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert status == 0
+    assert "GET /api/v2/projects 200" in err
 
 
 async def test_it_makes_one_more_key_where_asked(tmp_path: Path) -> None:
