@@ -18,9 +18,10 @@ from benchmarks.peers.contender import KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
 from benchmarks.scenario import Report, Settings
 from benchmarks.scenario_server import ScenarioServer
-from neonctl_async import BranchCreated, NeonClient, NeonError, Operation, OperationFailedError
+from neonctl_async import NeonClient, NeonError, Operation, OperationFailedError
+from neonctl_async.types import BranchCreated
 
-LIMITS = Settings(per_minute=700, per_second_of_route=40)
+LIMITS = Settings(per_minute=700, per_route_per_second=40)
 UNAVAILABLE = Settings(fail_every=20)
 FAILING = 30
 """Every so manieth branch fails."""
@@ -209,9 +210,9 @@ def waiting_row(count: int, found: Outcomes) -> Row:
 
 def paced(branches: Sequence[Branch]) -> float:
     """Seconds for the creations and a look a project at the limit, and for the last branch."""
-    assert LIMITS.per_second_of_route is not None
+    assert LIMITS.per_route_per_second is not None
     requests = len(branches) + len({one.project_id for one in branches})
-    return requests / LIMITS.per_second_of_route + max(one.seconds for one in branches)
+    return requests / LIMITS.per_route_per_second + max(one.seconds for one in branches)
 
 
 def of_each(found: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:

@@ -15,10 +15,10 @@ from benchmarks.effort import Effort
 from benchmarks.figures import OURS, Row, Target, row
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.clock import exactly, utc_now
-from neonctl_async.local.database import Database, Transaction
-from neonctl_async.local.operations import Chain
-from neonctl_async.local.rows import Operation
+from neonctl_async.local.engine.operations import Chain
 from neonctl_async.local.settings import Rules
+from neonctl_async.local.storage.database import Database, Transaction
+from neonctl_async.local.storage.tables import Operation
 
 FEW = 10_000
 LIMIT = 1_000

@@ -15,9 +15,10 @@ from benchmarks import figures
 from benchmarks.effort import Effort
 from benchmarks.figures import NEON_SDK, OURS, Row, row
 from benchmarks.peers.neon_sdk import NeonSdk
-from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
+from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.models.operations import OperationsPage
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.targets import Target
 from neonctl_async.waiting.waiter import Waiter
@@ -76,7 +77,7 @@ class InProcess(OperationSource):
         await self._reached.wait()
         return self._looks - before
 
-    async def turn(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """No budget here."""
 
     async def get(self, ref: OperationRef) -> Operation:
@@ -119,7 +120,7 @@ async def _waits(
     source: InProcess, policy: PollPolicy, targets: Sequence[Sequence[Target]]
 ) -> AsyncGenerator[None]:
     """A wait a project, each with at least one look behind it."""
-    waiter = Waiter(source, policy, Listeners(()))
+    waiter = Waiter(source, policy, HookDispatcher(()))
     waits = [
         asyncio.ensure_future(
             waiter.wait(
@@ -172,7 +173,7 @@ async def microseconds_of_streamed(count: int, *, only_settled: bool) -> float:
         for one in of_project
         if isinstance(one, Operation)
     ]
-    waiter = Waiter(source, PollPolicy(), Listeners(()))
+    waiter = Waiter(source, PollPolicy(), HookDispatcher(()))
     stream = waiter.as_completed if only_settled else waiter.watch
     gc.collect()
     began = time.process_time()

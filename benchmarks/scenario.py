@@ -41,7 +41,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     round_trip: float = 0.0
     per_minute: int | None = None
-    per_second_of_route: int | None = None
+    per_route_per_second: int | None = None
     retry_after: bool = True
     fail_every: int = 0
     """Every so manieth answer is a 503."""
@@ -224,7 +224,7 @@ class _Plane:
     def _check(self, route: str, now: float) -> None:
         of_route = self._routes.get(route)
         if of_route is None:
-            of_route = _SlidingWindow(self.settings.per_second_of_route, 1.0)
+            of_route = _SlidingWindow(self.settings.per_route_per_second, 1.0)
             self._routes[route] = of_route
         delay = max(of_route.delay(now), self._account.delay(now))
         if delay > 0:

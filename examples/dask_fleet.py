@@ -128,7 +128,7 @@ async def cluster(workers: int, scheduler: str | None) -> AsyncGenerator[Any]:
 
 async def main(options: argparse.Namespace) -> int:
     """The exit code: 0 if every branch is ready."""
-    budget = RateBudget(per_minute=options.per_minute, per_second_of_route=options.per_second)
+    budget = RateBudget(per_minute=options.per_minute, per_route_per_second=options.per_second)
     async with (
         connect(options.projects) as project_ids,
         cluster(options.workers, options.scheduler) as client,
@@ -152,7 +152,7 @@ if __name__ == "__main__":
     parser.add_argument("--workers", type=int, default=4)
     parser.add_argument("--scheduler", metavar="ADDRESS")
     parser.add_argument("--per-minute", type=int, default=RateBudget().per_minute)
-    parser.add_argument("--per-second", type=int, default=RateBudget().per_second_of_route)
+    parser.add_argument("--per-second", type=int, default=RateBudget().per_route_per_second)
     try:
         sys.exit(asyncio.run(main(parser.parse_args())))
     except KeyboardInterrupt:

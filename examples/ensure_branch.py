@@ -12,7 +12,8 @@ from datetime import timedelta
 import msgspec
 from tenacity import retry, retry_if_exception, stop_after_attempt
 
-from neonctl_async import Branch, ConflictError, EndpointSpec, NeonClient, NeonError, OperationRef
+from neonctl_async import ConflictError, EndpointSpec, NeonClient, NeonError, OperationRef
+from neonctl_async.types import Branch
 
 MOMENT = timedelta(minutes=1)
 """How far apart a branch and the operations that make it may say that they were created."""

@@ -22,8 +22,9 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from subprocess import CalledProcessError
 
-from neonctl_async import UNSET, ApiKey, ApiKeyCreated, AuthMethod, NeonClient, NeonError
+from neonctl_async import UNSET, NeonClient, NeonError
 from neonctl_async.local import LocalControlPlane
+from neonctl_async.types import ApiKey, ApiKeyCreated, AuthMethod
 
 TO_A_FILE = 'umask 077 && cat > "neon-key-$KEY_ID"'
 """Readable by its owner alone. A key may share its name, and have any: so its id names the file."""

@@ -23,7 +23,7 @@ from neonctl_async.config import (
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.api_keys import ApiKeys
-from neonctl_async.resources.base import Caller
+from neonctl_async.resources.base import Requester
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.consumption import Consumption
 from neonctl_async.resources.databases import Databases
@@ -35,7 +35,7 @@ from neonctl_async.resources.regions import Regions
 from neonctl_async.resources.roles import Roles
 from neonctl_async.resources.snapshots import Snapshots
 from neonctl_async.resources.users import Users
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Json, QueryValue, raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
@@ -116,24 +116,24 @@ class NeonClient:
             ca_file=None if ca_file is None else os.fspath(ca_file),
             trust_env=trust_env,
         )
-        listeners = Listeners(self._config.hooks)
-        self._session = Session(self._config, listeners)
+        dispatcher = HookDispatcher(self._config.hooks)
+        self._session = Session(self._config, dispatcher)
         source = OperationSource(self._session)
-        self._waiter = Waiter(source, polling, listeners)
+        self._waiter = Waiter(source, polling, dispatcher)
         locks = ProjectLocks(source, self._waiter)
-        self._caller = Caller(self._session, self._waiter, locks)
-        self.operations = Operations(self._caller)
-        self.projects = Projects(self._caller)
-        self.branches = Branches(self._caller)
-        self.endpoints = Endpoints(self._caller)
-        self.databases = Databases(self._caller)
-        self.roles = Roles(self._caller)
-        self.snapshots = Snapshots(self._caller)
-        self.organizations = Organizations(self._caller)
-        self.api_keys = ApiKeys(self._caller)
-        self.users = Users(self._caller)
-        self.regions = Regions(self._caller)
-        self.consumption = Consumption(self._caller)
+        self._requester = Requester(self._session, self._waiter, locks)
+        self.operations = Operations(self._requester)
+        self.projects = Projects(self._requester)
+        self.branches = Branches(self._requester)
+        self.endpoints = Endpoints(self._requester)
+        self.databases = Databases(self._requester)
+        self.roles = Roles(self._requester)
+        self.snapshots = Snapshots(self._requester)
+        self.organizations = Organizations(self._requester)
+        self.api_keys = ApiKeys(self._requester)
+        self.users = Users(self._requester)
+        self.regions = Regions(self._requester)
+        self.consumption = Consumption(self._requester)
 
     async def __aenter__(self) -> Self:
         self._session.open()
@@ -162,12 +162,12 @@ class NeonClient:
         return self._session.requests_sent
 
     @property
-    def requests_within_minute(self) -> int:
+    def requests_last_minute(self) -> int:
         """The requests that count against ``budget.per_minute`` now, read on the client's loop.
 
         A request counts from when it is sent until 60 seconds after it has ended.
         """
-        return self._session.requests_within_minute
+        return self._session.requests_last_minute
 
     @property
     def budget(self) -> RateBudget:
@@ -213,8 +213,8 @@ class NeonClient:
         ValueError for a path that could leave the base URL.
         """
         if type is None:
-            return self._caller.send(raw_request(method, path, _JSON, query=query, body=body))
-        return self._caller.send(raw_request(method, path, type, query=query, body=body))
+            return self._requester.send(raw_request(method, path, _JSON, query=query, body=body))
+        return self._requester.send(raw_request(method, path, type, query=query, body=body))
 
     async def aclose(self) -> None:
         """Close the connections. What still waits or is under way ends with ClientClosedError."""

@@ -72,8 +72,8 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     per_minute: int | None = 700
-    per_second_of_route: int | None = 40
-    per_second_of: Mapping[str, int] = msgspec.field(
+    per_route_per_second: int | None = 40
+    route_limits: Mapping[str, int] = msgspec.field(
         default_factory=lambda: {"POST /organizations/{id}/api_keys": 10}
     )
 
@@ -81,8 +81,8 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         _check_types(self)
         limits = {
             "per_minute": self.per_minute,
-            "per_second_of_route": self.per_second_of_route,
-            **{f"per_second_of[{route!r}]": limit for route, limit in self.per_second_of.items()},
+            "per_route_per_second": self.per_route_per_second,
+            **{f"route_limits[{route!r}]": limit for route, limit in self.route_limits.items()},
         }
         for name, limit in limits.items():
             if limit is not None and limit < 1:
@@ -93,7 +93,7 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     @classmethod
     def unlimited(cls) -> Self:
         """No limit at all."""
-        return cls(per_minute=None, per_second_of_route=None, per_second_of={})
+        return cls(per_minute=None, per_route_per_second=None, route_limits={})
 
     def split(self, parts: int) -> Self:
         """What each of ``parts`` clients may send that share one account: in processes, or hosts.
@@ -108,15 +108,15 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
 
         return type(self)(
             per_minute=share(self.per_minute),
-            per_second_of_route=share(self.per_second_of_route),
-            per_second_of={
-                route: max(limit // parts, 1) for route, limit in self.per_second_of.items()
+            per_route_per_second=share(self.per_route_per_second),
+            route_limits={
+                route: max(limit // parts, 1) for route, limit in self.route_limits.items()
             },
         )
 
     def limit_of(self, route: str) -> int | None:
         """The requests a second that ``route`` may take."""
-        return self.per_second_of.get(route, self.per_second_of_route)
+        return self.route_limits.get(route, self.per_route_per_second)
 
 
 class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):

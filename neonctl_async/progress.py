@@ -134,7 +134,7 @@ class WaitProgress:
         projects = self._tally.projects.values()
         ended, seen = sum(one.ended for one in projects), sum(one.seen for one in projects)
         elapsed = timedelta(seconds=int(self._loop.time() - self._started))
-        spent, limit = self._neon.requests_within_minute, self._neon.budget.per_minute
+        spent, limit = self._neon.requests_last_minute, self._neon.budget.per_minute
         of_limit = "" if limit is None else f" of {limit}"
         return Text(
             f"{ended} of {seen} operations ended after {elapsed}, "

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
-from pytest_neonctl_async.host import Host, MainHost, Platform
+from pytest_neonctl_async.server_process import CloudAccount, ServerProcess, ServerSource
 
 if TYPE_CHECKING:
-    from neonctl_async import BranchCreated, NeonClient, Project
+    from neonctl_async import NeonClient
     from neonctl_async.testing import BranchFactory, ControlPlane
-    from neonctl_async.testing.workbench import Workbench
-    from pytest_neonctl_async.door import OpenDoor
+    from neonctl_async.testing.plugin.backends import Backend
+    from neonctl_async.types import BranchCreated, Project
+    from pytest_neonctl_async.address import AddressServer
 
-_HOST = pytest.StashKey[Host]()
-_DOOR: "pytest.StashKey[OpenDoor]" = pytest.StashKey()
+_SERVER = pytest.StashKey[ServerSource]()
+_ADDRESS_SERVER: "pytest.StashKey[AddressServer]" = pytest.StashKey()
 _RUN = pytest.StashKey[str]()
-_WORKBENCH = pytest.StashKey["Workbench"]()
-_PLATFORM = pytest.StashKey[Platform]()
+_BACKEND = pytest.StashKey["Backend"]()
+_CLOUD_ACCOUNT = pytest.StashKey[CloudAccount]()
 _SWEPT = pytest.StashKey[list[str]]()
 _WORKER_INPUT = "neonctl_async"
 
@@ -47,19 +48,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Check the options; nothing is started yet."""
     if config.getoption("neon_cloud"):
-        missing = [name for name in Platform.NEEDED if not os.environ.get(name)]
+        missing = [name for name in CloudAccount.NEEDED if not os.environ.get(name)]
         if missing:
             raise pytest.UsageError(f"--neon-cloud needs {' and '.join(missing)} to be set")
-        config.stash[_PLATFORM] = Platform(os.environ)
+        config.stash[_CLOUD_ACCOUNT] = CloudAccount(os.environ)
     told: tuple[str, int, str] | None = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
     if told is None:
         config.stash[_RUN] = os.urandom(4).hex()
-        config.stash[_HOST] = MainHost(_operation_seconds(config))
+        config.stash[_SERVER] = ServerProcess(_operation_seconds(config))
     else:
-        from pytest_neonctl_async.door import Door, WorkerHost
+        from pytest_neonctl_async.address import PlaneAddress, WorkerClient
 
         config.stash[_RUN], port, token = told
-        config.stash[_HOST] = WorkerHost(Door(port, token))
+        config.stash[_SERVER] = WorkerClient(PlaneAddress(port, token))
     if _default_loop_scope(config) is not None:
         config.pluginmanager.import_plugin("pytest_neonctl_async.with_asyncio")
 
@@ -87,12 +88,12 @@ def _default_loop_scope(config: pytest.Config) -> str | None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: "_Worker") -> None:
     """Tell a worker of pytest-xdist where to ask for the control plane."""
-    from pytest_neonctl_async import door
+    from pytest_neonctl_async import address
 
     stash = node.config.stash
-    if _DOOR not in stash:
-        stash[_DOOR] = door.OpenDoor(stash[_HOST].plane)
-    node.workerinput[_WORKER_INPUT] = (stash[_RUN], *stash[_DOOR].address)
+    if _ADDRESS_SERVER not in stash:
+        stash[_ADDRESS_SERVER] = address.AddressServer(stash[_SERVER].plane)
+    node.workerinput[_WORKER_INPUT] = (stash[_RUN], *stash[_ADDRESS_SERVER].address)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -101,9 +102,9 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
     try:
         return (yield)
     finally:
-        workbench = item.config.stash.get(_WORKBENCH, None)
-        if workbench is not None:  # whatever the test is: it may have asked for fixtures by name
-            workbench.clear()
+        backend = item.config.stash.get(_BACKEND, None)
+        if backend is not None:  # whatever the test is: it may have asked for fixtures by name
+            backend.clear()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -112,18 +113,18 @@ def pytest_sessionfinish(session: pytest.Session) -> Generator[None, None, None]
     try:
         return (yield)
     finally:
-        host = session.config.stash.get(_HOST, None)
-        if isinstance(host, MainHost):
-            if _DOOR in session.config.stash:
-                session.config.stash[_DOOR].close()
-            host.close()
+        server = session.config.stash.get(_SERVER, None)
+        if isinstance(server, ServerProcess):
+            if _ADDRESS_SERVER in session.config.stash:
+                session.config.stash[_ADDRESS_SERVER].close()
+            server.close()
             _sweep(session.config)
 
 
 def _sweep(config: pytest.Config) -> None:
-    platform = config.stash.get(_PLATFORM, None)
+    platform = config.stash.get(_CLOUD_ACCOUNT, None)
     if platform is not None and not config.getoption("collectonly"):
-        from neonctl_async.testing.sweep import sweep_now
+        from neonctl_async.testing.plugin.sweep import sweep_now
 
         config.stash[_SWEPT] = sweep_now(platform, config.stash[_RUN])
 
@@ -136,31 +137,31 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None
 
 
 @pytest.fixture(scope="session")
-def _neon_workbench(request: pytest.FixtureRequest) -> "Generator[Workbench, None, None]":
-    from neonctl_async.testing.workbench import open_on_plane, open_on_platform
+def _neon_backend(request: pytest.FixtureRequest) -> "Generator[Backend, None, None]":
+    from neonctl_async.testing.plugin.backends import open_cloud_backend, open_local_backend
 
     config = request.config
     run = config.stash[_RUN]
-    if _PLATFORM in config.stash:
-        opened = open_on_platform(config.stash[_PLATFORM], run)
+    if _CLOUD_ACCOUNT in config.stash:
+        opened = open_cloud_backend(config.stash[_CLOUD_ACCOUNT], run)
     else:
-        opened = open_on_plane(config.stash[_HOST].plane(), run)
-    with opened as workbench:
-        config.stash[_WORKBENCH] = workbench
-        yield workbench
-        del config.stash[_WORKBENCH]
+        opened = open_local_backend(config.stash[_SERVER].plane(), run)
+    with opened as backend:
+        config.stash[_BACKEND] = backend
+        yield backend
+        del config.stash[_BACKEND]
 
 
 @pytest.fixture(scope="session")
-def neon_control_plane(_neon_workbench: "Workbench") -> "ControlPlane":
+def neon_control_plane(_neon_backend: "Backend") -> "ControlPlane":
     """The local control plane, cleared after each test. A test that plans faults asks for it.
 
     Started once for a test run; workers of pytest-xdist share it, each as a tenant of its own.
     With ``--neon-cloud`` there is none, and such tests are skipped.
     """
-    if _neon_workbench.control_plane is None:
+    if _neon_backend.control_plane is None:
         pytest.skip("it needs the local control plane, and --neon-cloud is given")
-    return _neon_workbench.control_plane
+    return _neon_backend.control_plane
 
 
 @pytest.fixture
@@ -184,23 +185,23 @@ def neon_client(request: pytest.FixtureRequest) -> "NeonClient":
 
 
 @pytest.fixture
-async def _neon_client_for_anyio(_neon_workbench: "Workbench") -> "AsyncGenerator[NeonClient]":
-    async with _neon_workbench.client() as neon:
+async def _neon_client_for_anyio(_neon_backend: "Backend") -> "AsyncGenerator[NeonClient]":
+    async with _neon_backend.client() as neon:
         yield neon
 
 
 @pytest.fixture
-def neon_project(_neon_workbench: "Workbench") -> "Project":
+def neon_project(_neon_backend: "Backend") -> "Project":
     """A project of its own for a test; on the platform the one that ``NEON_PROJECT_ID`` names."""
-    return _neon_workbench.project()
+    return _neon_backend.project()
 
 
 @pytest.fixture
 def neon_branch_factory(
-    _neon_workbench: "Workbench", neon_project: "Project"
+    _neon_backend: "Backend", neon_project: "Project"
 ) -> "Generator[BranchFactory, None, None]":
     """Makes branches of ``neon_project`` that are gone after the test."""
-    with _neon_workbench.branches(neon_project.id) as factory:
+    with _neon_backend.branches(neon_project.id) as factory:
         yield factory
 
 

@@ -8,14 +8,14 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
     from neonctl_async import NeonClient
-    from neonctl_async.testing.workbench import Workbench
+    from neonctl_async.testing.plugin.backends import Backend
 
 _Scope = Literal["function", "class", "module", "package", "session"]
 
 
 def _client_on_loop_of(scope: _Scope) -> object:
-    async def client(_neon_workbench: "Workbench") -> "AsyncGenerator[NeonClient]":
-        async with _neon_workbench.client() as neon:
+    async def client(_neon_backend: "Backend") -> "AsyncGenerator[NeonClient]":
+        async with _neon_backend.client() as neon:
             yield neon
 
     return pytest_asyncio.fixture(loop_scope=scope, name=f"_neon_client_on_{scope}_loop")(client)

@@ -46,7 +46,7 @@ def blocked_loop_fails() -> Iterator[None]:
     with blockbuster_ctx() as blockbuster:
         for name, function in blockbuster.functions.items():
             if name.startswith("sqlite3."):  # a database in memory waits for nothing
-                function.can_block_in("neonctl_async/local/database.py", "_submit")
+                function.can_block_in("neonctl_async/local/storage/database.py", "_submit")
         yield
 
 

@@ -29,7 +29,7 @@ NOT_RUN = {
     "https://console.neon.tech/api/v2/projects/$PROJECT_ID/branches > branches.json": (
         "the platform's"
     ),
-    ".venv-3.13/bin/mutmut show neonctl_async.waiting.cadence.x_delay__mutmut_7": (
+    ".venv-3.13/bin/mutmut show neonctl_async.waiting.schedule.x_delay__mutmut_7": (
         "takes the hours of make mutants before"
     ),
     "python preview.py": "the program that the page shows: tests/test_documentation.py runs it",

@@ -8,7 +8,6 @@ import pytest
 
 from neonctl_async import (
     AuthenticationError,
-    BranchCreated,
     ConfigurationError,
     EndpointSpec,
     NeonClient,
@@ -19,8 +18,9 @@ from neonctl_async import (
     RateBudget,
 )
 from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.types import BranchCreated
 from tests.support.records import client_of
-from tests.support.server import MisbehavingServer, answer
+from tests.support.server import MisbehavingServer, http_response
 
 COMPUTE = [EndpointSpec(type="read_write")]
 
@@ -74,18 +74,18 @@ async def test_projects_come_and_go(neon: NeonClient) -> None:
 async def test_the_requests_within_a_minute_are_those_that_count_against_the_budget(
     limit: int | None,
 ) -> None:
-    answers = MisbehavingServer(lambda _request: answer(200, {"regions": []}))
+    answers = MisbehavingServer(lambda _request: http_response(200, {"regions": []}))
     budget = RateBudget(per_minute=limit)
     async with answers, client_of(answers, budget=budget) as neon:
         assert neon.budget is budget
-        counted = [neon.requests_within_minute]
+        counted = [neon.requests_last_minute]
         for _ in range(2):
             await neon.regions.list()
-            counted.append(neon.requests_within_minute)
+            counted.append(neon.requests_last_minute)
         await asyncio.sleep(30)
-        counted.append(neon.requests_within_minute)
+        counted.append(neon.requests_last_minute)
         await asyncio.sleep(31)
-        counted.append(neon.requests_within_minute)
+        counted.append(neon.requests_last_minute)
     assert counted == [0, 1, 2, 2, 0]
 
 

@@ -16,7 +16,7 @@ from neonctl_async import (
     Timeout,
 )
 from tests.support.records import API_KEY
-from tests.support.server import MisbehavingServer, answer
+from tests.support.server import MisbehavingServer, http_response
 
 NAN, INF = float("nan"), float("inf")
 PLATFORM = "https://console.neon.tech/api/v2"
@@ -24,7 +24,7 @@ PLATFORM = "https://console.neon.tech/api/v2"
 
 async def authorization_of(*args: str | Secret) -> str:
     """The header that a client made of ``args`` sends."""
-    async with MisbehavingServer(lambda _request: answer(200, [])) as server:
+    async with MisbehavingServer(lambda _request: http_response(200, [])) as server:
         async with NeonClient(*args, base_url=server.base_url) as neon:
             await neon.api_keys.list()
         return server.received[0].headers["authorization"]
@@ -209,8 +209,8 @@ def test_a_client_needs_a_connection(limit: int) -> None:
         ("RetryPolicy.maximum", lambda: RetryPolicy(maximum=NAN)),
         ("RetryPolicy.deadline", lambda: RetryPolicy(deadline=INF)),
         ("RateBudget.per_minute", lambda: RateBudget(per_minute=0)),
-        ("RateBudget.per_second_of_route", lambda: RateBudget(per_second_of_route=-1)),
-        ("RateBudget.per_second_of", lambda: RateBudget(per_second_of={"GET /projects": 0})),
+        ("RateBudget.per_route_per_second", lambda: RateBudget(per_route_per_second=-1)),
+        ("RateBudget.route_limits", lambda: RateBudget(route_limits={"GET /projects": 0})),
         ("PollPolicy.initial", lambda: PollPolicy(initial=0)),
         ("PollPolicy.maximum", lambda: PollPolicy(maximum=NAN)),
         ("PollPolicy.growth", lambda: PollPolicy(growth=0.99)),
@@ -236,9 +236,9 @@ def test_an_impossible_policy_is_refused_by_name(name: str, make: Callable[[], o
         (RetryPolicy, "attempts", "3"),
         (RetryPolicy, "initial", "1"),
         (RateBudget, "per_minute", 1.5),
-        (RateBudget, "per_second_of_route", "40"),
-        (RateBudget, "per_second_of", None),
-        (RateBudget, "per_second_of", {"GET /projects": 1.5}),
+        (RateBudget, "per_route_per_second", "40"),
+        (RateBudget, "route_limits", None),
+        (RateBudget, "route_limits", {"GET /projects": 1.5}),
         (PollPolicy, "growth", "2"),
         (PollPolicy, "jitter", None),
     ],
@@ -361,8 +361,8 @@ def test_the_parts_of_a_budget_keep_to_it_together(parts: int) -> None:
     part = RateBudget().split(parts)
     assert part.per_minute is not None
     assert 0 <= 700 - parts * part.per_minute < parts
-    assert part.per_second_of_route == max(1, 40 // parts)
-    assert part.per_second_of == {"POST /organizations/{id}/api_keys": max(1, 10 // parts)}
+    assert part.per_route_per_second == max(1, 40 // parts)
+    assert part.route_limits == {"POST /organizations/{id}/api_keys": max(1, 10 // parts)}
 
 
 def test_no_part_of_a_budget_is_without_any_or_limited_where_the_whole_is_not() -> None:

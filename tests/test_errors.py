@@ -14,7 +14,6 @@ import neonctl_async
 from neonctl_async import (
     APIError,
     AuthenticationError,
-    BranchCreated,
     ClientClosedError,
     ConfigurationError,
     ConflictError,
@@ -36,6 +35,7 @@ from neonctl_async import (
     errors,
 )
 from neonctl_async.models.secret import decode_hook
+from neonctl_async.types import BranchCreated
 from tests.support.records import branch_json, operation, operation_json
 
 Line = tuple[int, str, str | None]

@@ -25,7 +25,7 @@ from neonctl_async import (
 )
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation, ref
-from tests.support.server import MisbehavingServer, answer, drop, hang, in_turn
+from tests.support.server import MisbehavingServer, drop, hang, http_response, in_turn
 
 pytestmark = pytest.mark.virtual_time
 
@@ -44,7 +44,7 @@ class Recorder:
 async def test_each_request_is_told_with_its_answer() -> None:
     heard = Recorder()
     async with (
-        MisbehavingServer(in_turn(answer(404))) as server,
+        MisbehavingServer(in_turn(http_response(404))) as server,
         client_of(server, hooks=[heard.hooks]) as neon,
     ):
         with pytest.raises(NotFoundError):
@@ -71,7 +71,7 @@ class Events(list[object]):
 async def test_a_hook_that_is_false_is_told_like_any_other(name: str) -> None:
     heard = Events()
     async with (
-        MisbehavingServer(in_turn(answer(content={}))) as server,
+        MisbehavingServer(in_turn(http_response(content={}))) as server,
         client_of(server, hooks=[Hooks(**{name: heard})]) as neon,
     ):
         await neon.request("GET", "/projects")
@@ -108,7 +108,11 @@ async def test_each_further_try_is_told_before_it_is_made(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     heard = Recorder()
-    responses = in_turn(answer(503), answer(429, headers={"Retry-After": "7"}), answer(content={}))
+    responses = in_turn(
+        http_response(503),
+        http_response(429, headers={"Retry-After": "7"}),
+        http_response(content={}),
+    )
     async with (
         MisbehavingServer(responses) as server,
         client_of(server, hooks=[heard.hooks]) as neon,
@@ -164,7 +168,7 @@ async def test_a_status_never_heard_of_is_a_warning(caplog: pytest.LogCaptureFix
 async def test_a_poll_that_failed_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     platform = Platform()
     platform.start("a", ends=1.0)
-    faults = iter([answer(503)])
+    faults = iter([http_response(503)])
     platform.fault = lambda _request: next(faults, None)
     async with platform.server, client_of(platform.server) as neon:
         await neon.operations.wait(ref("a"))
@@ -239,7 +243,7 @@ async def test_no_hook_breaks_a_call_or_a_wait(
     failing = Hooks(**dict.fromkeys(Hooks.__struct_fields__, fail))
     platform = Platform()
     platform.start("a", states={0.0: "running", 1.0: "finished"})
-    faults = iter([answer(503)])
+    faults = iter([http_response(503)])
     platform.fault = lambda request: next(faults, None) if request.method == "GET" else None
     async with (
         platform.server,
@@ -256,7 +260,7 @@ async def test_no_hook_breaks_a_call_or_a_wait(
         WaitStarted,
         WaitEnded,
     }
-    failures = [one for one in caplog.records if one.name == "neonctl_async.transport.listeners"]
+    failures = [one for one in caplog.records if one.name == "neonctl_async.transport.dispatcher"]
     assert len(failures) == len(heard.events)
     assert all(one.levelno == logging.ERROR and one.exc_info for one in failures)
 
@@ -282,7 +286,7 @@ def test_a_hook_that_is_no_plain_function_is_refused(name: str, hook: Any) -> No
 async def test_requests_are_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="neonctl_async")
     async with (
-        MisbehavingServer(in_turn(answer(content={}), drop())) as server,
+        MisbehavingServer(in_turn(http_response(content={}), drop())) as server,
         client_of(server, retry=RetryPolicy.never()) as neon,
     ):
         await neon.request("GET", "/projects")

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async import (
-    Pagination,
-    Paginator,
-)
+from neonctl_async import Paginator
 from neonctl_async.pagination import Page
+from neonctl_async.types import Pagination
 
 Fetch = Callable[[str | None], Awaitable[Page[str]]]
 

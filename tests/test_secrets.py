@@ -22,9 +22,9 @@ from tests.support.server import (
     MisbehavingServer,
     Received,
     Respond,
-    answer,
     drop,
     hang,
+    http_response,
     in_turn,
     raw,
 )
@@ -148,17 +148,21 @@ HEAD_THAT_TELLS = f"HTTP/1.1 200 OK\r\nX-Sent: Bearer {KEY}\r\nSet-Cookie: is={P
 
 RESPONSES: dict[str, Respond] = {
     **{
-        f"{status} of JSON": answer(status, ECHO, headers=HEADERS)
+        f"{status} of JSON": http_response(status, ECHO, headers=HEADERS)
         for status in (302, 400, 401, 409, 423, 429, 500, 503)
     },
-    "400 of text": answer(400, body=f"key={KEY} password={PASSWORD}".encode(), headers=HEADERS),
-    "200 of another shape": answer(200, HOLDING, headers=HEADERS),
-    "200 of a shape one deeper": answer(
+    "400 of text": http_response(
+        400, body=f"key={KEY} password={PASSWORD}".encode(), headers=HEADERS
+    ),
+    "200 of another shape": http_response(200, HOLDING, headers=HEADERS),
+    "200 of a shape one deeper": http_response(
         200, {"project": HOLDING, "branches": [HOLDING], "operations": [HOLDING]}
     ),
-    "200 truncated": answer(200, body=f'{{"id": 1, "password": "{PASSWORD}'.encode()),
-    "200 of HTML": answer(200, body=f"<p>{URI}</p><p>password={PASSWORD}</p>{KEY}".encode()),
-    "200 of no UTF-8": answer(200, body=f'{{"id": "\xff", "key": "{KEY}"}}'.encode("latin-1")),
+    "200 truncated": http_response(200, body=f'{{"id": 1, "password": "{PASSWORD}'.encode()),
+    "200 of HTML": http_response(200, body=f"<p>{URI}</p><p>password={PASSWORD}</p>{KEY}".encode()),
+    "200 of no UTF-8": http_response(
+        200, body=f'{{"id": "\xff", "key": "{KEY}"}}'.encode("latin-1")
+    ),
     "reset": drop(),
     "reset in the middle": drop(
         f'{HEAD_THAT_TELLS}Content-Length: 500\r\n\r\n{{"password": "{PASSWORD}'.encode()
@@ -220,17 +224,17 @@ def test_a_wait_that_ends_badly(end: str, call: Call, caplog: pytest.LogCaptureF
         ],
     }
     polls: dict[str, Respond] = {
-        "gone": answer(404, ECHO),
-        "revoked": answer(401, ECHO, headers=HEADERS),
-        "unreadable": answer(200, HOLDING),
-        "failing": answer(503, ECHO),
+        "gone": http_response(404, ECHO),
+        "revoked": http_response(401, ECHO, headers=HEADERS),
+        "unreadable": http_response(200, HOLDING),
+        "failing": http_response(503, ECHO),
         "reset": drop(),
     }
 
     def respond(request: Received) -> Respond:
         if request.method == "POST":
-            return answer(201, created)
-        state = answer(content={"operation": operation_json("a", end, error="disk full")})
+            return http_response(201, created)
+        state = http_response(content={"operation": operation_json("a", end, error="disk full")})
         return polls.get(end, state)
 
     async def scenario() -> None:
@@ -329,7 +333,7 @@ def test_a_proxy_that_hangs(
 
 def test_what_speaks_no_tls(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_turn(answer())) as server:
+        async with MisbehavingServer(in_turn(http_response())) as server:
             async with client(server.base_url.replace("http:", "https:")) as neon:
                 await create_key(neon)
 
@@ -339,7 +343,7 @@ def test_what_speaks_no_tls(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.filterwarnings("always")
 def test_a_client_that_nobody_closed(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_turn(answer(content={}))) as server:
+        async with MisbehavingServer(in_turn(http_response(content={}))) as server:
             neon = client(server.base_url)
             await neon.request("GET", "/projects")
             del neon
@@ -358,7 +362,7 @@ def test_a_client_that_nobody_closed(caplog: pytest.LogCaptureFixture) -> None:
 def test_a_body_that_holds_a_password(status: int, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         body = {"role": {"name": "ada", "password": PASSWORD}}
-        async with MisbehavingServer(in_turn(answer(status))) as server:
+        async with MisbehavingServer(in_turn(http_response(status))) as server:
             async with client(server.base_url) as neon:
                 await neon.request("POST", "/projects", body=body)
 

@@ -38,14 +38,14 @@ def test_unwritable_stdout_is_an_output_error(stream: str, command: str) -> None
     output = redirected(stream.format("1"), *program(command))
     [line] = output.err.splitlines()
     assert line.startswith("error: standard output cannot be written: [Errno ")
-    assert output.code == ExitCode.NOT_WRITTEN
+    assert output.code == ExitCode.OUTPUT_ERROR
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_buffering_does_not_change_the_status(unbuffered: str) -> None:
     command = program("neonctl_async --version")
     output = redirected(">&-", *command, PYTHONUNBUFFERED=unbuffered)
-    assert output.code == ExitCode.NOT_WRITTEN
+    assert output.code == ExitCode.OUTPUT_ERROR
 
 
 @pytest.mark.parametrize("command", PRINTS)
@@ -55,7 +55,7 @@ def test_a_reader_that_is_gone_is_a_broken_pipe(command: str) -> None:
         process.stdout.close()
         process.stdout = None
         output = ended(process)
-    assert (output.err, output.code) == ("", ExitCode.NOBODY_READS)
+    assert (output.err, output.code) == ("", ExitCode.BROKEN_PIPE)
 
 
 def test_a_program_that_fails_keeps_its_status_when_nobody_reads() -> None:

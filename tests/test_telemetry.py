@@ -16,7 +16,7 @@ from neonctl_async import NeonError, OperationFailedError, RetryPolicy, WaitTime
 from neonctl_async.telemetry import tracing
 from tests.support.platform import Platform
 from tests.support.records import API_KEY, PROJECT, client_of, ref
-from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn
+from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn
 
 pytestmark = pytest.mark.virtual_time
 
@@ -42,7 +42,7 @@ def traced() -> Iterator[Traced]:
 
 async def test_a_request_is_a_client_span_by_the_conventions(traced: Traced) -> None:
     async with (
-        MisbehavingServer(in_turn(answer(content={}))) as server,
+        MisbehavingServer(in_turn(http_response(content={}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         await neon.request("GET", f"/projects/{PROJECT}", query={"search": "of somebody"})
@@ -66,8 +66,8 @@ async def test_a_request_is_a_client_span_by_the_conventions(traced: Traced) -> 
 @pytest.mark.parametrize(
     ("response", "error"),
     [
-        (answer(404), "404"),
-        (answer(500), "500"),
+        (http_response(404), "404"),
+        (http_response(500), "500"),
         (drop(), "ConnectionLostError"),
         (hang, "RequestTimeoutError"),
     ],
@@ -86,7 +86,7 @@ async def test_a_request_that_fails_says_how(traced: Traced, response: Respond, 
 
 async def test_each_try_is_a_span_within_the_span_of_the_caller(traced: Traced) -> None:
     async with (
-        MisbehavingServer(in_turn(answer(503), answer(content={}))) as server,
+        MisbehavingServer(in_turn(http_response(503), http_response(content={}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         tracer = get_tracer("the caller", tracer_provider=traced.provider)
@@ -164,7 +164,7 @@ async def test_no_span_is_left_open(traced: Traced) -> None:
 
 async def test_no_span_holds_the_key(traced: Traced) -> None:
     async with (
-        MisbehavingServer(in_turn(answer(401, {"message": API_KEY}))) as server,
+        MisbehavingServer(in_turn(http_response(401, {"message": API_KEY}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         with pytest.raises(NeonError):

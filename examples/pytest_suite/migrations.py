@@ -3,7 +3,8 @@
 Yours would connect to ``created.connection_uri.reveal()`` and run its SQL there.
 """
 
-from neonctl_async import BranchCreated, NeonClient
+from neonctl_async import NeonClient
+from neonctl_async.types import BranchCreated
 
 
 async def migrate(neon: NeonClient, created: BranchCreated) -> None:

@@ -13,9 +13,10 @@ import asyncio
 import pytest
 from migrations import databases_of, migrate
 
-from neonctl_async import BranchCreated, NeonClient, OperationFailedError
+from neonctl_async import NeonClient, OperationFailedError
 from neonctl_async.local import Fault
 from neonctl_async.testing import BranchFactory, ControlPlane
+from neonctl_async.types import BranchCreated
 
 pytestmark = pytest.mark.asyncio
 

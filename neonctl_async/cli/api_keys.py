@@ -8,7 +8,7 @@ from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.options import or_unset
 from neonctl_async.cli.output import View
-from neonctl_async.cli.session import Session
+from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
 
 app: Final = typer.Typer(
@@ -57,7 +57,7 @@ _REVOKED: View[ApiKeyRevoked] = View(
 
 @command(app, "list", example="api-keys list")
 async def list_keys(
-    session: Session, org: KeyOrgOption = None, project: KeyProjectOption = None
+    session: CommandSession, org: KeyOrgOption = None, project: KeyProjectOption = None
 ) -> None:
     """List keys, without their tokens."""
     org_id = await _organization(session, org, project)
@@ -71,7 +71,7 @@ async def list_keys(
 
 @command(app, "create", example="api-keys create deploys --output raw")
 async def create_key(
-    session: Session,
+    session: CommandSession,
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="What it is for.", show_default=False)
     ],
@@ -100,7 +100,7 @@ async def create_key(
     app, "revoke", example="api-keys revoke $NEON_KEY_ID", question="Revoke key {key} for ever?"
 )
 async def revoke_key(
-    session: Session,
+    session: CommandSession,
     key: Annotated[int, typer.Argument(metavar="KEY_ID", help="The key.", show_default=False)],
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
@@ -114,7 +114,9 @@ async def revoke_key(
     session.screen.show(await session.ask(request), _REVOKED)
 
 
-async def _organization(session: Session, org: str | None, project: str | None) -> str | None:
+async def _organization(
+    session: CommandSession, org: str | None, project: str | None
+) -> str | None:
     """Whose keys are meant; None is the user's. Keys of a project are its organization's."""
     if org is not None or project is None:
         return org

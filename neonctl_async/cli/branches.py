@@ -18,8 +18,8 @@ from neonctl_async.cli.options import (
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
-from neonctl_async.cli.session import Session
-from neonctl_async.cli.started import connection_uri, finish, outcomes
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.waits import connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
@@ -76,7 +76,7 @@ def _deleted(branch_id: str) -> View[BranchDeleted]:
 
 @command(app, "list", example="branches list")
 async def list_branches(
-    session: Session,
+    session: CommandSession,
     project: ProjectOption,
     search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
     limit: LimitOption = None,
@@ -89,14 +89,16 @@ async def list_branches(
 
 
 @command(app, "get", example="branches get $NEON_BRANCH_ID")
-async def get_branch(session: Session, branch: BranchArgument, project: ProjectOption) -> None:
+async def get_branch(
+    session: CommandSession, branch: BranchArgument, project: ProjectOption
+) -> None:
     """Show a branch."""
     session.screen.show(await session.neon.branches.get(project, branch), _BRANCH)
 
 
 @command(app, "create", example="branches create --name preview")
 async def create_branch(
-    session: Session,
+    session: CommandSession,
     project: ProjectOption,
     name: NameOption = None,
     parent: Annotated[
@@ -146,7 +148,7 @@ def _in(seconds: int) -> datetime:
     question="Delete branch {branch} of project {project}?",
 )
 async def delete_branch(
-    session: Session,
+    session: CommandSession,
     branch: BranchArgument,
     project: ProjectOption,
     *,

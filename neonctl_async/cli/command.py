@@ -9,10 +9,10 @@ import typer
 
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.output import Output, Screen
-from neonctl_async.cli.session import Session, run
+from neonctl_async.cli.session import CommandSession, run
 
 P = ParamSpec("P")
-Work = Callable[Concatenate[Session, P], Coroutine[None, None, None]]
+Work = Callable[Concatenate[CommandSession, P], Coroutine[None, None, None]]
 
 PROGRAM = "neonctl-async"
 

@@ -35,8 +35,8 @@ def show(
 async def _show(seconds: float) -> None:
     console = Console(highlight=False)
     async with (
-        LocalControlPlane(durations=Durations(default=seconds)) as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        LocalControlPlane(durations=Durations(default=seconds)) as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         console.print(f"at {neon.base_url}: creating {PROJECTS} projects")
         projects = await create_projects(neon)

@@ -20,10 +20,10 @@ class ExitCode(IntEnum):
     USAGE = 2
     API_ERROR = 3
     TIMED_OUT = 4
-    NOT_WRITTEN = _streams.OUTPUT_ERROR
+    OUTPUT_ERROR = _streams.OUTPUT_ERROR
     """Standard output could not be written: it is closed, or the disk is full."""
     INTERRUPTED = 130
-    NOBODY_READS = _streams.BROKEN_PIPE
+    BROKEN_PIPE = _streams.BROKEN_PIPE
     """Standard output was closed, as by ``head``: what a shell shows of a SIGPIPE."""
 
 

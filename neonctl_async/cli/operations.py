@@ -11,7 +11,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from neonctl_async.cli import pending
+from neonctl_async.cli import tracked
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import (
     action_label,
@@ -24,7 +24,7 @@ from neonctl_async.cli.labels import (
 )
 from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
 from neonctl_async.cli.output import Output, View
-from neonctl_async.cli.session import Session
+from neonctl_async.cli.session import CommandSession
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.source import MAX_PAGE
@@ -38,13 +38,13 @@ NEWEST = 100
 """How many operations of a project are looked through for pending ones."""
 
 
-def _parse_file(name: str) -> pending.References:
+def _parse_file(name: str) -> tracked.References:
     """Of ``--resume``: ``-`` is standard input."""
     try:
         if name == "-":
-            return pending.parse(sys.stdin.read().splitlines())
+            return tracked.parse(sys.stdin.read().splitlines())
         with Path(name).open(encoding="utf-8") as lines:
-            return pending.parse(lines)
+            return tracked.parse(lines)
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -61,7 +61,7 @@ OperationsArgument = Annotated[
     ),
 ]
 ResumeOption = Annotated[
-    pending.References | None,
+    tracked.References | None,
     typer.Option(
         "--resume",
         metavar="FILE",
@@ -107,7 +107,7 @@ _OPERATION: View[Operation] = View(
 
 @command(app, "list", example="operations list --limit 5")
 async def list_operations(
-    session: Session, project: ProjectOption, limit: NumberOption = 20
+    session: CommandSession, project: ProjectOption, limit: NumberOption = 20
 ) -> None:
     """List the operations of a project, newest first, as the console's monitoring view does."""
     operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
@@ -118,7 +118,7 @@ async def list_operations(
 
 @command(app, "get", example="operations get $NEON_OPERATION_ID")
 async def get_operation(
-    session: Session, operation: OperationArgument, project: ProjectOption
+    session: CommandSession, operation: OperationArgument, project: ProjectOption
 ) -> None:
     """Show an operation."""
     session.screen.show(await session.neon.operations.get(project, operation), _OPERATION)
@@ -126,26 +126,26 @@ async def get_operation(
 
 @command(app, "wait", example="operations wait --timeout 60")
 async def wait_for_operations(
-    session: Session,
+    session: CommandSession,
     operations: OperationsArgument = None,
     project: OptionalProject = None,
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     """Wait until operations have ended: those named, those of a file, or all that are pending."""
-    awaited = await _targets(session, operations, project, resume)
+    tracked = await _targets(session, operations, project, resume)
     try:
-        await session.wait(awaited, timeout=timeout)
+        await session.wait(tracked, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
         with suppress(OSError):  # what went wrong with the wait is told in any case
-            session.screen.show_list(session.awaited.records, _view({}))
+            session.screen.show_list(session.tracked.records, _view({}))
         raise
-    session.screen.show_list(session.awaited.records, _view({}))
+    session.screen.show_list(session.tracked.records, _view({}))
 
 
 @command(app, "watch", example="operations watch --output jsonl")
 async def watch_operations(
-    session: Session,
+    session: CommandSession,
     operations: OperationsArgument = None,
     project: OptionalProject = None,
     resume: ResumeOption = None,
@@ -158,15 +158,15 @@ async def watch_operations(
     def tell(operation: Operation) -> None:
         session.screen.show_next(operation, _OPERATION, _line(operation))
 
-    awaited = await _targets(session, operations, project, resume)
-    await session.wait(awaited, timeout=timeout, tell=tell)
+    tracked = await _targets(session, operations, project, resume)
+    await session.wait(tracked, timeout=timeout, tell=tell)
 
 
 async def _targets(
-    session: Session,
+    session: CommandSession,
     operations: Sequence[str] | None,
     project: str | None,
-    resume: pending.References | None,
+    resume: tracked.References | None,
 ) -> Sequence[Operation | OperationRef]:
     """What is to be waited for."""
     if resume is not None:
@@ -186,7 +186,7 @@ async def _targets(
     return found
 
 
-async def _named(session: Session, operations: Sequence[Operation]) -> View[Operation]:
+async def _named(session: CommandSession, operations: Sequence[Operation]) -> View[Operation]:
     """The view, with the names of branches where they will be read."""
     if session.screen.output is not Output.TABLE or not operations:
         return _view({})

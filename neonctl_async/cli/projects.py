@@ -18,8 +18,8 @@ from neonctl_async.cli.options import (
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
-from neonctl_async.cli.session import Session
-from neonctl_async.cli.started import connection_uri, finish, outcomes
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.waits import connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
 from neonctl_async.resources.projects import MAX_PAGE
 
@@ -61,7 +61,7 @@ def _created(screen: Screen) -> View[ProjectCreated]:
 
 @command(app, "list", example="projects list")
 async def list_projects(
-    session: Session,
+    session: CommandSession,
     search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
     org: OrgOption = None,
     limit: LimitOption = None,
@@ -74,14 +74,14 @@ async def list_projects(
 
 
 @command(app, "get", example="projects get $NEON_PROJECT_ID")
-async def get_project(session: Session, project: ProjectArgument) -> None:
+async def get_project(session: CommandSession, project: ProjectArgument) -> None:
     """Show a project."""
     session.screen.show(await session.neon.projects.get(project), _PROJECT)
 
 
 @command(app, "create", example="projects create --name shop")
 async def create_project(
-    session: Session,
+    session: CommandSession,
     name: NameOption = None,
     region: Annotated[
         str | None, typer.Option("--region", metavar="REGION_ID", help="As in aws-us-east-2.")
@@ -116,7 +116,7 @@ async def create_project(
     question="Delete project {project} with all that it holds?",
 )
 async def delete_project(
-    session: Session,
+    session: CommandSession,
     project: ProjectArgument,
     *,
     wait: WaitOption = True,

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import TypeVar
 
 from neonctl_async._streams import discard_stdout
-from neonctl_async.cli import pending
+from neonctl_async.cli import tracked
 from neonctl_async.cli.exits import ExitCode, exit_code
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.client import NeonClient
@@ -32,13 +32,13 @@ _NO_KEY = (
 )
 
 
-class Session:
+class CommandSession:
     """What a command works with: the client, and the screen."""
 
     def __init__(self, screen: Screen, neon: NeonClient) -> None:
         self.screen = screen
         self.neon = neon
-        self.awaited: pending.Awaited = pending.Awaited()
+        self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
 
     async def ask(self, request: Awaitable[T]) -> T:
         """Send a request that changes something. When interrupted, says that it may have."""
@@ -61,11 +61,11 @@ class Session:
         """
         if not operations:
             return
-        self.awaited = pending.Awaited(operations)
+        self.tracked = tracked.TrackedOperations(operations)
         with self._shown(tell) as show:
 
             def note(operation: Operation) -> None:
-                self.awaited.note(operation)
+                self.tracked.note(operation)
                 show(operation)
 
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
@@ -82,22 +82,26 @@ class Session:
             yield lambda _operation: None
 
 
-def run(screen: Screen, base_url: str | None, work: Callable[[Session], Awaitable[None]]) -> int:
+def run(
+    screen: Screen, base_url: str | None, work: Callable[[CommandSession], Awaitable[None]]
+) -> int:
     """Do the work of a command; answers its exit code, once every error was told in a line."""
     if not os.environ.get(API_KEY_VARIABLE):
         return _failed(screen, ConfigurationError(_NO_KEY))
     try:
-        session = Session(screen, NeonClient(base_url=base_url, trust_env=True))
+        session = CommandSession(screen, NeonClient(base_url=base_url, trust_env=True))
     except ConfigurationError as error:
         return _failed(screen, error)
     with _notices_told(screen):
         code = _outcome(session, work)
-    if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.NOBODY_READS}:
+    if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.BROKEN_PIPE}:
         _leave(session)
     return code
 
 
-def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> ExitCode:
+def _outcome(
+    session: CommandSession, work: Callable[[CommandSession], Awaitable[None]]
+) -> ExitCode:
     async def in_session() -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -114,18 +118,18 @@ def _outcome(session: Session, work: Callable[[Session], Awaitable[None]]) -> Ex
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         discard_stdout()
-        return ExitCode.NOBODY_READS
+        return ExitCode.BROKEN_PIPE
     except (NeonError, ValueError) as error:
         code = _failed(session.screen, error)
         if isinstance(error, NotFoundError):
-            session.awaited.drop_missing(error.path)
+            session.tracked.drop_missing(error.path)
         elif not isinstance(error, OperationFailedError):
             _tell_failures(session)
         return code
     except OSError as error:
         discard_stdout()
         session.screen.tell(f"error: standard output cannot be written: {error}", "bold red")
-        return ExitCode.NOT_WRITTEN
+        return ExitCode.OUTPUT_ERROR
     return ExitCode.DONE
 
 
@@ -156,20 +160,20 @@ def _failed(screen: Screen, error: Exception) -> ExitCode:
     return exit_code(error)
 
 
-def _tell_failures(session: Session) -> None:
+def _tell_failures(session: CommandSession) -> None:
     """Tell what has ended unsuccessfully by the time that a wait ends for another reason."""
-    for failed in session.awaited.failed:
+    for failed in session.tracked.failed:
         reason = f": {failed.error}" if failed.error else ""
         session.screen.tell(f"{failed.action} {failed.id} is {failed.status}{reason}", "red")
 
 
-def _leave(session: Session) -> None:
+def _leave(session: CommandSession) -> None:
     """Write down what is still pending, and tell how to go on."""
-    left = session.awaited.pending
+    left = session.tracked.pending
     if not left:
         return
     try:
-        path = pending.written(left)
+        path = tracked.written(left)
     except OSError as error:
         session.screen.tell(f"cannot write down what is pending: {error}", "bold red")
         names = (f"{one.id} in {one.project_id}" for one in left)

@@ -13,10 +13,10 @@ from typing import TextIO, TypeVar
 import msgspec
 
 from neonctl_async._streams import exit_with
-from neonctl_async.local.faults import Fault
-from neonctl_async.local.lifecycle import AS_PLANNED
-from neonctl_async.local.plane import LocalControlPlane, is_loopback
-from neonctl_async.local.settings import Durations, Periods
+from neonctl_async.local.engine.lifecycle import AS_PLANNED
+from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
+from neonctl_async.local.server.faults import Fault
+from neonctl_async.local.settings import BackgroundIntervals, Durations
 
 T = TypeVar("T")
 
@@ -64,16 +64,16 @@ async def _serve(options: argparse.Namespace) -> None:
             # Windows has no such handlers: there, Ctrl-C ends the command with KeyboardInterrupt.
             with suppress(NotImplementedError):
                 loop.add_signal_handler(number, stopped.set)
-    plane = _plane(options)
+    control_plane = _plane(options)
     for fault in options.fault:
-        plane.inject(fault)
-    async with plane:
+        control_plane.inject(fault)
+    async with control_plane:
         for failure in options.fail:
-            await plane.fail_next(**msgspec.structs.asdict(failure))
-        await _announce(plane, options.create_key, sys.stdout)
+            await control_plane.fail_next(**msgspec.structs.asdict(failure))
+        await _announce(control_plane, options.create_key, sys.stdout)
         await stopped.wait()
-        planned = await plane.planned_failures()
-    for injected in plane.faults:
+        planned = await control_plane.planned_failures()
+    for injected in control_plane.faults:
         sys.stderr.write(f"fired {injected.fired} times: {injected.fault}\n")
     for failure in planned:
         sys.stderr.write(f"fired {failure.fired} times: {failure}\n")
@@ -96,12 +96,12 @@ def _plane(options: argparse.Namespace) -> LocalControlPlane:
     )
 
 
-async def _announce(plane: LocalControlPlane, key_name: str | None, out: TextIO) -> None:
-    token = plane.first_start_key
+async def _announce(control_plane: LocalControlPlane, key_name: str | None, out: TextIO) -> None:
+    token = control_plane.first_start_key
     if key_name is not None:
-        token = await plane.create_api_key(key_name)
+        token = await control_plane.create_api_key(key_name)
     try:
-        out.write(f"export NEON_API_HOST={plane.base_url}\n")
+        out.write(f"export NEON_API_HOST={control_plane.base_url}\n")
         if token is not None:
             out.write(f"export NEON_API_KEY={token}\n")
         out.flush()
@@ -136,8 +136,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add("--scheduling", type=float, default=0.0, metavar="SHARE", help="of it, waiting to run (0)")
     add(
         "--periods",
-        type=_json(Periods),
-        default=Periods(),
+        type=_json(BackgroundIntervals),
+        default=BackgroundIntervals(),
         metavar="JSON",
         help='when the plane acts by itself, as {"suspend_after": 60}',
     )

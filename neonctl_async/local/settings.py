@@ -63,7 +63,7 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
         return self.by_action.get(action, self.default)
 
 
-class Periods(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class BackgroundIntervals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When the control plane acts by itself (section 2.3), in seconds; ``None`` is never.
 
     ``suspend_after``: idle time of a compute whose own ``suspend_timeout_seconds`` is 0.
@@ -113,5 +113,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that the domain reads."""
 
     durations: Durations = Durations()
-    periods: Periods = Periods()
+    periods: BackgroundIntervals = BackgroundIntervals()
     lock: Lock = "none"

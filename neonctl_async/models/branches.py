@@ -4,7 +4,7 @@ from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.connections import ConnectionDetails
 from neonctl_async.models.databases import Database
 from neonctl_async.models.endpoints import Endpoint
-from neonctl_async.models.operations import Operation, Started
+from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.roles import Role
 from neonctl_async.models.secret import Secret
@@ -97,7 +97,7 @@ class Branch(Model, kw_only=True):
     annotation: Annotation | None = None
 
 
-class BranchCreated(Started, kw_only=True):
+class BranchCreated(OperationsResponse, kw_only=True):
     """A branch just created, with everything created along with it."""
 
     branch: Branch
@@ -120,7 +120,7 @@ class BranchCreated(Started, kw_only=True):
         return self.connection_uris[0].connection_uri
 
 
-class BranchOperations(Started, kw_only=True):
+class BranchUpdated(OperationsResponse, kw_only=True):
     """A branch, and the operations that change it."""
 
     branch: Branch
@@ -133,7 +133,7 @@ class BranchRecovered(Model, kw_only=True):
     endpoints: list[Endpoint] = []
 
 
-class BranchDeleted(Started, kw_only=True):
+class BranchDeleted(OperationsResponse, kw_only=True):
     """The answer to a branch deletion. Both parts are empty where the platform answers 204."""
 
     branch: Branch | None = None

@@ -1,7 +1,7 @@
 """Databases of a branch."""
 
 from neonctl_async.models.base import Model, Timestamp
-from neonctl_async.models.operations import Operation, Started
+from neonctl_async.models.operations import Operation, OperationsResponse
 
 
 class Database(Model, kw_only=True):
@@ -15,13 +15,13 @@ class Database(Model, kw_only=True):
     updated_at: Timestamp
 
 
-class DatabaseOperations(Started, kw_only=True):
+class DatabaseUpdated(OperationsResponse, kw_only=True):
     """A database, and the operations that create or change it."""
 
     database: Database
 
 
-class DatabaseDeleted(Started, kw_only=True):
+class DatabaseDeleted(OperationsResponse, kw_only=True):
     """The answer to a database deletion. Both parts are empty where the platform answers 204."""
 
     database: Database | None = None

@@ -3,7 +3,7 @@
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
-from neonctl_async.models.operations import Operation, Started
+from neonctl_async.models.operations import Operation, OperationsResponse
 
 
 class EndpointType(OpenEnum):
@@ -89,13 +89,13 @@ class Endpoint(Model, kw_only=True):
     compute_release_version: str | None = None
 
 
-class EndpointOperations(Started, kw_only=True):
+class EndpointUpdated(OperationsResponse, kw_only=True):
     """A compute, and the operations that create or change it."""
 
     endpoint: Endpoint
 
 
-class EndpointDeleted(Started, kw_only=True):
+class EndpointDeleted(OperationsResponse, kw_only=True):
     """The answer to a compute deletion. Both parts are empty where the platform answers 204."""
 
     endpoint: Endpoint | None = None

@@ -98,7 +98,7 @@ class Operation(Model, kw_only=True):
         return OperationRef(project_id=self.project_id, id=self.id)
 
 
-class Started(Model, kw_only=True):
+class OperationsResponse(Model, kw_only=True):
     """An answer that announces the operations its request started."""
 
     operations: list[Operation]

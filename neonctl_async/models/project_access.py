@@ -1,7 +1,7 @@
 """Who and what may reach a project: permissions, transfer requests, JSON web key sets."""
 
 from neonctl_async.models.base import Model, Timestamp
-from neonctl_async.models.operations import Started
+from neonctl_async.models.operations import OperationsResponse
 
 
 class ProjectPermission(Model, kw_only=True):
@@ -42,7 +42,7 @@ class JWKS(Model, kw_only=True):
     updated_at: Timestamp | None = None
 
 
-class JWKSOperations(Started, kw_only=True):
+class JWKSCreated(OperationsResponse, kw_only=True):
     """A key set just added, and the operations that put it into force."""
 
     jwks: JWKS

@@ -6,7 +6,7 @@ from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.billing import SubscriptionType
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.endpoints import PreloadLibraries
-from neonctl_async.models.operations import Operation, Started
+from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.models.pagination import Pagination
 
 
@@ -147,20 +147,20 @@ class ProjectCreated(BranchCreated, kw_only=True):
     project: Project
 
 
-class ProjectOperations(Started, kw_only=True):
+class ProjectUpdated(OperationsResponse, kw_only=True):
     """A project, and the operations that change it."""
 
     project: Project
 
 
-class ProjectDeleted(Started, kw_only=True):
+class ProjectDeleted(OperationsResponse, kw_only=True):
     """A project as it last was. ``operations`` is empty where the platform announces none."""
 
     project: Project
     operations: list[Operation] = []
 
 
-class ProjectRecovered(Started, kw_only=True):
+class ProjectRecovered(OperationsResponse, kw_only=True):
     """A project that was deleted and is back. ``operations`` as in :class:`ProjectDeleted`."""
 
     project: Project

@@ -1,7 +1,7 @@
 """Postgres roles of a branch."""
 
 from neonctl_async.models.base import Model, Timestamp
-from neonctl_async.models.operations import Operation, Started
+from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.models.secret import Secret
 
 
@@ -17,13 +17,13 @@ class Role(Model, kw_only=True):
     authentication_method: str | None = None
 
 
-class RoleOperations(Started, kw_only=True):
+class RoleUpdated(OperationsResponse, kw_only=True):
     """A role, and the operations that create or change it."""
 
     role: Role
 
 
-class RoleDeleted(Started, kw_only=True):
+class RoleDeleted(OperationsResponse, kw_only=True):
     """The answer to a role deletion. Both parts are empty where the platform answers 204."""
 
     role: Role | None = None

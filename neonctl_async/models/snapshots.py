@@ -5,7 +5,7 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.base import Model
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint
-from neonctl_async.models.operations import Operation, Started
+from neonctl_async.models.operations import Operation, OperationsResponse
 
 
 class Snapshot(Model, kw_only=True):
@@ -26,14 +26,14 @@ class Snapshot(Model, kw_only=True):
     diff_size: int | None = None
 
 
-class SnapshotCreated(Started, kw_only=True):
+class SnapshotCreated(OperationsResponse, kw_only=True):
     """A snapshot just created."""
 
     snapshot: Snapshot
     operations: list[Operation] = []
 
 
-class SnapshotRestored(Started, kw_only=True):
+class SnapshotRestored(OperationsResponse, kw_only=True):
     """The branch that a snapshot was restored to."""
 
     branch: Branch

@@ -8,7 +8,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.operations import Started
+from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.pagination import Page, Paginator
 from neonctl_async.transport.protocol import Request, check_aware
@@ -22,17 +22,17 @@ class _PageAnswer(Protocol):
     def pagination(self) -> Pagination | None: ...
 
 
-AnswerT = TypeVar("AnswerT")
+ResponseT = TypeVar("ResponseT")
 RecordT = TypeVar("RecordT")
 T = TypeVar("T")
 MomentT = TypeVar("MomentT", bound=datetime | UnsetType | None)
 PageT = TypeVar("PageT", bound=_PageAnswer)
-StartedT = TypeVar("StartedT", bound=Started)
+OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 
 SortOrder: TypeAlias = Literal["asc", "desc"]
 
 
-def given(**fields: object) -> dict[str, object]:
+def drop_unset(**fields: object) -> dict[str, object]:
     """The fields of a body, without those that are left out.
 
     Raises ValueError, naming the field, for a datetime without a time zone.
@@ -55,7 +55,7 @@ def _plain(name: str, value: object) -> object:
             return value
 
 
-def several(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
+def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     """The values of a parameter that takes several.
 
     Raises TypeError for a string, which is a sequence of its characters.
@@ -77,7 +77,7 @@ def check_within(name: str, value: int | UnsetType, least: int, most: int) -> No
         raise ValueError(f"{name} is {value}: expected {least} to {most}")
 
 
-class Caller:
+class Requester:
     """How every method of the API is called: sent, waited for, paged."""
 
     def __init__(self, session: Session, waiter: Waiter, locks: ProjectLocks) -> None:
@@ -85,13 +85,15 @@ class Caller:
         self._session = session
         self._locks = locks
 
-    def send(self, request: Request[AnswerT]) -> Coroutine[None, None, AnswerT]:
+    def send(self, request: Request[ResponseT]) -> Coroutine[None, None, ResponseT]:
         """Send a request; a project that is locked (423) is watched until it is not."""
         project_id = None if request.method == "GET" else request.project_id
         lock = None if project_id is None else partial(self._locks.of, project_id)
         return self._session.send(request, lock)
 
-    async def start(self, request: Request[StartedT], *, wait: bool | float) -> StartedT:
+    async def start(
+        self, request: Request[OperationsResponseT], *, wait: bool | float
+    ) -> OperationsResponseT:
         """Send what starts work; with ``wait`` come back when the work is done."""
         if wait is False:
             return await self.send(request)
@@ -113,8 +115,8 @@ class Caller:
             page = first
             if cursor is not None:
                 page = msgspec.structs.replace(first, query=(*first.query, ("cursor", cursor)))
-            answer = await self.send(page)
-            return Page(records(answer), answer.pagination)
+            response = await self.send(page)
+            return Page(records(response), response.pagination)
 
         return Paginator(fetch, key)
 
@@ -122,5 +124,5 @@ class Caller:
 class Resource:
     """One resource of the API; a method is one request, unless it says otherwise."""
 
-    def __init__(self, caller: Caller) -> None:
-        self._caller = caller
+    def __init__(self, requester: Requester) -> None:
+        self._requester = requester

@@ -14,7 +14,7 @@ from neonctl_async.models.anonymization import (
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.schemas import BranchSchema, BranchSchemaComparison
-from neonctl_async.resources.base import Resource, given, several, whole_seconds
+from neonctl_async.resources.base import Resource, as_list, drop_unset, whole_seconds
 from neonctl_async.transport.protocol import request
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
@@ -22,8 +22,8 @@ _BRANCH = "/projects/{project_id}/branches/{branch_id}"
 
 def branch_and_computes(endpoints: Sequence[EndpointSpec], **branch: object) -> dict[str, object]:
     """The part of a body that says which branch to create, and which computes along with it."""
-    return given(
-        branch=given(**branch) or UNSET, endpoints=several("endpoints", endpoints) or UNSET
+    return drop_unset(
+        branch=drop_unset(**branch) or UNSET, endpoints=as_list("endpoints", endpoints) or UNSET
     )
 
 
@@ -41,7 +41,7 @@ class BranchData(Resource):
         format: Literal["sql", "json"] | UnsetType = UNSET,
     ) -> BranchSchema:
         """The schema of a database, as it is or as it was, at ``lsn`` or else at ``timestamp``."""
-        return await self._caller.send(
+        return await self._requester.send(
             request(
                 "GET",
                 f"{_BRANCH}/schema",
@@ -65,7 +65,7 @@ class BranchData(Resource):
         base_timestamp: datetime | UnsetType = UNSET,
     ) -> BranchSchemaComparison:
         """How the schema of a database differs from the one on the branch ``base_branch_id``."""
-        return await self._caller.send(
+        return await self._requester.send(
             request(
                 "GET",
                 f"{_BRANCH}/compare_schema",
@@ -117,13 +117,13 @@ class BranchData(Resource):
             init_source=init_source,
             expires_at=whole_seconds(expires_at),
         )
-        body = given(
+        body = drop_unset(
             branch_create=branch_create or UNSET,
             annotation_value=annotation_value,
-            masking_rules=several("masking_rules", masking_rules),
+            masking_rules=as_list("masking_rules", masking_rules),
             start_anonymization=start_anonymization,
         )
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "POST",
                 "/projects/{project_id}/branch_anonymized",
@@ -136,10 +136,10 @@ class BranchData(Resource):
 
     async def list_masking_rules(self, project_id: str, branch_id: str) -> list[MaskingRule]:
         """How the columns of an anonymized branch are masked."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", f"{_BRANCH}/masking_rules", MaskingRulesResponse, project_id, branch_id)
         )
-        return answer.masking_rules
+        return response.masking_rules
 
     async def update_masking_rules(
         self, project_id: str, branch_id: str, *, masking_rules: Sequence[MaskingRule]
@@ -148,21 +148,21 @@ class BranchData(Resource):
 
         They are applied by :meth:`anonymize`. A rule has a function or a value.
         """
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "PATCH",
                 f"{_BRANCH}/masking_rules",
                 MaskingRulesResponse,
                 project_id,
                 branch_id,
-                body=given(masking_rules=several("masking_rules", masking_rules)),
+                body=drop_unset(masking_rules=as_list("masking_rules", masking_rules)),
             )
         )
-        return answer.masking_rules
+        return response.masking_rules
 
     async def anonymized_status(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
         """How far the anonymization of a branch has come. It is no operation to wait for."""
-        return await self._caller.send(
+        return await self._requester.send(
             request(
                 "GET", f"{_BRANCH}/anonymized_status", AnonymizedBranchStatus, project_id, branch_id
             )
@@ -170,6 +170,6 @@ class BranchData(Resource):
 
     async def anonymize(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
         """Apply the masking rules to an anonymized branch, the first time or once more."""
-        return await self._caller.send(
+        return await self._requester.send(
             request("POST", f"{_BRANCH}/anonymize", AnonymizedBranchStatus, project_id, branch_id)
         )

@@ -18,16 +18,16 @@ from neonctl_async.models.branches import (
     BranchDeleted,
     BranchesCount,
     BranchesPage,
-    BranchOperations,
     BranchRecovered,
     BranchResponse,
+    BranchUpdated,
 )
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
-from neonctl_async.models.operations import Started
+from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import SortOrder, check_within, given, whole_seconds
+from neonctl_async.provisioning.ephemeral import ephemeral_branch
+from neonctl_async.resources.base import SortOrder, check_within, drop_unset, whole_seconds
 from neonctl_async.resources.branch_data import BranchData, branch_and_computes
-from neonctl_async.resources.ephemeral import ephemeral_branch
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
@@ -72,23 +72,23 @@ class Branches(BranchData):
                 "include_deleted": include_deleted,
             },
         )
-        return self._caller.paginate(first, _annotated, lambda branch: branch.id)
+        return self._requester.paginate(first, _annotated, lambda branch: branch.id)
 
     async def count(self, project_id: str, *, search: str | UnsetType = UNSET) -> int:
         """How many branches a project has, of those whose name holds ``search``."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "GET", f"{_BRANCHES}/count", BranchesCount, project_id, query={"search": search}
             )
         )
-        return answer.count
+        return response.count
 
     async def get(self, project_id: str, branch_id: str) -> Branch:
         """One branch."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", _BRANCH, BranchResponse, project_id, branch_id)
         )
-        return replace(answer.branch, annotation=answer.annotation)
+        return replace(response.branch, annotation=response.annotation)
 
     async def default(self, project_id: str) -> Branch:
         """The default branch of a project, which is among its oldest as a rule.
@@ -140,8 +140,8 @@ class Branches(BranchData):
             archived=archived,
             init_source=init_source,
             expires_at=whole_seconds(expires_at),
-        ) | given(annotation_value=annotation_value)
-        return await self._caller.start(
+        ) | drop_unset(annotation_value=annotation_value)
+        return await self._requester.start(
             request("POST", _BRANCHES, BranchCreated, project_id, body=body), wait=wait
         )
 
@@ -192,7 +192,7 @@ class Branches(BranchData):
             )
 
         async def finish(created: BranchCreated) -> BranchCreated:
-            return await self._caller.waiter.finish(created, timeout)
+            return await self._requester.waiter.finish(created, timeout)
 
         async def find() -> str | None:
             found = await self.list(project_id, search=own_name).collect()
@@ -213,22 +213,20 @@ class Branches(BranchData):
         protected: bool | UnsetType = UNSET,
         expires_at: datetime | UnsetType | None = UNSET,
         wait: bool | float = False,
-    ) -> BranchOperations:
+    ) -> BranchUpdated:
         """Change a branch. With ``expires_at=None`` the platform no longer deletes it."""
-        spec = given(name=name, protected=protected, expires_at=whole_seconds(expires_at))
-        return await self._caller.start(
-            request(
-                "PATCH", _BRANCH, BranchOperations, project_id, branch_id, body={"branch": spec}
-            ),
+        spec = drop_unset(name=name, protected=protected, expires_at=whole_seconds(expires_at))
+        return await self._requester.start(
+            request("PATCH", _BRANCH, BranchUpdated, project_id, branch_id, body={"branch": spec}),
             wait=wait,
         )
 
     async def set_as_default(
         self, project_id: str, branch_id: str, *, wait: bool | float = False
-    ) -> BranchOperations:
+    ) -> BranchUpdated:
         """Make a branch the default one, in the place of the one that is."""
-        return await self._caller.start(
-            request("POST", f"{_BRANCH}/set_as_default", BranchOperations, project_id, branch_id),
+        return await self._requester.start(
+            request("POST", f"{_BRANCH}/set_as_default", BranchUpdated, project_id, branch_id),
             wait=wait,
         )
 
@@ -242,22 +240,20 @@ class Branches(BranchData):
         source_timestamp: datetime | UnsetType = UNSET,
         preserve_under_name: str | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> BranchOperations:
+    ) -> BranchUpdated:
         """Put a branch into the state of a branch, itself included, as it is or once was.
 
         ``preserve_under_name`` keeps the state of before as another branch. It has to be given
         where the branch has children, which move there, or is its own source.
         """
-        body = given(
+        body = drop_unset(
             source_branch_id=source_branch_id,
             source_lsn=source_lsn,
             source_timestamp=source_timestamp,
             preserve_under_name=preserve_under_name,
         )
-        return await self._caller.start(
-            request(
-                "POST", f"{_BRANCH}/restore", BranchOperations, project_id, branch_id, body=body
-            ),
+        return await self._requester.start(
+            request("POST", f"{_BRANCH}/restore", BranchUpdated, project_id, branch_id, body=body),
             wait=wait,
         )
 
@@ -268,7 +264,7 @@ class Branches(BranchData):
         *,
         preserve_under_name: str | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> BranchOperations:
+    ) -> BranchUpdated:
         """Put a branch into the state that its parent has now; see :meth:`restore`.
 
         Raises ValueError for a branch without a parent.
@@ -291,20 +287,20 @@ class Branches(BranchData):
         *,
         name: str | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> Started:
+    ) -> OperationsResponse:
         """Have a branch that was restored from a snapshot take the place of the original.
 
         It gets the computes and the name of the original, which is called ``name`` from then on.
         Of its own it may have computes of type ``read_only`` alone.
         """
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "POST",
                 f"{_BRANCH}/finalize_restore",
-                Started,
+                OperationsResponse,
                 project_id,
                 branch_id,
-                body=given(name=name) or UNSET,
+                body=drop_unset(name=name) or UNSET,
             ),
             wait=wait,
         )
@@ -321,7 +317,7 @@ class Branches(BranchData):
 
         ``hard_delete`` gives up the seven days in which it could be recovered.
         """
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "DELETE",
                 _BRANCH,
@@ -335,16 +331,16 @@ class Branches(BranchData):
 
     async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:
         """Bring a deleted branch back, with its computes, which are idle."""
-        return await self._caller.send(
+        return await self._requester.send(
             request("POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id)
         )
 
     async def list_endpoints(self, project_id: str, branch_id: str) -> builtins.list[Endpoint]:
         """The computes of a branch."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", f"{_BRANCH}/endpoints", EndpointsResponse, project_id, branch_id)
         )
-        return answer.endpoints
+        return response.endpoints
 
 
 def _annotated(page: BranchesPage) -> list[Branch]:

@@ -15,7 +15,7 @@ from neonctl_async.models.consumption import (
     ProjectMetricsPage,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource, check_within, several
+from neonctl_async.resources.base import Resource, as_list, check_within
 from neonctl_async.transport.protocol import request
 
 Granularity: TypeAlias = Literal["hourly", "daily", "monthly"]
@@ -63,7 +63,7 @@ class Consumption(Resource):
                 "metrics": _filter("metrics", metrics),
             },
         )
-        return self._caller.paginate(
+        return self._requester.paginate(
             first, lambda page: page.projects, lambda project: project.project_id
         )
 
@@ -101,7 +101,7 @@ class Consumption(Resource):
                 "project_ids": _filter("project_ids", project_ids),
             },
         )
-        return self._caller.paginate(
+        return self._requester.paginate(
             first, lambda page: page.projects, lambda project: project.project_id
         )
 
@@ -138,13 +138,13 @@ class Consumption(Resource):
                 "branch_ids": _filter("branch_ids", branch_ids),
             },
         )
-        return self._caller.paginate(
+        return self._requester.paginate(
             first, lambda page: page.branches, lambda branch: (branch.project_id, branch.branch_id)
         )
 
 
 def _filter(name: str, values: Sequence[str] | UnsetType) -> list[str] | UnsetType:
-    wanted = several(name, values)
+    wanted = as_list(name, values)
     if not wanted and wanted is not UNSET:
         raise ValueError(f"{name} is empty: name one at least, for a query of none asks for all")
     return wanted

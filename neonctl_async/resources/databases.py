@@ -7,11 +7,11 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.databases import (
     Database,
     DatabaseDeleted,
-    DatabaseOperations,
     DatabaseResponse,
     DatabasesResponse,
+    DatabaseUpdated,
 )
-from neonctl_async.resources.base import Resource, given
+from neonctl_async.resources.base import Resource, drop_unset
 from neonctl_async.transport.protocol import request
 
 _DATABASES = "/projects/{project_id}/branches/{branch_id}/databases"
@@ -23,17 +23,17 @@ class Databases(Resource):
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Database]:
         """The databases of a branch."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", _DATABASES, DatabasesResponse, project_id, branch_id)
         )
-        return answer.databases
+        return response.databases
 
     async def get(self, project_id: str, branch_id: str, database_name: str) -> Database:
         """One database."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", _DATABASE, DatabaseResponse, project_id, branch_id, database_name)
         )
-        return answer.database
+        return response.database
 
     async def create(
         self,
@@ -43,16 +43,16 @@ class Databases(Resource):
         name: str,
         owner_name: str,
         wait: bool | float = False,
-    ) -> DatabaseOperations:
+    ) -> DatabaseUpdated:
         """Create a database that belongs to the role ``owner_name``."""
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "POST",
                 _DATABASES,
-                DatabaseOperations,
+                DatabaseUpdated,
                 project_id,
                 branch_id,
-                body={"database": given(name=name, owner_name=owner_name)},
+                body={"database": drop_unset(name=name, owner_name=owner_name)},
             ),
             wait=wait,
         )
@@ -66,17 +66,17 @@ class Databases(Resource):
         name: str | UnsetType = UNSET,
         owner_name: str | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> DatabaseOperations:
+    ) -> DatabaseUpdated:
         """Give a database another name or another owner."""
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "PATCH",
                 _DATABASE,
-                DatabaseOperations,
+                DatabaseUpdated,
                 project_id,
                 branch_id,
                 database_name,
-                body={"database": given(name=name, owner_name=owner_name)},
+                body={"database": drop_unset(name=name, owner_name=owner_name)},
             ),
             wait=wait,
         )
@@ -85,7 +85,7 @@ class Databases(Resource):
         self, project_id: str, branch_id: str, database_name: str, *, wait: bool | float = False
     ) -> DatabaseDeleted:
         """Delete a database."""
-        return await self._caller.start(
+        return await self._requester.start(
             request("DELETE", _DATABASE, DatabaseDeleted, project_id, branch_id, database_name),
             wait=wait,
         )

@@ -7,12 +7,12 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.endpoints import (
     Endpoint,
     EndpointDeleted,
-    EndpointOperations,
     EndpointResponse,
     EndpointSettings,
     EndpointsResponse,
+    EndpointUpdated,
 )
-from neonctl_async.resources.base import Resource, given
+from neonctl_async.resources.base import Resource, drop_unset
 from neonctl_async.transport.protocol import request
 
 _ENDPOINTS = "/projects/{project_id}/endpoints"
@@ -28,15 +28,17 @@ class Endpoints(Resource):
 
     async def list(self, project_id: str) -> builtins.list[Endpoint]:
         """The computes of a project; :meth:`Branches.list_endpoints` has those of a branch."""
-        answer = await self._caller.send(request("GET", _ENDPOINTS, EndpointsResponse, project_id))
-        return answer.endpoints
+        response = await self._requester.send(
+            request("GET", _ENDPOINTS, EndpointsResponse, project_id)
+        )
+        return response.endpoints
 
     async def get(self, project_id: str, endpoint_id: str) -> Endpoint:
         """One compute."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", _ENDPOINT, EndpointResponse, project_id, endpoint_id)
         )
-        return answer.endpoint
+        return response.endpoint
 
     async def create(
         self,
@@ -54,19 +56,19 @@ class Endpoints(Resource):
         passwordless_access: bool | UnsetType = UNSET,
         suspend_timeout_seconds: int | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> EndpointOperations:
+    ) -> EndpointUpdated:
         """Create a compute for a branch, which has at most one of type ``read_write``.
 
         ``type`` is an :class:`EndpointType`. A ``disabled`` compute is not started by connections.
         """
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "POST",
                 _ENDPOINTS,
-                EndpointOperations,
+                EndpointUpdated,
                 project_id,
                 body={
-                    "endpoint": given(
+                    "endpoint": drop_unset(
                         branch_id=branch_id,
                         type=type,
                         name=name,
@@ -98,17 +100,17 @@ class Endpoints(Resource):
         passwordless_access: bool | UnsetType = UNSET,
         suspend_timeout_seconds: int | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> EndpointOperations:
+    ) -> EndpointUpdated:
         """Change a compute. It is ready once the operations, if any, have finished."""
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "PATCH",
                 _ENDPOINT,
-                EndpointOperations,
+                EndpointUpdated,
                 project_id,
                 endpoint_id,
                 body={
-                    "endpoint": given(
+                    "endpoint": drop_unset(
                         name=name,
                         settings=settings,
                         autoscaling_limit_min_cu=autoscaling_limit_min_cu,
@@ -127,33 +129,33 @@ class Endpoints(Resource):
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
     ) -> EndpointDeleted:
         """Delete a compute. Its connections are dropped."""
-        return await self._caller.start(
+        return await self._requester.start(
             request("DELETE", _ENDPOINT, EndpointDeleted, project_id, endpoint_id),
             wait=wait,
         )
 
     async def start(
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
-    ) -> EndpointOperations:
+    ) -> EndpointUpdated:
         """Start a compute."""
         return await self._act("start", project_id, endpoint_id, wait=wait)
 
     async def suspend(
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
-    ) -> EndpointOperations:
+    ) -> EndpointUpdated:
         """Suspend a compute."""
         return await self._act("suspend", project_id, endpoint_id, wait=wait)
 
     async def restart(
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
-    ) -> EndpointOperations:
+    ) -> EndpointUpdated:
         """Suspend a compute and start it again."""
         return await self._act("restart", project_id, endpoint_id, wait=wait)
 
     async def _act(
         self, action: str, project_id: str, endpoint_id: str, *, wait: bool | float
-    ) -> EndpointOperations:
-        return await self._caller.start(
-            request("POST", f"{_ENDPOINT}/{action}", EndpointOperations, project_id, endpoint_id),
+    ) -> EndpointUpdated:
+        return await self._requester.start(
+            request("POST", f"{_ENDPOINT}/{action}", EndpointUpdated, project_id, endpoint_id),
             wait=wait,
         )

@@ -18,7 +18,7 @@ class Operations(Resource):
 
     async def get(self, project_id: str, operation_id: str) -> Operation:
         """One operation."""
-        return (await self._caller.send(operation_request(project_id, operation_id))).operation
+        return (await self._requester.send(operation_request(project_id, operation_id))).operation
 
     def list(self, project_id: str, *, limit: int | UnsetType = UNSET) -> Paginator[Operation]:
         """The operations of a project, newest first.
@@ -27,7 +27,7 @@ class Operations(Resource):
         """
         check_within("limit", limit, 1, MAX_PAGE)
         first = page_request(project_id, limit)
-        return self._caller.paginate(
+        return self._requester.paginate(
             first, lambda page: page.operations, lambda operation: operation.id
         )
 
@@ -54,7 +54,7 @@ class Operations(Resource):
         the deadline, TypeError or ValueError for what holds no operations. An answer whose request
         started none has nothing to wait for: an empty list.
         """
-        return await self._caller.waiter.wait(
+        return await self._requester.waiter.wait(
             what,
             timeout=timeout,
             fail_fast=fail_fast,
@@ -71,7 +71,7 @@ class Operations(Resource):
         runs from the first iteration. Raises WaitTimeoutError at the deadline. To leave early,
         iterate within ``contextlib.aclosing``: what was polled for this alone is then dropped.
         """
-        return self._caller.waiter.as_completed(what, timeout=timeout)
+        return self._requester.waiter.as_completed(what, timeout=timeout)
 
     def watch(
         self, what: Waitable, *, timeout: float | None = DEFAULT_TIMEOUT
@@ -81,4 +81,4 @@ class Operations(Resource):
         Ends when all have ended. A slow consumer gets the newest record of each operation and
         misses those in between. ``timeout`` and leaving early as in :meth:`as_completed`.
         """
-        return self._caller.waiter.watch(what, timeout=timeout)
+        return self._requester.waiter.watch(what, timeout=timeout)

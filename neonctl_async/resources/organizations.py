@@ -25,7 +25,7 @@ from neonctl_async.models.vpc_endpoints import (
     VPCEndpointWithRegion,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import Resource, SortOrder, check_within, given, several
+from neonctl_async.resources.base import Resource, SortOrder, as_list, check_within, drop_unset
 from neonctl_async.transport.protocol import request
 
 MAX_PAGE = 500
@@ -42,7 +42,7 @@ class Organizations(Resource):
 
     async def get(self, org_id: str) -> Organization:
         """One organization."""
-        return await self._caller.send(request("GET", _ORGANIZATION, Organization, org_id))
+        return await self._requester.send(request("GET", _ORGANIZATION, Organization, org_id))
 
     def list_members(
         self,
@@ -64,49 +64,49 @@ class Organizations(Resource):
             org_id,
             query={"limit": limit, "sort_by": sort_by, "sort_order": sort_order},
         )
-        return self._caller.paginate(
+        return self._requester.paginate(
             first, lambda page: page.members, lambda listed: listed.member.id
         )
 
     async def get_member(self, org_id: str, member_id: str) -> Member:
         """One membership; ``member_id`` is its id, not the user's."""
-        return await self._caller.send(request("GET", _MEMBER, Member, org_id, member_id))
+        return await self._requester.send(request("GET", _MEMBER, Member, org_id, member_id))
 
     async def update_member(self, org_id: str, member_id: str, *, role: str) -> Member:
         """Give a member another role, a :class:`MemberRole`."""
-        return await self._caller.send(
-            request("PATCH", _MEMBER, Member, org_id, member_id, body=given(role=role))
+        return await self._requester.send(
+            request("PATCH", _MEMBER, Member, org_id, member_id, body=drop_unset(role=role))
         )
 
     async def remove_member(self, org_id: str, member_id: str) -> None:
         """End a membership. The last administrator stays."""
-        await self._caller.send(request("DELETE", _MEMBER, Empty, org_id, member_id))
+        await self._requester.send(request("DELETE", _MEMBER, Empty, org_id, member_id))
 
     async def list_invitations(self, org_id: str) -> list[Invitation]:
         """Who was invited, accepted invitations included."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", f"{_ORGANIZATION}/invitations", InvitationsResponse, org_id)
         )
-        return answer.invitations
+        return response.invitations
 
     async def create_invitations(
         self, org_id: str, *, invitations: Sequence[InvitationSpec]
     ) -> list[Invitation]:
         """Invite people by email. Who has an account is a member at once."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "POST",
                 f"{_ORGANIZATION}/invitations",
                 InvitationsResponse,
                 org_id,
-                body=given(invitations=several("invitations", invitations)),
+                body=drop_unset(invitations=as_list("invitations", invitations)),
             )
         )
-        return answer.invitations
+        return response.invitations
 
     async def list_api_keys(self, org_id: str) -> list[ApiKey]:
         """The keys of an organization, without their tokens."""
-        return await self._caller.send(
+        return await self._requester.send(
             request("GET", f"{_ORGANIZATION}/api_keys", list[ApiKey], org_id)
         )
 
@@ -118,66 +118,66 @@ class Organizations(Resource):
         Needs a personal key: of an administrator for an organization key, of any member for a
         project-scoped one. The token is in this answer and never shown again.
         """
-        return await self._caller.send(
+        return await self._requester.send(
             request(
                 "POST",
                 f"{_ORGANIZATION}/api_keys",
                 ApiKeyCreated,
                 org_id,
-                body=given(key_name=key_name, project_id=project_id),
+                body=drop_unset(key_name=key_name, project_id=project_id),
             )
         )
 
     async def revoke_api_key(self, org_id: str, key_id: int) -> ApiKeyRevoked:
         """Revoke an organization or project-scoped key, as an administrator."""
-        return await self._caller.send(
+        return await self._requester.send(
             request("DELETE", f"{_ORGANIZATION}/api_keys/{{key_id}}", ApiKeyRevoked, org_id, key_id)
         )
 
     async def get_spending_limit(self, org_id: str) -> SpendingLimit:
         """What the organization may spend in a month."""
-        return await self._caller.send(request("GET", _SPENDING_LIMIT, SpendingLimit, org_id))
+        return await self._requester.send(request("GET", _SPENDING_LIMIT, SpendingLimit, org_id))
 
     async def set_spending_limit(self, org_id: str, *, spending_limit_cents: int) -> SpendingLimit:
         """Limit what the organization may spend in a month, in cents, 1 or more.
 
         The platform sends mails at 80 % and 100 % of it; nothing is suspended.
         """
-        return await self._caller.send(
+        return await self._requester.send(
             request(
                 "PUT",
                 _SPENDING_LIMIT,
                 SpendingLimit,
                 org_id,
-                body=given(spending_limit_cents=spending_limit_cents),
+                body=drop_unset(spending_limit_cents=spending_limit_cents),
             )
         )
 
     async def delete_spending_limit(self, org_id: str) -> None:
         """Remove the spending limit, if there is one."""
-        await self._caller.send(request("DELETE", _SPENDING_LIMIT, Empty, org_id))
+        await self._requester.send(request("DELETE", _SPENDING_LIMIT, Empty, org_id))
 
     async def list_vpc_endpoints(self, org_id: str) -> list[VPCEndpointWithRegion]:
         """The VPC endpoints of an organization, in all regions."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "GET", f"{_ORGANIZATION}/vpc/vpc_endpoints", VPCEndpointsWithRegionResponse, org_id
             )
         )
-        return answer.endpoints
+        return response.endpoints
 
     async def list_region_vpc_endpoints(self, org_id: str, region_id: str) -> list[VPCEndpoint]:
         """The VPC endpoints of an organization in one region."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", _VPC_ENDPOINTS, VPCEndpointsResponse, org_id, region_id)
         )
-        return answer.endpoints
+        return response.endpoints
 
     async def get_vpc_endpoint(
         self, org_id: str, region_id: str, vpc_endpoint_id: str
     ) -> VPCEndpointDetails:
         """The state of a VPC endpoint, and the projects that are restricted to it."""
-        return await self._caller.send(
+        return await self._requester.send(
             request("GET", _VPC_ENDPOINT, VPCEndpointDetails, org_id, region_id, vpc_endpoint_id)
         )
 
@@ -185,7 +185,7 @@ class Organizations(Resource):
         self, org_id: str, region_id: str, vpc_endpoint_id: str, *, label: str
     ) -> None:
         """Assign a VPC endpoint to an organization, or give it another label."""
-        await self._caller.send(
+        await self._requester.send(
             request(
                 "POST",
                 _VPC_ENDPOINT,
@@ -193,13 +193,13 @@ class Organizations(Resource):
                 org_id,
                 region_id,
                 vpc_endpoint_id,
-                body=given(label=label),
+                body=drop_unset(label=label),
             )
         )
 
     async def delete_vpc_endpoint(self, org_id: str, region_id: str, vpc_endpoint_id: str) -> None:
         """Take a VPC endpoint away from an organization, for good: it cannot come back."""
-        await self._caller.send(
+        await self._requester.send(
             request("DELETE", _VPC_ENDPOINT, Empty, org_id, region_id, vpc_endpoint_id)
         )
 
@@ -211,15 +211,15 @@ class Organizations(Resource):
         Keys scoped to them stop working. To an account that one is no member of, offer a project
         by :meth:`Projects.create_transfer_request`.
         """
-        await self._caller.send(
+        await self._requester.send(
             request(
                 "POST",
                 "/organizations/{source_org_id}/projects/transfer",
                 Empty,
                 source_org_id,
-                body=given(
+                body=drop_unset(
                     destination_org_id=destination_org_id,
-                    project_ids=several("project_ids", project_ids),
+                    project_ids=as_list("project_ids", project_ids),
                 ),
             )
         )

@@ -5,14 +5,14 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.base import Empty
 from neonctl_async.models.project_access import (
     JWKS,
-    JWKSOperations,
+    JWKSCreated,
     JWKSResponse,
     ProjectPermission,
     ProjectPermissionsResponse,
     TransferRequest,
 )
 from neonctl_async.models.vpc_endpoints import VPCEndpoint, VPCEndpointsResponse
-from neonctl_async.resources.base import Resource, given
+from neonctl_async.resources.base import Resource, drop_unset
 from neonctl_async.transport.protocol import request
 
 _PROJECT = "/projects/{project_id}"
@@ -24,26 +24,26 @@ class ProjectAccess(Resource):
 
     async def list_permissions(self, project_id: str) -> list[ProjectPermission]:
         """Who was granted access, besides the owner and the members of its organization."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", f"{_PROJECT}/permissions", ProjectPermissionsResponse, project_id)
         )
-        return answer.project_permissions
+        return response.project_permissions
 
     async def grant_permission(self, project_id: str, *, email: str) -> ProjectPermission:
         """Grant access to the account of an email address."""
-        return await self._caller.send(
+        return await self._requester.send(
             request(
                 "POST",
                 f"{_PROJECT}/permissions",
                 ProjectPermission,
                 project_id,
-                body=given(email=email),
+                body=drop_unset(email=email),
             )
         )
 
     async def revoke_permission(self, project_id: str, permission_id: str) -> ProjectPermission:
         """Take access away again."""
-        return await self._caller.send(
+        return await self._requester.send(
             request(
                 "DELETE",
                 f"{_PROJECT}/permissions/{{permission_id}}",
@@ -60,13 +60,13 @@ class ProjectAccess(Resource):
 
         Whoever knows the id of the request can take the project over: hand it on like a password.
         """
-        return await self._caller.send(
+        return await self._requester.send(
             request(
                 "POST",
                 f"{_PROJECT}/transfer_requests",
                 TransferRequest,
                 project_id,
-                body=given(ttl_seconds=ttl_seconds) or UNSET,
+                body=drop_unset(ttl_seconds=ttl_seconds) or UNSET,
             )
         )
 
@@ -74,23 +74,23 @@ class ProjectAccess(Resource):
         self, project_id: str, request_id: str, *, org_id: str | UnsetType = UNSET
     ) -> None:
         """Take an offered project over, into ``org_id`` or the account of the key."""
-        await self._caller.send(
+        await self._requester.send(
             request(
                 "PUT",
                 f"{_PROJECT}/transfer_requests/{{request_id}}",
                 Empty,
                 project_id,
                 request_id,
-                body=given(org_id=org_id) or UNSET,
+                body=drop_unset(org_id=org_id) or UNSET,
             )
         )
 
     async def list_jwks(self, project_id: str) -> list[JWKS]:
         """The key sets by which JSON web tokens are verified."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", f"{_PROJECT}/jwks", JWKSResponse, project_id)
         )
-        return answer.jwks
+        return response.jwks
 
     async def add_jwks(
         self,
@@ -102,19 +102,19 @@ class ProjectAccess(Resource):
         jwt_audience: str | UnsetType = UNSET,
         skip_role_creation: bool | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> JWKSOperations:
+    ) -> JWKSCreated:
         """Add a key set: an HTTPS URL of the provider.
 
         It holds for all branches unless ``branch_id`` names one. ``wait`` as in
         :meth:`Branches.create`.
         """
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "POST",
                 f"{_PROJECT}/jwks",
-                JWKSOperations,
+                JWKSCreated,
                 project_id,
-                body=given(
+                body=drop_unset(
                     jwks_url=jwks_url,
                     provider_name=provider_name,
                     branch_id=branch_id,
@@ -127,29 +127,34 @@ class ProjectAccess(Resource):
 
     async def delete_jwks(self, project_id: str, jwks_id: str) -> JWKS:
         """Remove a key set. Tokens signed by its keys are refused from then on."""
-        return await self._caller.send(
+        return await self._requester.send(
             request("DELETE", f"{_PROJECT}/jwks/{{jwks_id}}", JWKS, project_id, jwks_id)
         )
 
     async def list_vpc_endpoints(self, project_id: str) -> list[VPCEndpoint]:
         """The VPC endpoints that connections are restricted to."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", f"{_PROJECT}/vpc_endpoints", VPCEndpointsResponse, project_id)
         )
-        return answer.endpoints
+        return response.endpoints
 
     async def assign_vpc_endpoint(
         self, project_id: str, vpc_endpoint_id: str, *, label: str
     ) -> None:
         """Restrict connections to a VPC endpoint of the organization, or change its label."""
-        await self._caller.send(
+        await self._requester.send(
             request(
-                "POST", _VPC_ENDPOINT, Empty, project_id, vpc_endpoint_id, body=given(label=label)
+                "POST",
+                _VPC_ENDPOINT,
+                Empty,
+                project_id,
+                vpc_endpoint_id,
+                body=drop_unset(label=label),
             )
         )
 
     async def delete_vpc_endpoint(self, project_id: str, vpc_endpoint_id: str) -> None:
         """Lift the restriction to a VPC endpoint."""
-        await self._caller.send(
+        await self._requester.send(
             request("DELETE", _VPC_ENDPOINT, Empty, project_id, vpc_endpoint_id)
         )

@@ -15,15 +15,15 @@ from neonctl_async.models.projects import (
     ProjectBranchSpec,
     ProjectCreated,
     ProjectDeleted,
-    ProjectOperations,
     ProjectRecovered,
     ProjectResponse,
     ProjectSettings,
     ProjectsPage,
+    ProjectUpdated,
 )
 from neonctl_async.models.secret import Secret
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import check_within, given
+from neonctl_async.resources.base import check_within, drop_unset
 from neonctl_async.resources.project_access import ProjectAccess
 from neonctl_async.transport.protocol import request
 
@@ -66,7 +66,9 @@ class Projects(ProjectAccess):
                 "recoverable": recoverable,
             },
         )
-        return self._caller.paginate(first, lambda page: page.projects, lambda project: project.id)
+        return self._requester.paginate(
+            first, lambda page: page.projects, lambda project: project.id
+        )
 
     def list_shared(
         self,
@@ -84,12 +86,14 @@ class Projects(ProjectAccess):
             ProjectsPage,
             query={"limit": limit, "search": search, "timeout": timeout},
         )
-        return self._caller.paginate(first, lambda page: page.projects, lambda project: project.id)
+        return self._requester.paginate(
+            first, lambda page: page.projects, lambda project: project.id
+        )
 
     async def get(self, project_id: str) -> Project:
         """One project."""
-        answer = await self._caller.send(request("GET", _PROJECT, ProjectResponse, project_id))
-        return answer.project
+        response = await self._requester.send(request("GET", _PROJECT, ProjectResponse, project_id))
+        return response.project
 
     async def create(
         self,
@@ -112,7 +116,7 @@ class Projects(ProjectAccess):
 
         What is left out, the platform decides. Sizes are in compute units.
         """
-        spec = given(
+        spec = drop_unset(
             name=name,
             org_id=org_id,
             region_id=region_id,
@@ -126,7 +130,7 @@ class Projects(ProjectAccess):
             store_passwords=store_passwords,
             history_retention_seconds=history_retention_seconds,
         )
-        return await self._caller.start(
+        return await self._requester.start(
             request("POST", "/projects", ProjectCreated, body={"project": spec}), wait=wait
         )
 
@@ -139,16 +143,16 @@ class Projects(ProjectAccess):
         default_endpoint_settings: DefaultEndpointSettings | UnsetType = UNSET,
         history_retention_seconds: int | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> ProjectOperations:
+    ) -> ProjectUpdated:
         """Change a project. History is kept for 0 to 2592000 seconds, 30 days."""
-        spec = given(
+        spec = drop_unset(
             name=name,
             settings=settings,
             default_endpoint_settings=default_endpoint_settings,
             history_retention_seconds=history_retention_seconds,
         )
-        return await self._caller.start(
-            request("PATCH", _PROJECT, ProjectOperations, project_id, body={"project": spec}),
+        return await self._requester.start(
+            request("PATCH", _PROJECT, ProjectUpdated, project_id, body={"project": spec}),
             wait=wait,
         )
 
@@ -157,13 +161,13 @@ class Projects(ProjectAccess):
 
         ``wait`` is for the operations that the answer announces, none of which is published.
         """
-        return await self._caller.start(
+        return await self._requester.start(
             request("DELETE", _PROJECT, ProjectDeleted, project_id), wait=wait
         )
 
     async def recover(self, project_id: str, *, wait: bool | float = False) -> ProjectRecovered:
         """Bring a deleted project back with all that it held; ``wait`` as in :meth:`delete`."""
-        return await self._caller.start(
+        return await self._requester.start(
             request("POST", f"{_PROJECT}/recover", ProjectRecovered, project_id),
             wait=wait,
         )
@@ -183,7 +187,7 @@ class Projects(ProjectAccess):
         Left out, the branch is the default one and the compute its ``read_write`` one. With
         ``pooled`` the connection goes through the pooler.
         """
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "GET",
                 f"{_PROJECT}/connection_uri",
@@ -198,13 +202,13 @@ class Projects(ProjectAccess):
                 },
             )
         )
-        return answer.uri
+        return response.uri
 
     async def list_preload_libraries(
         self, project_id: str
     ) -> builtins.list[AvailablePreloadLibrary]:
         """The libraries that Postgres can load at start, by its version in the project."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "GET",
                 f"{_PROJECT}/available_preload_libraries",
@@ -212,7 +216,7 @@ class Projects(ProjectAccess):
                 project_id,
             )
         )
-        return answer.libraries
+        return response.libraries
 
     async def list_advisor_issues(
         self,
@@ -227,7 +231,7 @@ class Projects(ProjectAccess):
 
         Left out, the branch is the default one, and the database the only one.
         """
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "GET",
                 f"{_PROJECT}/advisors",
@@ -241,4 +245,4 @@ class Projects(ProjectAccess):
                 },
             )
         )
-        return answer.issues
+        return response.issues

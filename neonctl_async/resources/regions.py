@@ -14,7 +14,7 @@ class Regions(Resource):
 
     async def list(self, *, org_id: str | UnsetType = UNSET) -> builtins.list[Region]:
         """The regions; with ``org_id`` those that the organization may use."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", "/regions", RegionsResponse, query={"org_id": org_id})
         )
-        return answer.regions
+        return response.regions

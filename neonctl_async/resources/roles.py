@@ -7,13 +7,13 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.roles import (
     Role,
     RoleDeleted,
-    RoleOperations,
     RolePasswordResponse,
     RoleResponse,
     RolesResponse,
+    RoleUpdated,
 )
 from neonctl_async.models.secret import Secret
-from neonctl_async.resources.base import Resource, given
+from neonctl_async.resources.base import Resource, drop_unset
 from neonctl_async.transport.protocol import request
 
 _ROLES = "/projects/{project_id}/branches/{branch_id}/roles"
@@ -25,17 +25,17 @@ class Roles(Resource):
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Role]:
         """The roles of a branch, without their passwords."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", _ROLES, RolesResponse, project_id, branch_id)
         )
-        return answer.roles
+        return response.roles
 
     async def get(self, project_id: str, branch_id: str, role_name: str) -> Role:
         """One role, without its password."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", _ROLE, RoleResponse, project_id, branch_id, role_name)
         )
-        return answer.role
+        return response.role
 
     async def create(
         self,
@@ -45,19 +45,19 @@ class Roles(Resource):
         name: str,
         no_login: bool | UnsetType = UNSET,
         wait: bool | float = False,
-    ) -> RoleOperations:
+    ) -> RoleUpdated:
         """Create a role; its password is in this answer. With ``no_login`` nobody connects as it.
 
         Connections to a compute of the branch that runs are dropped.
         """
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "POST",
                 _ROLES,
-                RoleOperations,
+                RoleUpdated,
                 project_id,
                 branch_id,
-                body={"role": given(name=name, no_login=no_login)},
+                body={"role": drop_unset(name=name, no_login=no_login)},
             ),
             wait=wait,
         )
@@ -66,14 +66,14 @@ class Roles(Resource):
         self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
     ) -> RoleDeleted:
         """Delete a role."""
-        return await self._caller.start(
+        return await self._requester.start(
             request("DELETE", _ROLE, RoleDeleted, project_id, branch_id, role_name),
             wait=wait,
         )
 
     async def reveal_password(self, project_id: str, branch_id: str, role_name: str) -> Secret:
         """The password of a role, if the project stores passwords."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "GET",
                 f"{_ROLE}/reveal_password",
@@ -83,18 +83,18 @@ class Roles(Resource):
                 role_name,
             )
         )
-        return answer.password
+        return response.password
 
     async def reset_password(
         self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
-    ) -> RoleOperations:
+    ) -> RoleUpdated:
         """Give a role a new password, which is in this answer.
 
         The old one is valid until the last operation has finished; connections are dropped.
         """
-        return await self._caller.start(
+        return await self._requester.start(
             request(
-                "POST", f"{_ROLE}/reset_password", RoleOperations, project_id, branch_id, role_name
+                "POST", f"{_ROLE}/reset_password", RoleUpdated, project_id, branch_id, role_name
             ),
             wait=wait,
         )

@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Empty
-from neonctl_async.models.operations import Started
+from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.models.snapshots import (
     BackupSchedule,
     BackupScheduleItem,
@@ -17,7 +17,7 @@ from neonctl_async.models.snapshots import (
     SnapshotRestored,
     SnapshotsResponse,
 )
-from neonctl_async.resources.base import Resource, given, several
+from neonctl_async.resources.base import Resource, as_list, drop_unset
 from neonctl_async.transport.protocol import request
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
@@ -30,8 +30,10 @@ class Snapshots(Resource):
 
     async def list(self, project_id: str) -> builtins.list[Snapshot]:
         """The snapshots of a project."""
-        answer = await self._caller.send(request("GET", _SNAPSHOTS, SnapshotsResponse, project_id))
-        return answer.snapshots
+        response = await self._requester.send(
+            request("GET", _SNAPSHOTS, SnapshotsResponse, project_id)
+        )
+        return response.snapshots
 
     async def create(
         self,
@@ -48,7 +50,7 @@ class Snapshots(Resource):
 
         The platform deletes the snapshot at ``expires_at``.
         """
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "POST",
                 f"{_BRANCH}/snapshot",
@@ -64,24 +66,24 @@ class Snapshots(Resource):
         self, project_id: str, snapshot_id: str, *, name: str | UnsetType = UNSET
     ) -> Snapshot:
         """Give a snapshot another name."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request(
                 "PATCH",
                 _SNAPSHOT,
                 SnapshotResponse,
                 project_id,
                 snapshot_id,
-                body={"snapshot": given(name=name)},
+                body={"snapshot": drop_unset(name=name)},
             )
         )
-        return answer.snapshot
+        return response.snapshot
 
     async def delete(
         self, project_id: str, snapshot_id: str, *, wait: bool | float = False
-    ) -> Started:
+    ) -> OperationsResponse:
         """Delete a snapshot."""
-        return await self._caller.start(
-            request("DELETE", _SNAPSHOT, Started, project_id, snapshot_id),
+        return await self._requester.start(
+            request("DELETE", _SNAPSHOT, OperationsResponse, project_id, snapshot_id),
             wait=wait,
         )
 
@@ -101,10 +103,10 @@ class Snapshots(Resource):
         branch that the snapshot is of; without, look at it first, and then call
         :meth:`Branches.finalize_restore`.
         """
-        body = given(
+        body = drop_unset(
             name=name, target_branch_id=target_branch_id, finalize_restore=finalize_restore
         )
-        return await self._caller.start(
+        return await self._requester.start(
             request(
                 "POST",
                 f"{_SNAPSHOT}/restore",
@@ -118,7 +120,7 @@ class Snapshots(Resource):
 
     async def get_schedule(self, project_id: str, branch_id: str) -> BackupSchedule:
         """When snapshots of a branch are taken."""
-        return await self._caller.send(
+        return await self._requester.send(
             request("GET", f"{_BRANCH}/backup_schedule", BackupSchedule, project_id, branch_id)
         )
 
@@ -126,13 +128,13 @@ class Snapshots(Resource):
         self, project_id: str, branch_id: str, *, schedule: Sequence[BackupScheduleItem]
     ) -> None:
         """Say when snapshots of a branch are taken, in the place of what was said before."""
-        await self._caller.send(
+        await self._requester.send(
             request(
                 "PUT",
                 f"{_BRANCH}/backup_schedule",
                 Empty,
                 project_id,
                 branch_id,
-                body=given(schedule=several("schedule", schedule)),
+                body=drop_unset(schedule=as_list("schedule", schedule)),
             )
         )

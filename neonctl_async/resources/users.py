@@ -11,15 +11,15 @@ class Users(Resource):
 
     async def me(self) -> CurrentUser:
         """The user whose key it is. Needs a personal key."""
-        return await self._caller.send(request("GET", "/users/me", CurrentUser))
+        return await self._requester.send(request("GET", "/users/me", CurrentUser))
 
     async def organizations(self) -> list[Organization]:
         """The organizations of the user; of any other key, the one that owns it."""
-        answer = await self._caller.send(
+        response = await self._requester.send(
             request("GET", "/users/me/organizations", OrganizationsResponse)
         )
-        return answer.organizations
+        return response.organizations
 
     async def auth_details(self) -> AuthDetails:
         """Of which account and of which kind the key is."""
-        return await self._caller.send(request("GET", "/auth", AuthDetails))
+        return await self._requester.send(request("GET", "/auth", AuthDetails))

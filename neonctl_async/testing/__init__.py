@@ -4,17 +4,17 @@ Recorded answers are in :mod:`neonctl_async.testing.recorded`, which needs
 ``neonctl-async[testing]``.
 """
 
-from neonctl_async.testing.branches import BranchFactory
-from neonctl_async.testing.commands import FaultInForce
-from neonctl_async.testing.control_plane import ControlPlane
-from neonctl_async.testing.fake_clock import FakeClockLoop, loop_clock, real_answers, real_time
+from neonctl_async.testing.fake_clock import FakeClockLoop, loop_clock, real_time, real_time_hooks
+from neonctl_async.testing.plugin.branches import BranchFactory
+from neonctl_async.testing.plugin.commands import ActiveFault
+from neonctl_async.testing.plugin.control_plane import ControlPlane
 
 __all__ = [
+    "ActiveFault",
     "BranchFactory",
     "ControlPlane",
     "FakeClockLoop",
-    "FaultInForce",
     "loop_clock",
-    "real_answers",
     "real_time",
+    "real_time_hooks",
 ]

@@ -99,7 +99,7 @@ def real_time() -> Generator[None]:
         _end_real_time()
 
 
-def real_answers() -> Hooks:
+def real_time_hooks() -> Hooks:
     """Hooks for a client whose server is another process or thread: answers take real time."""
     return Hooks(on_request=_begin_real_time, on_response=_end_real_time)
 

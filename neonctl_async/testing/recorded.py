@@ -2,7 +2,7 @@
 
 ::
 
-    with RecordedAnswers() as answers:
+    with RecordedResponses() as answers:
         answers.add("POST", "/projects/p-1/branches", Path("create-branch.json"), status=201)
         answers.operation("p-1", "op-1", "running", "finished")
         async with NeonClient("any-key") as neon:
@@ -55,7 +55,7 @@ class RecordedRequest(msgspec.Struct, frozen=True):
     body: Json = None
 
 
-class RecordedAnswers:
+class RecordedResponses:
     """Answers the requests to ``base_url`` of every client in this process while it is entered.
 
     It is what it is for a client: left out, ``NEON_API_HOST`` or the platform's. Built on
@@ -76,10 +76,12 @@ class RecordedAnswers:
         self._address = re.compile(re.escape(base_url) + "/")
 
     def __enter__(self) -> Self:
-        if RecordedAnswers._is_entered:
-            raise RuntimeError("a RecordedAnswers is entered already: leave it first, or add to it")
+        if RecordedResponses._is_entered:
+            raise RuntimeError(
+                "a RecordedResponses is entered already: leave it first, or add to it"
+            )
         self._mock.start()
-        RecordedAnswers._is_entered = True
+        RecordedResponses._is_entered = True
         for method in METHODS:
             answer = partial(self._answer, method)
             self._mock.add(self._address, method, callback=answer, repeat=True)
@@ -92,7 +94,7 @@ class RecordedAnswers:
         traceback: TracebackType | None,
     ) -> None:
         self._mock.stop()
-        RecordedAnswers._is_entered = False
+        RecordedResponses._is_entered = False
 
     def add(
         self,

@@ -64,7 +64,7 @@ class Window:
         """Count a request that is sent now."""
         self._under_way += 1
 
-    def give_back(self, now: float) -> None:
+    def release(self, now: float) -> None:
         """Tell that a request has ended: its place is free a period from now."""
         self._under_way -= 1
         self._ended.append(now)
@@ -85,7 +85,7 @@ class Budget:
         self._kept_for_callers = int(KEPT_FOR_CALLERS * (limits.per_minute or 0))
         self._routes: dict[str, Window] = {}
         self._callers_waiting = 0
-        self._connections = connections
+        self._adapter = connections
         self._held_until = 0.0
         self._next_poll = -math.inf
         self._polls_at_turn = 0
@@ -95,16 +95,16 @@ class Budget:
         self._changed = asyncio.Event()
         self._sleeping = 0
 
-    def within_minute(self) -> int:
+    def requests_last_minute(self) -> int:
         """How many requests count against the account's window now."""
         return self._account.counted(_time())
 
-    async def turn_of_poll(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """Wait until it is the turn of a poll: each is to be followed by one, or by none."""
         self._polls_at_turn += 1
         try:
             async with self._account.polls:
-                await self._until(self._turn_at)
+                await self._until(self._slot_at)
         finally:
             self._polls_at_turn -= 1
             self._wake()
@@ -130,16 +130,16 @@ class Budget:
             self._callers_since_poll = self._callers_since_poll + 1 if do_polls_wait else 0
             if self._is_polls_go:
                 self._wake()  # that poll, or it and the callers behind it sleep until one has ended
-        self._connections -= 1
+        self._adapter -= 1
         of_route.take()
         self._account.take()
 
     def release(self, route: str) -> None:
         """Tell that a request has ended."""
         now = _time()
-        self._connections += 1
-        self._window_of(route, now).give_back(now)
-        self._account.give_back(now)
+        self._adapter += 1
+        self._window_of(route, now).release(now)
+        self._account.release(now)
         self._wake()
 
     def hold(self, seconds: float) -> None:
@@ -184,7 +184,7 @@ class Budget:
         of_account = self._account.free_at(now, self._kept())
         return max(of_route.free_at(now), of_account, self._sendable_at())
 
-    def _turn_at(self, now: float) -> float:
+    def _slot_at(self, now: float) -> float:
         if self._polls_at_routes:
             return math.inf  # until they have gone
         if not self._is_polls_go and any(self._may_call(one, now) for one in self._routes.values()):
@@ -214,7 +214,7 @@ class Budget:
         return 0 if self._is_polls_go else self._kept_for_callers
 
     def _sendable_at(self) -> float:
-        return self._held_until if self._connections > 0 else math.inf
+        return self._held_until if self._adapter > 0 else math.inf
 
     def _window_of(self, route: str, now: float) -> Window:
         window = self._routes.get(route)

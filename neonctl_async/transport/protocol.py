@@ -24,7 +24,7 @@ Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | Non
 QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ...] | UnsetType
 
 USER_AGENT = f"neonctl-async/{__version__}"
-STANDING_HEADERS = {
+DEFAULT_HEADERS = {
     "Accept": "application/json",
     "Accept-Encoding": ACCEPTED,
     "User-Agent": USER_AGENT,
@@ -43,7 +43,7 @@ class Request(msgspec.Struct, Generic[T], frozen=True):
     method: str
     path: str
     route: str
-    answer: type[T]
+    response_type: type[T]
     query: tuple[tuple[str, str], ...] = ()
     body: bytes | None = None
 
@@ -61,7 +61,7 @@ class Request(msgspec.Struct, Generic[T], frozen=True):
         return f"<Request {self.route}>"
 
 
-class Answer:
+class Response:
     """What came back. ``headers`` looks names up whatever their case.
 
     ``body`` is as it came, compressed or not, and may end anywhere past the bound of a body.
@@ -79,7 +79,7 @@ class Answer:
 def request(
     method: str,
     template: str,
-    answer: type[T],
+    response_type: type[T],
     *ids: str | int,
     query: Mapping[str, QueryValue] | None = None,
     body: object = UNSET,
@@ -92,7 +92,7 @@ def request(
     names, pattern, route = _parameters(method, template)
     segments = [path_segment(*named) for named in zip(names, ids, strict=True)]
     path = pattern % tuple(segments)
-    return Request(method, path, route, answer, _query(query), _body(body))
+    return Request(method, path, route, response_type, _query(query), _body(body))
 
 
 @cache
@@ -109,7 +109,7 @@ _PARAMETER = re.compile(r"{(\w+)}")
 def raw_request(
     method: str,
     path: str,
-    answer: type[T],
+    response_type: type[T],
     *,
     query: Mapping[str, QueryValue] | None = None,
     body: object = UNSET,
@@ -131,7 +131,7 @@ def raw_request(
         )
     shape = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
     method = method.upper()
-    return Request(method, path, f"{method} /{shape}", answer, _query(query), _body(body))
+    return Request(method, path, f"{method} /{shape}", response_type, _query(query), _body(body))
 
 
 def _query(query: Mapping[str, QueryValue] | None) -> tuple[tuple[str, str], ...]:
@@ -181,58 +181,58 @@ class Wire:
         """The value of the header ``Authorization`` (specification, section 5)."""
         return f"Bearer {self._api_key.reveal()}"
 
-    def read(self, request: Request[T], request_id: str, answer: Answer) -> T:
+    def read(self, request: Request[T], request_id: str, response: Response) -> T:
         """What ``answer`` says. ``request_id`` is the one that was sent.
 
         Raises APIError for any status but 2xx, InvalidResponseError for a 2xx that cannot be read.
         """
-        if not 200 <= answer.status < 300:
-            raise self._error(request, request_id, answer)
+        if not 200 <= response.status < 300:
+            raise self._error(request, request_id, response)
         try:
-            return self._record(request, answer)
+            return self._record(request, response)
         except _UNREADABLE as error:
             cause = self._presentable(error)
         raise InvalidResponseError(
             str(cause),
             method=request.method,
             path=request.path,
-            status=answer.status,
-            request_id=self._id_of(answer, request_id),
-            excerpt=self._excerpt(answer),
+            status=response.status,
+            request_id=self._id_of(response, request_id),
+            excerpt=self._excerpt(response),
         ) from cause
 
-    def _record(self, request: Request[T], answer: Answer) -> T:
-        content = self._content(answer, self._max_bytes)
+    def _record(self, request: Request[T], response: Response) -> T:
+        content = self._content(response, self._max_bytes)
         if not content or content == b"null":
-            content = _nothing(request.answer)
-        return _decode(request.answer, content)
+            content = _nothing(request.response_type)
+        return _decode(request.response_type, content)
 
-    def _error(self, request: Request[T], request_id: str, answer: Answer) -> APIError:
+    def _error(self, request: Request[T], request_id: str, response: Response) -> APIError:
         told = _ErrorBody()
         with suppress(*_UNREADABLE):
-            content = self._content(answer, min(EXPLANATION_BYTES, self._max_bytes))
+            content = self._content(response, min(EXPLANATION_BYTES, self._max_bytes))
             told = _ERROR_BODY.decode(content)
         message = told.message if isinstance(told.message, str) else ""
-        return APIError.for_status(answer.status)(
-            status=answer.status,
+        return APIError.for_status(response.status)(
+            status=response.status,
             code=self._hide(str(told.code or "")),
-            message=self._hide(message) or self._excerpt(answer) or "no explanation given",
-            request_id=self._hide(str(told.request_id or "")) or self._id_of(answer, request_id),
+            message=self._hide(message) or self._excerpt(response) or "no explanation given",
+            request_id=self._hide(str(told.request_id or "")) or self._id_of(response, request_id),
             method=request.method,
             path=request.path,
-            retry_after=retry_after(answer.headers),
+            retry_after=retry_after(response.headers),
         )
 
-    def _content(self, answer: Answer, limit: int) -> bytes:
+    def _content(self, response: Response, limit: int) -> bytes:
         """The body, decompressed. Raises ValueError if it cannot be, or is too large."""
-        content = _decompressed(answer, limit)
+        content = _decompressed(response, limit)
         if len(content) > limit:
             raise ValueError(f"it is larger than {limit} bytes (max_response_bytes)")
         return content
 
-    def _excerpt(self, answer: Answer) -> str:
+    def _excerpt(self, response: Response) -> str:
         with suppress(ValueError):
-            beginning = _decompressed(answer, SEARCHED)[:SEARCHED].decode(errors="replace")
+            beginning = _decompressed(response, SEARCHED)[:SEARCHED].decode(errors="replace")
             return self._hide(beginning)[:EXCERPT_CHARACTERS]
         return ""
 
@@ -242,9 +242,9 @@ class Wire:
             return msgspec.DecodeError("not UTF-8")
         return type(error)(self._hide(str(error)))
 
-    def _id_of(self, answer: Answer, request_id: str) -> str:
+    def _id_of(self, response: Response, request_id: str) -> str:
         """The platform's id of a request, else the one that was sent."""
-        told = answer.headers.get("x-neon-ret-request-id") or request_id
+        told = response.headers.get("x-neon-ret-request-id") or request_id
         # A byte that is no UTF-8 comes as a lone surrogate, which can be neither shown nor logged.
         return self._hide(told.encode(errors="replace").decode())
 
@@ -252,9 +252,9 @@ class Wire:
         return hide_secrets(text, self._api_key)
 
 
-def _decompressed(answer: Answer, limit: int) -> bytes:
-    encoding = answer.headers.get("Content-Encoding")
-    return decompress(answer.body, encoding, limit) if encoding else answer.body
+def _decompressed(response: Response, limit: int) -> bytes:
+    encoding = response.headers.get("Content-Encoding")
+    return decompress(response.body, encoding, limit) if encoding else response.body
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
@@ -347,23 +347,25 @@ def check_aware(name: str, value: datetime) -> datetime:
 _decoders: dict[object, msgspec.json.Decoder[Any]] = {}
 
 
-def _decoder(answer: type[T]) -> "msgspec.json.Decoder[T]":
+def _decoder(response_type: type[T]) -> "msgspec.json.Decoder[T]":
     """The decoder of a type, made once."""
-    decoder = _decoders.get(answer)
+    decoder = _decoders.get(response_type)
     if decoder is None:
-        decoder = _decoders[answer] = msgspec.json.Decoder(answer, dec_hook=decode_hook)
+        decoder = _decoders[response_type] = msgspec.json.Decoder(
+            response_type, dec_hook=decode_hook
+        )
     return decoder
 
 
-def _decode(answer: type[T], body: bytes) -> T:
+def _decode(response_type: type[T], body: bytes) -> T:
     try:
-        return _decoder(answer).decode(body)
+        return _decoder(response_type).decode(body)
     except msgspec.ValidationError:
         if len(body) > REREAD_BYTES:
             raise
     # The platform may write null for what it leaves out elsewhere. Only here is that costly.
     content = _without_nulls(msgspec.json.decode(body))
-    return msgspec.convert(content, answer, dec_hook=decode_hook)
+    return msgspec.convert(content, response_type, dec_hook=decode_hook)
 
 
 def _without_nulls(content: Json) -> Json:
@@ -376,9 +378,9 @@ def _without_nulls(content: Json) -> Json:
             return content
 
 
-def _nothing(answer: object) -> bytes:
+def _nothing(response_type: object) -> bytes:
     """What an empty body stands for: a record without fields, or null."""
-    is_record = isinstance(answer, type) and issubclass(answer, msgspec.Struct)
+    is_record = isinstance(response_type, type) and issubclass(response_type, msgspec.Struct)
     return b"{}" if is_record else b"null"
 
 

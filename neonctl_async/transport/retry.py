@@ -16,9 +16,9 @@ T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
-PASSING = frozenset({408, 423, 429, 500, 502, 503, 504})
+TRANSIENT_STATUSES = frozenset({408, 423, 429, 500, 502, 503, 504})
 """The statuses of failures that pass."""
-LEAST_TRY = 0.1
+MIN_ATTEMPT_SECONDS = 0.1
 """Seconds that a further try has at the least: one that is given up at once helps nobody, and
 leaves open whether it was carried out."""
 
@@ -29,7 +29,7 @@ def may_retry(error: BaseException, method: str) -> bool:
     401 is asked exactly once, like every answer that will not change.
     """
     match error:
-        case APIError() if error.status not in PASSING:
+        case APIError() if error.status not in TRANSIENT_STATUSES:
             return False
         case APIError() | TransportError():
             return method == "GET" or not error.maybe_delivered
@@ -40,7 +40,7 @@ def may_retry(error: BaseException, method: str) -> bool:
 class ProjectLock(Protocol):
     """What is known of the lock that a 423 speaks of."""
 
-    turn: asyncio.Lock
+    retry_slot: asyncio.Lock
     """Held by the one who tries again."""
 
     async def settle(self) -> bool:
@@ -55,7 +55,7 @@ async def send_again(
     policy: RetryPolicy,
     *,
     deadline: float,
-    tell: Callable[[RetryPlanned], None],
+    notify: Callable[[RetryPlanned], None],
     lock_of_project: Callable[[], ProjectLock] | None = None,
 ) -> T:
     """What ``send`` returns, called as ``policy`` says after a first try that failed in passing.
@@ -66,18 +66,18 @@ async def send_again(
     that ``Retry-After`` asks for. ``deadline`` is on the loop's clock; ``tell`` is told of each
     further try.
     """
-    further = _FurtherTries(send, first_failure, method, policy, deadline=deadline, tell=tell)
+    further = _FurtherTries(send, first_failure, method, policy, deadline=deadline, notify=notify)
     if lock_of_project is None or not isinstance(first_failure, LockedError):
         return await further.run()
     lock = lock_of_project()
     with anyio.CancelScope(deadline=deadline) as scope:
-        await lock.turn.acquire()
+        await lock.retry_slot.acquire()
     if scope.cancelled_caught:
         raise first_failure
     try:
         return await further.run(lock)
     finally:
-        lock.turn.release()
+        lock.retry_slot.release()
 
 
 class _FurtherTries(Generic[T]):
@@ -91,7 +91,7 @@ class _FurtherTries(Generic[T]):
         policy: RetryPolicy,
         *,
         deadline: float,
-        tell: Callable[[RetryPlanned], None],
+        notify: Callable[[RetryPlanned], None],
     ) -> None:
         self._send = send
         self._newest = first_failure
@@ -99,7 +99,7 @@ class _FurtherTries(Generic[T]):
         self._method = method
         self._attempts = policy.attempts
         self._deadline = deadline
-        self._tell = tell
+        self._tell = notify
         self._backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
         self._time = asyncio.get_running_loop().time
 
@@ -129,7 +129,10 @@ class _FurtherTries(Generic[T]):
 
     def _is_over(self, state: RetryCallState) -> bool:
         next_try = self._time() + state.upcoming_sleep
-        return state.attempt_number >= self._attempts or next_try + LEAST_TRY > self._deadline
+        return (
+            state.attempt_number >= self._attempts
+            or next_try + MIN_ATTEMPT_SECONDS > self._deadline
+        )
 
     def _tell_of(self, state: RetryCallState) -> None:
         retry = RetryPlanned(
@@ -139,13 +142,13 @@ class _FurtherTries(Generic[T]):
         self._tell(retry)
 
     async def _pause(self, seconds: float, lock: ProjectLock | None) -> None:
-        began = self._time()
+        started = self._time()
         if lock is not None and isinstance(self._newest, LockedError):
             # Not all that runs need hold the lock: some of the time is left for further tries.
             with anyio.move_on_after((self._deadline - self._time()) / 2):
                 if await lock.settle():
                     seconds = _asked_delay(self._newest)
-        await asyncio.sleep(began + seconds - self._time())
+        await asyncio.sleep(started + seconds - self._time())
 
 
 def _asked_delay(error: NeonError) -> float:

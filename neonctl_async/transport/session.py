@@ -14,11 +14,11 @@ import anyio
 from neonctl_async.config import Config
 from neonctl_async.errors import ClientClosedError, NeonError, RateLimitedError, RequestTimeoutError
 from neonctl_async.hooks import RequestSent, ResponseReceived
+from neonctl_async.transport.aiohttp_adapter import AiohttpAdapter
 from neonctl_async.transport.budget import Budget
-from neonctl_async.transport.connections import Connections
-from neonctl_async.transport.listeners import Listeners
-from neonctl_async.transport.protocol import Answer, Request, Wire
-from neonctl_async.transport.retry import LEAST_TRY, ProjectLock, may_retry, send_again
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.transport.protocol import Request, Response, Wire
+from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, may_retry, send_again
 
 T = TypeVar("T")
 
@@ -71,11 +71,11 @@ class Session:
     in another.
     """
 
-    def __init__(self, config: Config, listeners: Listeners) -> None:
+    def __init__(self, config: Config, dispatcher: HookDispatcher) -> None:
         self._config = config
-        self._listeners = listeners
+        self._dispatcher = dispatcher
         self._wire = Wire(config.base_url, config.api_key, config.max_response_bytes)
-        self._connections = Connections(config, self._wire)
+        self._adapter = AiohttpAdapter(config, self._wire)
         self._budget = Budget(config.budget, config.max_connections)
         self._calls: set[_Call] = set()
         self._closed = False
@@ -88,13 +88,13 @@ class Session:
         return self._requests_sent
 
     @property
-    def requests_within_minute(self) -> int:
+    def requests_last_minute(self) -> int:
         """The requests that count against the budget's minute now."""
-        return self._budget.within_minute()
+        return self._budget.requests_last_minute()
 
     def open(self) -> None:
         """Belong to the running event loop. Raises ConfigurationError if it has another one."""
-        self._connections.open()
+        self._adapter.open()
 
     async def send(
         self, request: Request[T], lock_of_project: Callable[[], ProjectLock] | None = None
@@ -118,13 +118,13 @@ class Session:
                 request.method,
                 self._config.retry,
                 deadline=call.deadline,
-                tell=self._listeners.retry,
+                notify=self._dispatcher.retry,
                 lock_of_project=lock_of_project,
             )
 
-    async def turn_of_poll(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """Wait until the budget has room for one more poll."""
-        await self._budget.turn_of_poll()
+        await self._budget.acquire_poll_slot()
 
     async def poll(self, request: Request[T], total: float) -> T:
         """The answer to ``request``, sent exactly once, within at most ``total`` seconds.
@@ -140,7 +140,7 @@ class Session:
         self._closed = True
         while self._calls:
             self._calls.pop().close()
-        await self._connections.aclose()
+        await self._adapter.aclose()
 
     def _begin(self) -> _Call:
         if self._closed:
@@ -150,7 +150,7 @@ class Session:
     async def _send(
         self, request: Request[T], total: float, call: _Call, *, is_poll: bool = False
     ) -> T:
-        self._connections.open()
+        self._adapter.open()
         request_id = next(self._request_ids)
         if call.deadline == math.inf:
             await self._budget.acquire(request.route, is_poll=is_poll)
@@ -164,9 +164,9 @@ class Session:
             if call.deadline == math.inf and not is_poll:
                 call.deadline = now + self._config.retry.deadline
             self._requests_sent += 1
-            within = min(total, max(call.deadline - now, LEAST_TRY))
+            within = min(total, max(call.deadline - now, MIN_ATTEMPT_SECONDS))
             call.is_under_way = True
-            answer = await self._exchange(request, request_id, within, is_poll=is_poll)
+            response = await self._exchange(request, request_id, within, is_poll=is_poll)
             call.is_under_way = False
         except NeonError:
             call.is_under_way = False
@@ -174,7 +174,7 @@ class Session:
         finally:
             self._budget.release(request.route)
         try:
-            return self._wire.read(request, request_id, answer)
+            return self._wire.read(request, request_id, response)
         except RateLimitedError as error:
             if error.retry_after:
                 self._budget.hold(min(error.retry_after, self._config.retry.deadline))
@@ -182,7 +182,7 @@ class Session:
 
     async def _room_for(self, request: Request[T], request_id: str, deadline: float) -> None:
         """Wait for a place for a further try; the first waits as long as it takes."""
-        with anyio.CancelScope(deadline=deadline - LEAST_TRY):
+        with anyio.CancelScope(deadline=deadline - MIN_ATTEMPT_SECONDS):
             await self._budget.acquire(request.route)
             return
         raise RequestTimeoutError(
@@ -195,10 +195,10 @@ class Session:
 
     def _exchange(
         self, request: Request[T], request_id: str, within: float, *, is_poll: bool
-    ) -> Awaitable[Answer]:
+    ) -> Awaitable[Response]:
         """What is answered, with those who listen told of it."""
-        exchange = self._connections.exchange(request, request_id, within)
-        if not (self._listeners.hear_of_requests or _logger.isEnabledFor(logging.DEBUG)):
+        exchange = self._adapter.exchange(request, request_id, within)
+        if not (self._dispatcher.hear_of_requests or _logger.isEnabledFor(logging.DEBUG)):
             return exchange
         sent = RequestSent(
             id=request_id,
@@ -207,27 +207,27 @@ class Session:
             route=request.route,
             is_poll=is_poll,
         )
-        return self._told(exchange, sent)
+        return self._observed(exchange, sent)
 
-    async def _told(self, exchange: Awaitable[Answer], sent: RequestSent) -> Answer:
+    async def _observed(self, exchange: Awaitable[Response], sent: RequestSent) -> Response:
         time = asyncio.get_running_loop().time
-        began = time()
+        started = time()
         status: int | None = None
         failure: NeonError | None = None
-        self._listeners.request(sent)
+        self._dispatcher.request(sent)
         try:
-            answer = await exchange
-            status = answer.status
+            response = await exchange
+            status = response.status
         except NeonError as error:
             failure = error
             raise
         finally:
             told = ResponseReceived(
-                request=sent, status=status, error=failure, seconds=time() - began
+                request=sent, status=status, error=failure, seconds=time() - started
             )
             _log(told)
-            self._listeners.response(told)
-        return answer
+            self._dispatcher.response(told)
+        return response
 
 
 def _unique_ids() -> Iterator[str]:

@@ -9,7 +9,7 @@ ENOUGH = 5
 """Durations of a kind to have seen before they are trusted."""
 SAMPLE = 256
 """Operations of a kind that are followed at a time, and durations that are remembered."""
-LOOKS = 4
+POLLS = 4
 """Looks into which the range of durations is divided."""
 CREDIBLE = 0.5
 """Those to go by, at the least, as a share of those of which the end may only not be known yet."""
@@ -19,19 +19,19 @@ MOVED = 0.05
 """The share by which the expected end of a kind has to move for all pollers to plan anew."""
 
 
-class Outlook(NamedTuple):
+class Prediction(NamedTuple):
     """When operations of one kind are likely to have ended, in seconds from their begin."""
 
-    marks: tuple[float, ...] = ()
+    quantiles: tuple[float, ...] = ()
     """By each the same share has ended, by the last one all; empty where nothing is known."""
     is_complete: bool = True
     """Whether that was seen. Else the last mark is where those that go on are expected to end."""
 
 
-UNKNOWN = Outlook()
+UNKNOWN = Prediction()
 
 
-class Followed:
+class Observation:
     """An operation of the sample. Its times are those of one clock, in seconds."""
 
     __slots__ = ("action", "began", "pending_at")
@@ -56,32 +56,32 @@ class _Kind:
     def __init__(self) -> None:
         self.ended: deque[_Seen] = deque(maxlen=SAMPLE)
         """And those that were given up, which took longer than they were waited for."""
-        self.followed: dict[Followed, None] = {}
+        self.observation: dict[Observation, None] = {}
         self.offered = 0
         self.stride = 1
-        self.outlook = UNKNOWN
+        self.prediction = UNKNOWN
         self.told = 0.0
         """The last mark, when pollers were last told of one."""
 
-    def follow(self, action: str, began: float) -> Followed | None:
-        if not self.followed:
+    def follow(self, action: str, began: float) -> Observation | None:
+        if not self.observation:
             self.offered, self.stride = 0, 1
         self.offered += 1
         if self.offered % self.stride:
             return None
-        if len(self.followed) == SAMPLE:
+        if len(self.observation) == SAMPLE:
             # Among too many, only every second is followed, those that come included.
-            self.followed = dict.fromkeys(list(self.followed)[::2])
+            self.observation = dict.fromkeys(list(self.observation)[::2])
             self.stride *= 2
-        one = Followed(action, began)
-        self.followed[one] = None
+        one = Observation(action, began)
+        self.observation[one] = None
         return one
 
-    def let_go(self, one: Followed, seen: _Seen) -> bool:
+    def release(self, one: Observation, seen: _Seen) -> bool:
         """Remember what was seen of an operation; whether it was in the sample."""
-        if one not in self.followed:
+        if one not in self.observation:
             return False
-        del self.followed[one]
+        del self.observation[one]
         self.ended.append(seen)
         return True
 
@@ -91,13 +91,13 @@ class _Kind:
         if len(durations) < ENOUGH:
             return False
         given_up = [one.seconds for one in self.ended if not one.has_ended]
-        pending_for = sorted([*given_up, *(one.pending_at - one.began for one in self.followed)])
-        ages = sorted([*given_up, *(now - one.began for one in self.followed)])
+        pending_for = sorted([*given_up, *(one.pending_at - one.began for one in self.observation)])
+        ages = sorted([*given_up, *(now - one.began for one in self.observation)])
         shares = _shares_ended(durations, pending_for, ages)
         if len(shares) < ENOUGH:
             return False
-        self.outlook = _outlook(shares, pending_for)
-        expected = self.outlook.marks[-1]
+        self.prediction = _predict(shares, pending_for)
+        expected = self.prediction.quantiles[-1]
         if abs(expected - self.told) <= MOVED * expected:
             return False
         self.told = expected
@@ -115,25 +115,25 @@ class Forecast:
         self._kinds: dict[str, _Kind] = {}
         self._changed: set[str] = set()
 
-    def follow(self, action: str, began: float) -> Followed | None:
+    def follow(self, action: str, began: float) -> Observation | None:
         """Take an operation that began then into the sample, unless it is passed over."""
         return self._kinds.setdefault(action, _Kind()).follow(action, began)
 
-    def note_pending(self, one: Followed, now: float) -> None:
+    def note_pending(self, one: Observation, now: float) -> None:
         """An operation has not ended yet."""
         one.pending_at = now
-        if one in self._kinds[one.action].followed:
+        if one in self._kinds[one.action].observation:
             self._changed.add(one.action)
 
-    def note_end(self, one: Followed, duration: float) -> None:
+    def note_end(self, one: Observation, duration: float) -> None:
         """An operation has ended after so long."""
-        if self._kinds[one.action].let_go(one, _Seen(duration, has_ended=True)):
+        if self._kinds[one.action].release(one, _Seen(duration, has_ended=True)):
             self._changed.add(one.action)
 
-    def forget(self, one: Followed) -> None:
+    def forget(self, one: Observation) -> None:
         """An operation is no longer looked at."""
         waited = one.pending_at - one.began
-        self._kinds[one.action].let_go(one, _Seen(waited, has_ended=False))
+        self._kinds[one.action].release(one, _Seen(waited, has_ended=False))
 
     def update(self, now: float) -> bool:
         """Take in what was noted; whether looks that are planned should be planned anew."""
@@ -146,10 +146,10 @@ class Forecast:
         """Whether no kind is known yet."""
         return not any(kind.told for kind in self._kinds.values())
 
-    def outlook(self, action: str) -> Outlook:
+    def prediction(self, action: str) -> Prediction:
         """What is known of a kind."""
         kind = self._kinds.get(action)
-        return UNKNOWN if kind is None else kind.outlook
+        return UNKNOWN if kind is None else kind.prediction
 
 
 class _Share(NamedTuple):
@@ -179,19 +179,19 @@ def _shares_ended(
     return shares
 
 
-def _outlook(shares: Sequence[_Share], pending_for: Sequence[float]) -> Outlook:
+def _predict(shares: Sequence[_Share], pending_for: Sequence[float]) -> Prediction:
     is_complete = shares[-1].ended >= NEARLY_ALL
     last = shares[-1].within if is_complete else _expected_end(shares, pending_for)
-    wanted = [look / LOOKS - 1e-9 for look in range(1, LOOKS)]
+    wanted = [poll / POLLS - 1e-9 for poll in range(1, POLLS)]
     places = [bisect_left(shares, share, key=lambda one: one.ended) for share in wanted]
-    marks: list[float] = []
+    quantiles: list[float] = []
     for within in [*(shares[place].within for place in places if place < len(shares)), last]:
         # A little later, so that the look finds what ends there; looks closer than that are one.
         mark = within * 1.02 + 0.02
-        if marks and mark - marks[-1] < 0.1 * mark:
-            marks.pop()
-        marks.append(mark)
-    return Outlook(tuple(marks), is_complete)
+        if quantiles and mark - quantiles[-1] < 0.1 * mark:
+            quantiles.pop()
+        quantiles.append(mark)
+    return Prediction(tuple(quantiles), is_complete)
 
 
 def _expected_end(shares: Sequence[_Share], pending_for: Sequence[float]) -> float:

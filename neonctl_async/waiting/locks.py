@@ -16,12 +16,12 @@ NEWEST = 100
 class ProjectLock:
     """The lock of one project, as a client sees it from outside.
 
-    Whoever was locked out takes the ``turn``, so that many who wait for the same project try
+    Whoever was locked out takes the ``retry_slot``, so that many who wait for the same project try
     again one after another.
     """
 
     def __init__(self, project_id: str, source: OperationSource, waiter: Waiter) -> None:
-        self.turn: asyncio.Lock = asyncio.Lock()
+        self.retry_slot: asyncio.Lock = asyncio.Lock()
         self._project_id = project_id
         self._source = source
         self._waiter = waiter

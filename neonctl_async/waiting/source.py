@@ -13,7 +13,7 @@ from neonctl_async.transport.session import Session
 
 MAX_PAGE = 1000
 """The most operations that a page may hold (the platform's limit)."""
-LOOK_TIMEOUT = 10.0
+POLL_TIMEOUT = 10.0
 """Seconds after which a look is given up: the next one is likelier to be answered."""
 
 
@@ -47,17 +47,17 @@ class OperationSource:
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def turn(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """Wait for the turn of one more look."""
-        await self._session.turn_of_poll()
+        await self._session.acquire_poll_slot()
 
     async def get(self, ref: OperationRef) -> Operation:
         """One operation (specification, section 4.4)."""
-        look = operation_request(ref.project_id, ref.id)
-        return (await self._session.poll(look, LOOK_TIMEOUT)).operation
+        poll = operation_request(ref.project_id, ref.id)
+        return (await self._session.poll(poll, POLL_TIMEOUT)).operation
 
     async def newest(
         self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
     ) -> OperationsPage:
         """The ``limit`` newest operations of a project, or those after ``cursor``."""
-        return await self._session.poll(page_request(project_id, limit, cursor), LOOK_TIMEOUT)
+        return await self._session.poll(page_request(project_id, limit, cursor), POLL_TIMEOUT)

@@ -13,10 +13,10 @@ from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
-from neonctl_async.models.operations import Operation, Started
-from neonctl_async.transport.listeners import Listeners
-from neonctl_async.waiting.mailbox import Mailbox
-from neonctl_async.waiting.pollers import Pollers
+from neonctl_async.models.operations import Operation, OperationsResponse
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.registry import PollerRegistry
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.status import Change, Outcome, outcome
 from neonctl_async.waiting.targets import Progress, Waitable, targets_of
@@ -24,16 +24,18 @@ from neonctl_async.waiting.targets import Progress, Waitable, targets_of
 DEFAULT_TIMEOUT = 300.0
 """Seconds; as long as the platform's own tools wait."""
 
-StartedT = TypeVar("StartedT", bound=Started)
+OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 OnUpdate = Callable[[Operation], object]
 
 
 class Waiter:
     """Everything that the waits of one client share."""
 
-    def __init__(self, source: OperationSource, policy: PollPolicy, listeners: Listeners) -> None:
-        self._pollers = Pollers(source, policy, listeners)
-        self._listeners = listeners
+    def __init__(
+        self, source: OperationSource, policy: PollPolicy, dispatcher: HookDispatcher
+    ) -> None:
+        self._pollers = PollerRegistry(source, policy, dispatcher)
+        self._dispatcher = dispatcher
 
     async def wait(
         self,
@@ -60,7 +62,9 @@ class Waiter:
         """Wait until all have ended, however."""
         await self._follow(Progress(operations), timeout=None)
 
-    async def finish(self, answer: StartedT, timeout: float | None) -> StartedT:
+    async def finish(
+        self, answer: OperationsResponseT, timeout: float | None
+    ) -> OperationsResponseT:
         """``answer`` with the final records of its operations, if it has any.
 
         An error of the wait carries ``answer`` with the newest records as ``result``.
@@ -118,20 +122,20 @@ class Waiter:
         Raises WaitTimeoutError at the deadline, and whatever ends the wait before it.
         """
         started = asyncio.get_running_loop().time()
-        mailbox = Mailbox(deadline=math.inf if timeout is None else started + timeout)
+        queue = ChangeQueue(deadline=math.inf if timeout is None else started + timeout)
         wait = WaitStarted(operations=tuple(progress.records), timeout=timeout)
-        self._listeners.wait_started(wait)
+        self._dispatcher.wait_started(wait)
         failure: NeonError | None = None
         try:
-            self._begin(progress, mailbox)
+            self._begin(progress, queue)
             while not progress.is_complete:
-                change = await self._next(mailbox, progress)
+                change = await self._next(queue, progress)
                 if change is None:
                     raise WaitTimeoutError(
                         timeout=timeout or 0.0,
                         settled=progress.settled(),
                         pending=progress.pending(),
-                        last_error=mailbox.last_error,
+                        last_error=queue.last_error,
                     )
                 progress.note(change)
                 yield change
@@ -147,25 +151,25 @@ class Waiter:
                 seconds=asyncio.get_running_loop().time() - started,
             )
             # Told first: one who is cancelled again gets no further than the first await.
-            self._listeners.wait_ended(ended)
-            await self._pollers.release(progress.records, mailbox)
+            self._dispatcher.wait_ended(ended)
+            await self._pollers.release(progress.records, queue)
 
-    def _begin(self, progress: Progress, mailbox: Mailbox) -> None:
+    def _begin(self, progress: Progress, queue: ChangeQueue) -> None:
         """Deliver the states known from the start, and have the pending ones polled."""
         now = utc_now()
         for ref, record in progress.records.items():
             state = Outcome.PENDING if record is None else outcome(record, now)
             if record is None or state is Outcome.PENDING:
-                self._pollers.add(ref, record, mailbox)
+                self._pollers.add(ref, record, queue)
             else:
-                mailbox.deliver(Change(ref, record, state))
+                queue.deliver(Change(ref, record, state))
 
-    async def _next(self, mailbox: Mailbox, progress: Progress) -> Change | None:
+    async def _next(self, queue: ChangeQueue, progress: Progress) -> Change | None:
         """The next change, None once the deadline has passed and none is a final one."""
         loop = asyncio.get_running_loop()
         while True:
-            change = mailbox.take()
-            is_over = loop.time() > mailbox.deadline
+            change = queue.take()
+            is_over = loop.time() > queue.deadline
             if change is not None:
                 if not is_over or change.outcome is not Outcome.PENDING:
                     return change
@@ -173,8 +177,8 @@ class Waiter:
             elif is_over:
                 return None
             else:
-                with anyio.CancelScope(deadline=mailbox.deadline) as scope:
-                    await mailbox.arrival()
+                with anyio.CancelScope(deadline=queue.deadline) as scope:
+                    await queue.arrival()
                 if scope.cancelled_caught:
                     return None
 

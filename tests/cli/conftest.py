@@ -24,15 +24,15 @@ class CommandLine(Protocol):
 @pytest.fixture(scope="session")
 def quick() -> Iterator[Served]:
     """A plane whose operations take no time."""
-    with served(LocalControlPlane(durations=Durations(default=0))) as plane:
-        yield plane
+    with served(LocalControlPlane(durations=Durations(default=0))) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture(scope="session")
 def slow() -> Iterator[Served]:
     """A plane whose operations do not end."""
-    with served(LocalControlPlane(durations=Durations(default=1000))) as plane:
-        yield plane
+    with served(LocalControlPlane(durations=Durations(default=1000))) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from neonctl_async import BranchCreated, NeonClient, ProjectCreated
+from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
+from neonctl_async.types import BranchCreated, ProjectCreated
 
 T = TypeVar("T")
 
@@ -15,19 +16,24 @@ T = TypeVar("T")
 class Served:
     """A plane that is running, and ways to reach it from this thread."""
 
-    def __init__(self, plane: LocalControlPlane, loop: asyncio.AbstractEventLoop) -> None:
-        self.plane = plane
+    def __init__(self, control_plane: LocalControlPlane, loop: asyncio.AbstractEventLoop) -> None:
+        self.control_plane = control_plane
         self._loop = loop
 
     @property
     def environment(self) -> dict[str, str]:
-        return {"NEON_API_KEY": self.plane.api_key, "NEON_API_HOST": self.plane.base_url}
+        return {
+            "NEON_API_KEY": self.control_plane.api_key,
+            "NEON_API_HOST": self.control_plane.base_url,
+        }
 
     def ask(self, question: Callable[[NeonClient], Awaitable[T]]) -> T:
         """What a client is answered."""
 
         async def answer() -> T:
-            async with NeonClient(self.plane.api_key, base_url=self.plane.base_url) as neon:
+            async with NeonClient(
+                self.control_plane.api_key, base_url=self.control_plane.base_url
+            ) as neon:
                 return await question(neon)
 
         return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
@@ -39,19 +45,19 @@ class Served:
         return self.ask(lambda neon: neon.branches.create(project_id, name=name))
 
     def fail_next(self, action: str) -> None:
-        asyncio.run_coroutine_threadsafe(self.plane.fail_next(action), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self.control_plane.fail_next(action), self._loop).result()
 
 
 @contextmanager
-def served(plane: LocalControlPlane) -> Generator[Served]:
+def served(control_plane: LocalControlPlane) -> Generator[Served]:
     """Serve until the end of the block."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        asyncio.run_coroutine_threadsafe(plane.start(), loop).result()
-        yield Served(plane, loop)
-        asyncio.run_coroutine_threadsafe(plane.stop(), loop).result()
+        asyncio.run_coroutine_threadsafe(control_plane.start(), loop).result()
+        yield Served(control_plane, loop)
+        asyncio.run_coroutine_threadsafe(control_plane.stop(), loop).result()
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()

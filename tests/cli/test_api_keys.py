@@ -3,7 +3,7 @@ import re
 import msgspec
 import pytest
 
-from neonctl_async import ApiKey
+from neonctl_async.types import ApiKey
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.support.records import SECRETS
@@ -36,14 +36,14 @@ def test_a_created_key_is_shown_once_with_a_warning(
 
 
 def test_an_organization_has_keys_of_its_own(cli: CommandLine, quick: Served) -> None:
-    org = ("--org", quick.plane.org_id)
+    org = ("--org", quick.control_plane.org_id)
     assert cli("api-keys", "create", "of-the-org", *org, at=quick).exit_code == 0
     assert "of-the-org" in listed(cli, quick, *org)
     assert "of-the-org" not in listed(cli, quick)
 
 
 def test_a_key_of_a_project_is_made_by_its_organization(cli: CommandLine, quick: Served) -> None:
-    org_id = quick.plane.org_id
+    org_id = quick.control_plane.org_id
     created = quick.ask(lambda neon: neon.projects.create(name="scoped", org_id=org_id))
     scope = ("--project", created.project.id)
     assert cli("api-keys", "create", "scoped", *scope, at=quick).exit_code == 0

@@ -3,8 +3,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 import pytest
 
-from neonctl_async import Branch, BranchCreated
 from neonctl_async.models.secret import decode_hook
+from neonctl_async.types import Branch, BranchCreated
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 

@@ -59,7 +59,7 @@ def test_the_example_of_a_command_works(
     monkeypatch.setenv("NEON_KEY_ID", str(key.id))
     result = cli(*example_of(cli, command), at=quick)
     assert result.exit_code == 0, result.output
-    assert quick.plane.api_key not in result.output
+    assert quick.control_plane.api_key not in result.output
 
 
 def test_the_example_of_the_demo_has_all_branches_ready_without_a_key(cli: CommandLine) -> None:

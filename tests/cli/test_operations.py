@@ -154,13 +154,13 @@ def test_a_watch_is_no_single_value(cli: CommandLine, quick: Served) -> None:
 
 def test_a_wait_that_times_out_with_failures_tells_them_and_leads_to_1(cli: CommandLine) -> None:
     durations = Durations(default=1000, by_action={"create_branch": 0})
-    with served(LocalControlPlane(durations=durations)) as plane:
-        begun = plane.project()
-        plane.fail_next("create_branch")
-        [failed] = plane.branch(begun.project.id).operations
+    with served(LocalControlPlane(durations=durations)) as control_plane:
+        begun = control_plane.project()
+        control_plane.fail_next("create_branch")
+        [failed] = control_plane.branch(begun.project.id).operations
         ids = (failed.id, begun.operations[0].id)
         waiting = ("operations", "wait", *ids, "-p", begun.project.id, "--timeout", "0.1")
-        result = cli(*waiting, "-o", "raw", at=plane)
+        result = cli(*waiting, "-o", "raw", at=control_plane)
     assert result.exit_code == 1
     assert "1 of 2 operations had not ended after 0.1 s" in result.stderr
     assert f"create_branch {failed.id} is failed: the operation failed, as planned" in result.stderr

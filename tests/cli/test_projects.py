@@ -1,8 +1,8 @@
 import msgspec
 import pytest
 
-from neonctl_async import Project, ProjectCreated
 from neonctl_async.models.secret import decode_hook
+from neonctl_async.types import Project, ProjectCreated
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.support.records import SECRETS
@@ -43,7 +43,7 @@ def test_a_created_project_is_ready_and_hides_its_password(cli: CommandLine, qui
 def test_passwords_are_shown_where_asked(cli: CommandLine, quick: Served, output: str) -> None:
     result = cli("projects", "create", "--show-secrets", "--output", output, at=quick)
     assert SECRETS.search(result.stdout_bytes)
-    assert quick.plane.api_key not in result.output
+    assert quick.control_plane.api_key not in result.output
 
 
 def test_a_project_that_does_not_get_ready_is_told_of_with_its_id(

@@ -8,7 +8,7 @@ import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.cli.output import Output, Screen
-from neonctl_async.cli.session import Session
+from neonctl_async.cli.session import CommandSession
 from neonctl_async.local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, UNWRITABLE, ended, redirected, started
@@ -40,7 +40,7 @@ def test_an_error_is_told_in_a_line(
     last = result.stderr.splitlines()[-1]
     assert last.startswith(complaint)
     assert (result.stdout, result.exit_code) == ("", code)
-    assert quick.plane.api_key not in result.output
+    assert quick.control_plane.api_key not in result.output
 
 
 def test_nobody_who_reads_is_no_error(quick: Served) -> None:
@@ -122,7 +122,7 @@ def test_an_interrupted_wait_tells_how_to_resume_it(
 async def test_a_request_that_is_interrupted_may_have_been_carried_out(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    session = Session(Screen(Output.TABLE), NeonClient(API_KEY))
+    session = CommandSession(Screen(Output.TABLE), NeonClient(API_KEY))
     task = asyncio.create_task(session.ask(asyncio.Event().wait()))
     await asyncio.sleep(0)
     task.cancel()
@@ -161,7 +161,7 @@ def test_a_further_try_is_told_in_a_line_that_no_terminal_obeys(
     cli: CommandLine, quick: Served
 ) -> None:
     message = "no\nroom \x1b]0;owned\x07"
-    quick.plane.inject(
+    quick.control_plane.inject(
         Fault(
             route="GET /projects",
             status=503,

@@ -81,7 +81,7 @@ def _answers_read() -> Generator[list[Any]]:
     async def spying(
         session: Session, request: Request[T], lock: Callable[[], ProjectLock] | None = None
     ) -> T:
-        answers.append(request.answer)
+        answers.append(request.response_type)
         return await send(session, request, lock)
 
     with patch.object(Session, "send", spying):

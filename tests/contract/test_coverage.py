@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from neonctl_async import Started
+from neonctl_async.types import OperationsResponse
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.endpoints import method_of_each
@@ -75,7 +75,9 @@ def test_what_starts_operations_can_be_waited_for(
     )
     agrees("STARTS names what is published", {str(endpoint)} & STARTS.keys() if published else [])
     starts = published or str(endpoint) in STARTS
-    is_started = issubclass(call.answer, Started) if isinstance(call.answer, type) else False
+    is_started = (
+        issubclass(call.answer, OperationsResponse) if isinstance(call.answer, type) else False
+    )
     agrees(
         f"{call.method} calls {endpoint}, which {'starts' if starts else 'starts no'} operations",
         [

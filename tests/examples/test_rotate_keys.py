@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from neonctl_async import UNSET, ApiKey, AuthenticationError, NeonClient
+from neonctl_async import UNSET, AuthenticationError, NeonClient
 from neonctl_async.local import Fault, LocalControlPlane
+from neonctl_async.types import ApiKey
 from tests.support.examples import run, started
 from tests.support.records import SECRETS
 from tests.support.until import until

@@ -10,18 +10,16 @@ from typing import Literal
 import msgspec
 
 from neonctl_async import (
-    ApiKeyCreated,
-    BranchCreated,
     EndpointSpec,
     Hooks,
     NeonClient,
     PollPolicy,
-    ProjectCreated,
     RateBudget,
     RequestSent,
     RetryPolicy,
     Timeout,
 )
+from neonctl_async.types import ApiKeyCreated, BranchCreated, ProjectCreated
 from tests.faults.kinds import OVERSIZED
 
 WAIT = 3.0

@@ -16,7 +16,7 @@ from tests.faults.kinds import (
     is_poll,
     reset,
 )
-from tests.support.server import MisbehavingServer, Received, Respond, answer
+from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
 NO_SERVER = "the control plane is killed"
 LOCKED = "423 that never ends"
@@ -98,7 +98,7 @@ class Chaos:
 
     async def _lock(self, exchange: Exchange) -> Respond:
         self._count(exchange.request, LOCKED)
-        return answer(423, {"message": "conflicting operations"})
+        return http_response(423, {"message": "conflicting operations"})
 
     def _count(self, request: Received, fault: str) -> None:
         self._strikes.note(request.headers["x-request-id"], fault)

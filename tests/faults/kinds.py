@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import NamedTuple
 
-from tests.support.server import Received, Respond, answer, drop, raw
+from tests.support.server import Received, Respond, drop, http_response, raw
 
 SILENCE = 2.0
 """Seconds; longer than the clients of the campaign wait for an answer."""
@@ -29,7 +29,7 @@ class Answered(NamedTuple):
     body: bytes
 
     def whole(self) -> Respond:
-        return answer(self.status, body=self.body)
+        return http_response(self.status, body=self.body)
 
 
 class Exchange:
@@ -120,7 +120,7 @@ async def truncated(exchange: Exchange) -> Respond:
 async def cut_json(exchange: Exchange) -> Respond:
     """The body is as long as it says, but not all of it."""
     body = (await exchange.work()).body
-    return answer(200, body=body[: exchange.chance.randrange(max(1, len(body)))] or b"{")
+    return http_response(200, body=body[: exchange.chance.randrange(max(1, len(body)))] or b"{")
 
 
 async def interim(exchange: Exchange) -> Respond:
@@ -139,7 +139,7 @@ def limited(retry_after: Callable[[], str]) -> Fault:
     """429 with a ``Retry-After``."""
 
     async def fault(_exchange: Exchange) -> Respond:
-        return answer(429, {"message": "slow down"}, headers={"Retry-After": retry_after()})
+        return http_response(429, {"message": "slow down"}, headers={"Retry-After": retry_after()})
 
     return fault
 
@@ -152,7 +152,7 @@ async def unknown_status(exchange: Exchange) -> Respond:
     """What runs is said to be in a state that nobody has heard of."""
     answered = await exchange.work()
     body = answered.body.replace(b'"running"', b'"hibernating"')
-    return answer(answered.status, body=body.replace(b'"scheduling"', b'"dreaming"'))
+    return http_response(answered.status, body=body.replace(b'"scheduling"', b'"dreaming"'))
 
 
 class Lagging:
@@ -185,16 +185,16 @@ ANYWHERE: dict[str, Fault] = {
     "request is read slowly": read_slowly,
     "body truncated": truncated,
     "body cut, of the length it says": cut_json,
-    "body oversized": after(answer(200, body=b"[" + b" " * OVERSIZED + b"]")),
-    "error with an oversized body": before(answer(400, body=b"x" * OVERSIZED)),
+    "body oversized": after(http_response(200, body=b"[" + b" " * OVERSIZED + b"]")),
+    "error with an oversized body": before(http_response(400, body=b"x" * OVERSIZED)),
     "body without an end": after(raw(b"HTTP/1.1 200 OK\r\n\r\n" + b" " * 4 * OVERSIZED)),
-    "gzip bomb": after(answer(200, body=_BOMB, headers=_GZIP)),
-    "gzip garbage": after(answer(200, body=b"\x1f\x8b\x08junk", headers=_GZIP)),
-    "encoding nobody asked for": after(answer(200, {}, headers={"Content-Encoding": "br"})),
-    "wrong content type": after(answer(200, body=b"<html>hello</html>", headers=_HTML)),
-    "JSON of another shape": after(answer(200, ["what", {"is": "this"}])),
-    "JSON nested too deep": after(answer(200, body=b'{"a":' * 100_000)),
-    "no UTF-8": after(answer(200, body=b'{"a": "\xff\xfe"}')),
+    "gzip bomb": after(http_response(200, body=_BOMB, headers=_GZIP)),
+    "gzip garbage": after(http_response(200, body=b"\x1f\x8b\x08junk", headers=_GZIP)),
+    "encoding nobody asked for": after(http_response(200, {}, headers={"Content-Encoding": "br"})),
+    "wrong content type": after(http_response(200, body=b"<html>hello</html>", headers=_HTML)),
+    "JSON of another shape": after(http_response(200, ["what", {"is": "this"}])),
+    "JSON nested too deep": after(http_response(200, body=b'{"a":' * 100_000)),
+    "no UTF-8": after(http_response(200, body=b'{"a": "\xff\xfe"}')),
     "chunked garbage": after(raw(_HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n")),
     "chunks without an end": after(drop(_HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n")),
     "no HTTP": after(raw(b"\x00\x16\x03 who is there\r\n\r\n")),
@@ -202,15 +202,15 @@ ANYWHERE: dict[str, Fault] = {
     "more body than it says": after(raw(_HEAD + b"Content-Length: 2\r\n\r\n{}and garbage")),
     "interim answers first": interim,
     **{
-        f"{status} before the work": before(answer(status, {"message": "no"}))
+        f"{status} before the work": before(http_response(status, {"message": "no"}))
         for status in (302, 400, 401, 403, 404, 408, 409, 418, 422, 500, 502, 503, 504)
     },
     **{
-        f"{status} after the work": after(answer(status, body=b"<html>", headers=_HTML))
+        f"{status} after the work": after(http_response(status, body=b"<html>", headers=_HTML))
         for status in (408, 500, 502, 504)
     },
-    "423 that ends": before(answer(423, {"message": "locked"})),
-    "429 without Retry-After": before(answer(429)),
+    "423 that ends": before(http_response(423, {"message": "locked"})),
+    "429 without Retry-After": before(http_response(429)),
     "429, Retry-After of seconds": limited(lambda: "1"),
     "429, Retry-After of none": limited(lambda: "0"),
     "429, Retry-After of hours": limited(lambda: "7200"),
@@ -223,7 +223,7 @@ ANYWHERE: dict[str, Fault] = {
 """What may happen to any request."""
 
 OF_POLLS: dict[str, Fault] = {
-    "operation vanishes (404)": before(answer(404, {"message": "no such operation"})),
+    "operation vanishes (404)": before(http_response(404, {"message": "no such operation"})),
     "status never seen before": unknown_status,
     "list lags behind": Lagging(),
 }

@@ -10,7 +10,7 @@ import trustme
 
 from neonctl_async import NeonClient
 from tests.faults.calls import client_of
-from tests.support.server import MisbehavingServer, answer
+from tests.support.server import MisbehavingServer, http_response
 from tests.support.tls import certified
 
 
@@ -38,7 +38,7 @@ async def strays(key: str) -> AsyncGenerator[dict[str, NeonClient]]:
 
 
 def _answering(tls: ssl.SSLContext | None) -> MisbehavingServer:
-    return MisbehavingServer(lambda _request: answer(200, {}), tls)
+    return MisbehavingServer(lambda _request: http_response(200, {}), tls)
 
 
 def _nobodys_certificate() -> ssl.SSLContext:

@@ -11,10 +11,11 @@ import msgspec
 from msgspec import inspect
 from multidict import CIMultiDict
 
-from neonctl_async import APIError, ApiKey, InvalidResponseError, NeonError, Secret
+from neonctl_async import APIError, InvalidResponseError, NeonError, Secret
 from neonctl_async.models.secret import decode_hook
-from neonctl_async.transport.protocol import EXCERPT_CHARACTERS, Answer, Request, Wire, request
+from neonctl_async.transport.protocol import EXCERPT_CHARACTERS, Request, Response, Wire, request
 from neonctl_async.transport.redaction import SEARCHED
+from neonctl_async.types import ApiKey
 from tests.fuzz.draw import KEY, Draw, document
 from tests.models.answers import LEAST, SENT
 from tests.support.records import API_KEY
@@ -54,7 +55,7 @@ def an_answer(draw: Draw) -> None:
     packed = gzip.compress(body, mtime=0) if encoding == "gzip" else body
     call: Request[object] = request("GET", "/projects", kind)
     try:
-        value = WIRE.read(call, "sent-id", Answer(status, headers, packed))
+        value = WIRE.read(call, "sent-id", Response(status, headers, packed))
     except APIError as error:
         assert not is_good
         _check_error(error)

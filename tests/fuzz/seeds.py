@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from neonctl_async import Project
+from neonctl_async.types import Project
 from tests.fuzz.answers import HEADERS, KINDS, STATUSES
 from tests.fuzz.draw import DEPTHS, KEY
 from tests.fuzz.found import BROKE, REACHED

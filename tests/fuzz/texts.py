@@ -6,9 +6,10 @@ from math import inf
 
 from multidict import CIMultiDict
 
-from neonctl_async import EndpointState, OperationAction, OperationStatus, Secret
+from neonctl_async import OperationStatus, Secret
 from neonctl_async.transport.protocol import retry_after
 from neonctl_async.transport.redaction import SEARCHED, hide_secrets
+from neonctl_async.types import EndpointState, OperationAction
 from tests.fuzz.draw import Draw
 
 LONGEST = 64 * 1024

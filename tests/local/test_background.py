@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock, Periods, background
+from neonctl_async.local import BackgroundIntervals, LocalControlPlane, ManualClock
+from neonctl_async.local.engine import background
 from tests.local.client import Client
 
 HOUR = 3600.0
 DAY = 24 * HOUR
-NEVER = Periods(
+NEVER = BackgroundIntervals(
     suspend_after=None,
     check_availability_every=None,
     detach_after=None,
@@ -33,10 +34,12 @@ async def seen(api: Client, project_id: str) -> list[tuple[str, str]]:
     return [(op["action"], op["created_at"]) for op in found]
 
 
-def only(**periods: float) -> Periods:
+def only(**periods: float) -> BackgroundIntervals:
     """Settings under which the plane does only one thing by itself."""
     names = ("suspend_after", "check_availability_every", "detach_after", "archive_after_age")
-    return Periods(**{name: periods.get(name) for name in names}, archive_after_idle=DAY)
+    return BackgroundIntervals(
+        **{name: periods.get(name) for name in names}, archive_after_idle=DAY
+    )
 
 
 async def test_an_idle_compute_is_suspended_at_the_time_it_is_due(
@@ -115,7 +118,7 @@ async def test_a_branch_is_checked_while_it_has_a_compute(clock: ManualClock) ->
 async def test_an_idle_project_is_detached_and_reattached_at_the_next_request(
     clock: ManualClock,
 ) -> None:
-    periods = Periods(check_availability_every=None, detach_after=7 * DAY)
+    periods = BackgroundIntervals(check_availability_every=None, detach_after=7 * DAY)
     async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
         project_id = (await api.project())["project"]["id"]
         clock.advance(6 * DAY)
@@ -143,7 +146,7 @@ async def test_a_project_whose_compute_runs_is_not_idle(clock: ManualClock, days
 
 
 async def test_a_detached_project_is_not_checked(clock: ManualClock) -> None:
-    periods = Periods(check_availability_every=DAY, detach_after=2.5 * DAY)
+    periods = BackgroundIntervals(check_availability_every=DAY, detach_after=2.5 * DAY)
     async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
         project_id = (await api.project())["project"]["id"]
         clock.advance(10.25 * DAY)
@@ -161,7 +164,8 @@ async def test_an_old_idle_branch_is_archived_and_unarchived_when_needed(
 ) -> None:
     async with (
         LocalControlPlane(
-            clock=clock, periods=Periods(check_availability_every=None, detach_after=None)
+            clock=clock,
+            periods=BackgroundIntervals(check_availability_every=None, detach_after=None),
         ) as plane,
         Client(plane) as api,
     ):
@@ -308,7 +312,7 @@ async def test_what_fell_due_together_keeps_the_order_of_its_times(
 )
 async def test_periods_make_sense(periods: dict[str, float]) -> None:
     with pytest.raises(ValueError, match=r"at least|negative"):
-        Periods(**periods)
+        BackgroundIntervals(**periods)
 
 
 async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock) -> None:
@@ -323,7 +327,7 @@ async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock
 
 
 def test_what_falls_due_first_is_found_without_sorting() -> None:
-    schema = resources.files("neonctl_async.local").joinpath("schema.sql").read_text()
+    schema = resources.files("neonctl_async.local.storage").joinpath("schema.sql").read_text()
     query = f"EXPLAIN QUERY PLAN SELECT * FROM due_events {background.EARLIEST}"
     with closing(sqlite3.connect(":memory:")) as connection:
         connection.executescript(schema)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock, Periods
+from neonctl_async.local import BackgroundIntervals, LocalControlPlane, ManualClock
 from tests.local.client import Client
 
 
@@ -208,7 +208,7 @@ async def test_moving_a_compute_brings_its_new_branch_back_from_the_archive(
 async def test_a_branch_that_a_compute_leaves_is_archived_and_its_new_one_is_not(
     clock: ManualClock,
 ) -> None:
-    periods = Periods(
+    periods = BackgroundIntervals(
         suspend_after=None,
         check_availability_every=None,
         detach_after=None,

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from neonctl_async.local import ManualClock, keys
+from neonctl_async.local import ManualClock
+from neonctl_async.local.engine import api_keys
 from tests.local.client import Client
 
 
@@ -319,7 +320,7 @@ async def test_a_project_that_is_deleted_ends_its_keys(api: Client, project_id: 
 async def test_keys_whose_hashes_begin_alike_are_told_apart(
     api: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "_LOCATOR", 0)
+    monkeypatch.setattr(api_keys, "_LOCATOR", 0)
     first, second = [(await api.plane.create_api_key(name)) for name in ("one", "two")]
     revoked = (await api.get("/api_keys", key=first))[-2]["id"]
     await api.done("DELETE", f"/api_keys/{revoked}", key=second)
@@ -331,8 +332,8 @@ async def test_keys_whose_hashes_begin_alike_are_told_apart(
 async def test_past_10000_keys_a_warning_is_logged_and_the_key_made(
     api: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(keys, "RECOMMENDED_KEYS", 2)
-    with caplog.at_level(logging.WARNING, keys.__name__):
+    monkeypatch.setattr(api_keys, "RECOMMENDED_KEYS", 2)
+    with caplog.at_level(logging.WARNING, api_keys.__name__):
         for name in ("second", "third"):
             await api.done("POST", "/api_keys", {"key_name": name})
     assert [record.message for record in caplog.records] == [

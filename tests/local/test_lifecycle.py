@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.local import Durations, lifecycle
+from neonctl_async.local import Durations
 from neonctl_async.local.clock import SECOND
-from neonctl_async.local.lifecycle import Failure, Plan
+from neonctl_async.local.engine import lifecycle
+from neonctl_async.local.engine.lifecycle import Failure
+from neonctl_async.local.storage.plan import NOT_STARTED, Plan
 
 SECONDS = st.floats(min_value=0, max_value=100)
 FAILURES = st.none() | st.builds(Failure, retry_after=st.none() | SECONDS)
@@ -60,7 +62,7 @@ def test_what_follows_a_failure_fails_without_having_started() -> None:
     second = lifecycle.plan("start_compute", 1, durations, after=first)
     assert statuses(second, 0.9, 1) == ["scheduling", "failed"]
     end = lifecycle.at(second, SECOND)
-    assert (end.failures_count, end.duration, end.error) == (0, 0, lifecycle.NOT_STARTED)
+    assert (end.failures_count, end.duration, end.error) == (0, 0, NOT_STARTED)
 
 
 def test_a_failure_counts_and_says_why() -> None:

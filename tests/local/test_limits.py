@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async.local import LocalControlPlane, ManualClock, RateLimits
-from neonctl_async.local.limits import Window
+from neonctl_async.local.server.limits import LimitWindow
 from tests.local.client import Client, Reply
 
 
@@ -110,7 +110,7 @@ async def test_without_limits_nothing_is_refused(api: Client) -> None:
     st.lists(st.integers(min_value=0, max_value=30), max_size=60),
 )
 def test_no_window_of_any_place_holds_more_than_its_limit(limit: int, gaps: list[int]) -> None:
-    window, now = Window(limit, 50), 0
+    window, now = LimitWindow(limit, 50), 0
     passed: list[int] = []
     for gap in gaps:
         now += gap

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock, Periods
+from neonctl_async.local import BackgroundIntervals, LocalControlPlane, ManualClock
 from tests.local.client import Client
 from tests.local.restores import Restores, actions
 
@@ -349,7 +349,7 @@ async def test_a_branch_that_was_archived_meanwhile_is_finalized_and_unarchived(
 
 
 async def test_a_finalized_branch_is_watched_as_its_target_was(clock: ManualClock) -> None:
-    periods = Periods(detach_after=None, check_availability_every=DAY)
+    periods = BackgroundIntervals(detach_after=None, check_availability_every=DAY)
     async with LocalControlPlane(clock=clock, periods=periods) as plane, Client(plane) as api:
         restores = Restores(api, clock)
         await restores.begin()

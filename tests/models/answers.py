@@ -29,7 +29,7 @@ from neonctl_async.models import (
 )
 from neonctl_async.models.base import Empty, Model
 from neonctl_async.models.secret import Secret
-from neonctl_async.transport.protocol import Answer, Wire, request
+from neonctl_async.transport.protocol import Response, Wire, request
 
 T = TypeVar("T")
 WIRE = Wire("https://h.example.com/api/v2", Secret("napi_of_nobody"), max_response_bytes=1 << 20)
@@ -147,7 +147,7 @@ LEAST: dict[type[Model], JsonObject] = {
     branches.BranchCreated: {"branch": BRANCH, "operations": [OPERATION]},
     branches.BranchCreator: {},
     branches.BranchDeleted: {},
-    branches.BranchOperations: {"branch": BRANCH, "operations": [OPERATION]},
+    branches.BranchUpdated: {"branch": BRANCH, "operations": [OPERATION]},
     branches.BranchRecovered: {"branch": BRANCH},
     branches.BranchesCount: {"count": 2},
     branches.BranchesPage: {"branches": [BRANCH]},
@@ -172,12 +172,12 @@ LEAST: dict[type[Model], JsonObject] = {
     consumption.ProjectMetricsPage: {"projects": [PROJECT_CONSUMPTION]},
     databases.Database: DATABASE,
     databases.DatabaseDeleted: {},
-    databases.DatabaseOperations: {"database": DATABASE, "operations": [OPERATION]},
+    databases.DatabaseUpdated: {"database": DATABASE, "operations": [OPERATION]},
     databases.DatabaseResponse: {"database": DATABASE},
     databases.DatabasesResponse: {"databases": [DATABASE]},
     endpoints.Endpoint: ENDPOINT,
     endpoints.EndpointDeleted: {},
-    endpoints.EndpointOperations: {"endpoint": ENDPOINT, "operations": [OPERATION]},
+    endpoints.EndpointUpdated: {"endpoint": ENDPOINT, "operations": [OPERATION]},
     endpoints.EndpointResponse: {"endpoint": ENDPOINT},
     endpoints.EndpointSettings: {},
     endpoints.EndpointsResponse: {"endpoints": [ENDPOINT]},
@@ -186,7 +186,7 @@ LEAST: dict[type[Model], JsonObject] = {
     operations.OperationRef: {"project_id": "p-1", "id": "op-1"},
     operations.OperationResponse: {"operation": OPERATION},
     operations.OperationsPage: {"operations": [OPERATION]},
-    operations.Started: {"operations": [OPERATION]},
+    operations.OperationsResponse: {"operations": [OPERATION]},
     organizations.Invitation: INVITATION,
     organizations.InvitationsResponse: {"invitations": [INVITATION]},
     organizations.Member: MEMBER,
@@ -198,7 +198,7 @@ LEAST: dict[type[Model], JsonObject] = {
     organizations.SpendingLimit: {},
     pagination.Pagination: {},
     project_access.JWKS: JWKS,
-    project_access.JWKSOperations: {"jwks": JWKS, "operations": [OPERATION]},
+    project_access.JWKSCreated: {"jwks": JWKS, "operations": [OPERATION]},
     project_access.JWKSResponse: {"jwks": [JWKS]},
     project_access.ProjectPermission: PERMISSION,
     project_access.ProjectPermissionsResponse: {"project_permissions": [PERMISSION]},
@@ -211,7 +211,7 @@ LEAST: dict[type[Model], JsonObject] = {
     projects.Project: PROJECT,
     projects.ProjectCreated: {"project": PROJECT, "branch": BRANCH, "operations": [OPERATION]},
     projects.ProjectDeleted: {"project": PROJECT},
-    projects.ProjectOperations: {"project": PROJECT, "operations": [OPERATION]},
+    projects.ProjectUpdated: {"project": PROJECT, "operations": [OPERATION]},
     projects.ProjectOwner: {},
     projects.ProjectQuota: {},
     projects.ProjectRecovered: {"project": PROJECT},
@@ -222,7 +222,7 @@ LEAST: dict[type[Model], JsonObject] = {
     regions.RegionsResponse: {"regions": [REGION]},
     roles.Role: ROLE,
     roles.RoleDeleted: {},
-    roles.RoleOperations: {"role": ROLE, "operations": [OPERATION]},
+    roles.RoleUpdated: {"role": ROLE, "operations": [OPERATION]},
     roles.RolePasswordResponse: {"password": "hunter2"},
     roles.RoleResponse: {"role": ROLE},
     roles.RolesResponse: {"roles": [ROLE]},
@@ -264,4 +264,4 @@ SENT: list[type[Model]] = [
 def decode(kind: type[T], shown: object) -> T:
     """What an answer that shows ``shown`` decodes into."""
     call = request("GET", "/records", kind)
-    return WIRE.read(call, "req-1", Answer(200, {}, msgspec.json.encode(shown)))
+    return WIRE.read(call, "req-1", Response(200, {}, msgspec.json.encode(shown)))

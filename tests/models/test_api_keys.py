@@ -1,6 +1,6 @@
 import pytest
 
-from neonctl_async import ApiKey, ApiKeyCreated, ApiKeyCreator, ApiKeyRevoked
+from neonctl_async.types import ApiKey, ApiKeyCreated, ApiKeyCreator, ApiKeyRevoked
 from tests.models.answers import AT_NOON, NOON, decode
 
 

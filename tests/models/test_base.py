@@ -9,15 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async import (
-    ApiKey,
-    EndpointState,
-    EndpointType,
-    InvalidResponseError,
-    OperationAction,
-    OperationStatus,
-)
+from neonctl_async import InvalidResponseError, OperationStatus
 from neonctl_async.models.base import OpenEnum
+from neonctl_async.types import ApiKey, EndpointState, EndpointType, OperationAction
 from tests.models.answers import decode
 
 ENUMS = [EndpointState, EndpointType, OperationAction, OperationStatus]

@@ -1,7 +1,7 @@
 import pytest
 
-from neonctl_async import Branch, BranchCreated, BranchCreator, BranchDeleted
 from neonctl_async.models.branches import BranchesPage
+from neonctl_async.types import Branch, BranchCreated, BranchCreator, BranchDeleted
 from tests.models.answers import (
     AT_NOON,
     BRANCH,

@@ -1,4 +1,4 @@
-from neonctl_async import ConnectionDetails
+from neonctl_async.types import ConnectionDetails
 from tests.models.answers import CONNECTION, decode
 
 

@@ -1,4 +1,4 @@
-from neonctl_async import Database
+from neonctl_async.types import Database
 from tests.models.answers import AT_NOON, DATABASE, decode
 
 

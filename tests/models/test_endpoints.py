@@ -1,13 +1,7 @@
 import msgspec
 
-from neonctl_async import (
-    Endpoint,
-    EndpointSettings,
-    EndpointSpec,
-    EndpointState,
-    EndpointType,
-    PreloadLibraries,
-)
+from neonctl_async import EndpointSettings, EndpointSpec
+from neonctl_async.types import Endpoint, EndpointState, EndpointType, PreloadLibraries
 from tests.models.answers import AT_NOON, ENDPOINT, NOON, decode
 
 

@@ -6,13 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async import (
-    InvalidResponseError,
-    Operation,
-    OperationAction,
-    OperationRef,
-    OperationStatus,
-)
+from neonctl_async import InvalidResponseError, Operation, OperationRef, OperationStatus
+from neonctl_async.types import OperationAction
 from tests.models.answers import AT_NOON, NOON, OPERATION, decode
 
 TEXT = st.text(st.characters(codec="utf-8"))

@@ -1,7 +1,7 @@
 import pytest
 
-from neonctl_async import Pagination
 from neonctl_async.models.operations import OperationsPage
+from neonctl_async.types import Pagination
 from tests.models.answers import decode
 
 

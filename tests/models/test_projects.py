@@ -1,17 +1,15 @@
 import msgspec
 
-from neonctl_async import (
+from neonctl_async import DefaultEndpointSettings, ProjectBranchSpec, ProjectSettings
+from neonctl_async.models.projects import ProjectsPage
+from neonctl_async.types import (
     AllowedIps,
-    DefaultEndpointSettings,
     MaintenanceWindow,
     Project,
-    ProjectBranchSpec,
     ProjectCreated,
     ProjectOwner,
     ProjectQuota,
-    ProjectSettings,
 )
-from neonctl_async.models.projects import ProjectsPage
 from tests.models.answers import (
     AT_NOON,
     BRANCH,

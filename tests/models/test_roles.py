@@ -1,4 +1,4 @@
-from neonctl_async import Role
+from neonctl_async.types import Role
 from tests.models.answers import ROLE, decode
 
 

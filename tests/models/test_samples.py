@@ -9,7 +9,7 @@ import pytest
 
 from neonctl_async.models.api_keys import ApiKeyCreated, ApiKeyRevoked
 from neonctl_async.models.base import Model
-from neonctl_async.models.operations import OperationResponse, OperationsPage, Started
+from neonctl_async.models.operations import OperationResponse, OperationsPage, OperationsResponse
 from neonctl_async.models.projects import ProjectsPage
 from neonctl_async.models.secret import Secret, decode_hook
 
@@ -19,7 +19,7 @@ SAMPLES: dict[str, type[Model]] = {
     "api-key-personal-created.json": ApiKeyCreated,
     "api-key-project-created.json": ApiKeyCreated,
     "api-key-revoked.json": ApiKeyRevoked,
-    "create-branch-operations.json": Started,
+    "create-branch-operations.json": OperationsResponse,
     "operation.json": OperationResponse,
     "operations-limit-1-page-1.json": OperationsPage,
     "operations-limit-1-page-2.json": OperationsPage,

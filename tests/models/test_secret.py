@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async import ApiKeyCreated, InvalidResponseError, Secret
+from neonctl_async import InvalidResponseError, Secret
+from neonctl_async.types import ApiKeyCreated
 from tests.models.answers import decode
 
 VALUE = "hunter2-and-more"

@@ -71,9 +71,9 @@ async def test_200_tests_have_a_branch_each_whatever_other_tests_do(
 
 async def answers(base_url: str) -> bool:
     """Whether anything listens there."""
-    host, _, port = base_url.split("/")[2].rpartition(":")
+    server, _, port = base_url.split("/")[2].rpartition(":")
     try:
-        _, writer = await asyncio.open_connection(host, int(port))
+        _, writer = await asyncio.open_connection(server, int(port))
     except ConnectionError:
         return False
     writer.close()

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.release
 PACKAGES = ("neonctl_async/", "pytest_neonctl_async/")
 BESIDE_THE_CODE = {
     "neonctl_async/py.typed",
-    "neonctl_async/local/schema.sql",
+    "neonctl_async/local/storage/schema.sql",
     "pytest_neonctl_async/py.typed",
 }
 KINDS = {

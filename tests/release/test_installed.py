@@ -24,7 +24,8 @@ print({"aioresponses", "opentelemetry", "pytest", "rich", "typer"} & sys.modules
 
 SUITE = """
 import pytest
-from neonctl_async import BranchCreated, NeonClient
+from neonctl_async import NeonClient
+from neonctl_async.types import BranchCreated
 from neonctl_async.local import Fault
 from neonctl_async.testing import ControlPlane
 

@@ -1,6 +1,7 @@
 import pytest
 
-from neonctl_async import ApiKey, ApiKeyCreated, ApiKeyRevoked, AuthenticationError, Secret
+from neonctl_async import AuthenticationError, Secret
+from neonctl_async.types import ApiKey, ApiKeyCreated, ApiKeyRevoked
 from tests.resources.wire import Asked, answering
 
 

@@ -8,7 +8,8 @@ from types import MappingProxyType
 
 import pytest
 
-from neonctl_async import NeonClient, OperationFailedError, Started, WaitTimeoutError
+from neonctl_async import NeonClient, OperationFailedError, WaitTimeoutError
+from neonctl_async.types import OperationsResponse
 from tests.models.answers import (
     BRANCH,
     DATABASE,
@@ -25,7 +26,7 @@ from tests.support.clock import now
 from tests.support.methods import METHODS, Method
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation_json
-from tests.support.server import answer
+from tests.support.server import http_response
 
 STARTING = [method for method in METHODS if method.takes_wait]
 DATED = [(method, name) for method in METHODS for name in method.moments]
@@ -68,7 +69,7 @@ async def starting(status: str) -> AsyncGenerator[NeonClient]:
     """A client whose requests start an operation that ends a second later."""
     platform = Platform()
     platform.start("op-1", ends=1.0, status=status, project_id="p-1")
-    made = answer(200, MADE)
+    made = http_response(200, MADE)
     platform.fault = lambda request: None if "/operations" in request.path else made
     async with platform.server, client_of(platform.server) as neon:
         yield neon
@@ -83,7 +84,7 @@ def test_what_starts_operations_is_here() -> None:
 async def test_wait_brings_the_final_records(method: Method) -> None:
     async with starting("finished") as neon:
         started = await call(method, neon, wait=True)
-    assert isinstance(started, Started)
+    assert isinstance(started, OperationsResponse)
     assert [(one.id, one.status) for one in started.operations] == [("op-1", "finished")]
 
 
@@ -93,7 +94,7 @@ async def test_a_failed_wait_carries_what_was_made(method: Method) -> None:
     async with starting("failed") as neon:
         with pytest.raises(OperationFailedError) as caught:
             await call(method, neon, wait=5.0)
-    assert isinstance(caught.value.result, Started)
+    assert isinstance(caught.value.result, OperationsResponse)
     assert [one.status for one in caught.value.result.operations] == ["failed"]
 
 

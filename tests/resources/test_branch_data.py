@@ -4,13 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from neonctl_async import (
+from neonctl_async import EndpointSpec, MaskingRule
+from neonctl_async.types import (
     AnonymizedBranchStatus,
     BranchCreated,
     BranchSchema,
     BranchSchemaComparison,
-    EndpointSpec,
-    MaskingRule,
 )
 from tests.models.answers import BRANCH, MASKING_RULE, OPERATION, STATUS, JsonObject, decode
 from tests.resources.wire import Asked, Call, check

@@ -3,19 +3,15 @@ from typing import Any
 
 import pytest
 
-from neonctl_async import (
+from neonctl_async import ConflictError, EndpointSettings, EndpointSpec, NeonClient, NotFoundError
+from neonctl_async.types import (
     Annotation,
     BranchDeleted,
-    BranchOperations,
     BranchRecovered,
-    ConflictError,
+    BranchUpdated,
     Endpoint,
-    EndpointSettings,
-    EndpointSpec,
     EndpointType,
-    NeonClient,
-    NotFoundError,
-    Started,
+    OperationsResponse,
 )
 from tests.models.answers import ENDPOINT, decode
 from tests.resources.wire import Asked, Call, answering, answering_in_turn, check
@@ -241,7 +237,7 @@ CALLS = [
         lambda neon: neon.branches.update(PROJECT, "br-1"),
         asks=Asked("PATCH", f"{PATH}/br-1", {}, {"branch": {}}),
         shown=CHANGED,
-        gives=decode(BranchOperations, CHANGED),
+        gives=decode(BranchUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.branches.update(
@@ -264,25 +260,25 @@ CALLS = [
             },
         ),
         shown=CHANGED,
-        gives=decode(BranchOperations, CHANGED),
+        gives=decode(BranchUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.branches.update(PROJECT, "br-1", expires_at=None),
         asks=Asked("PATCH", f"{PATH}/br-1", {}, {"branch": {"expires_at": None}}),
         shown=CHANGED,
-        gives=decode(BranchOperations, CHANGED),
+        gives=decode(BranchUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.branches.set_as_default(PROJECT, "br-1"),
         asks=Asked("POST", f"{PATH}/br-1/set_as_default", {}, None),
         shown=CHANGED,
-        gives=decode(BranchOperations, CHANGED),
+        gives=decode(BranchUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.branches.restore(PROJECT, "br-1", source_branch_id="br-2"),
         asks=Asked("POST", f"{PATH}/br-1/restore", {}, {"source_branch_id": "br-2"}),
         shown=CHANGED,
-        gives=decode(BranchOperations, CHANGED),
+        gives=decode(BranchUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.branches.restore(
@@ -305,19 +301,19 @@ CALLS = [
             },
         ),
         shown=CHANGED,
-        gives=decode(BranchOperations, CHANGED),
+        gives=decode(BranchUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.branches.finalize_restore(PROJECT, "br-1"),
         asks=Asked("POST", f"{PATH}/br-1/finalize_restore", {}, None),
         shown=STARTED,
-        gives=decode(Started, STARTED),
+        gives=decode(OperationsResponse, STARTED),
     ),
     Call(
         lambda neon: neon.branches.finalize_restore(PROJECT, "br-1", name="before"),
         asks=Asked("POST", f"{PATH}/br-1/finalize_restore", {}, {"name": "before"}),
         shown=STARTED,
-        gives=decode(Started, STARTED),
+        gives=decode(OperationsResponse, STARTED),
     ),
     Call(
         lambda neon: neon.branches.recover(PROJECT, "br-1"),
@@ -368,7 +364,7 @@ async def test_a_reset_asks_for_the_parent_and_restores_from_it(more: Any) -> No
     shown = {"branch": {**branch_json(), "parent_id": "br-main"}}
     async with answering_in_turn(shown, CHANGED) as exchange:
         reset = await exchange.neon.branches.reset_from_parent(PROJECT, BRANCH_ID, **more)
-    assert reset == decode(BranchOperations, CHANGED)
+    assert reset == decode(BranchUpdated, CHANGED)
     assert exchange.all_asked == [
         Asked("GET", f"{PATH}/{BRANCH_ID}", {}, None),
         Asked("POST", f"{PATH}/{BRANCH_ID}/restore", {}, {"source_branch_id": "br-main", **more}),

@@ -2,7 +2,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from neonctl_async import BranchMetrics, NeonClient, Paginator, ProjectConsumption, ProjectMetrics
+from neonctl_async import NeonClient, Paginator
+from neonctl_async.types import BranchMetrics, ProjectConsumption, ProjectMetrics
 from tests.models.answers import BRANCH_METRICS, PROJECT_CONSUMPTION, JsonObject, decode
 from tests.resources.wire import Asked, Call, answering_in_turn, check
 

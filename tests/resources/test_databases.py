@@ -1,12 +1,13 @@
 import pytest
 
-from neonctl_async import Database, DatabaseDeleted, DatabaseOperations, NeonClient
+from neonctl_async import NeonClient
+from neonctl_async.types import Database, DatabaseDeleted, DatabaseUpdated
 from tests.models.answers import DATABASE, OPERATION, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/branches/br-1/databases"
 CHANGED: JsonObject = {"database": DATABASE, "operations": [OPERATION]}
-OPERATIONS = decode(DatabaseOperations, CHANGED)
+OPERATIONS = decode(DatabaseUpdated, CHANGED)
 SPEC: JsonObject = {"name": "shop", "owner_name": "ada"}
 
 CALLS = [

@@ -1,19 +1,13 @@
 import pytest
 
-from neonctl_async import (
-    Endpoint,
-    EndpointDeleted,
-    EndpointOperations,
-    EndpointSettings,
-    NeonClient,
-    PreloadLibraries,
-)
+from neonctl_async import EndpointSettings, NeonClient
+from neonctl_async.types import Endpoint, EndpointDeleted, EndpointUpdated, PreloadLibraries
 from tests.models.answers import ENDPOINT, OPERATION, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/endpoints"
 CHANGED: JsonObject = {"endpoint": ENDPOINT, "operations": [OPERATION]}
-OPERATIONS = decode(EndpointOperations, CHANGED)
+OPERATIONS = decode(EndpointUpdated, CHANGED)
 SETTINGS = EndpointSettings(
     pg_settings={"work_mem": "8MB"}, preload_libraries=PreloadLibraries(use_defaults=True)
 )

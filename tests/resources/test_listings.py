@@ -12,7 +12,7 @@ from neonctl_async import (
     NotFoundError,
 )
 from tests.support.records import PROJECT, branch_json, client_of, operation_json
-from tests.support.server import MisbehavingServer, Received, Respond, answer, hang, in_turn
+from tests.support.server import MisbehavingServer, Received, Respond, hang, http_response, in_turn
 
 
 def query(request: Received) -> dict[str, list[str]]:
@@ -21,12 +21,12 @@ def query(request: Received) -> dict[str, list[str]]:
 
 def operations(*ids: str, **pagination: str) -> Respond:
     more = {"pagination": pagination} if pagination else {}
-    return answer(200, {"operations": [operation_json(id) for id in ids], **more})
+    return http_response(200, {"operations": [operation_json(id) for id in ids], **more})
 
 
 def branches(*ids: str, **pagination: str) -> Respond:
     more = {"pagination": pagination} if pagination else {}
-    return answer(200, {"branches": [branch_json(id) for id in ids], **more})
+    return http_response(200, {"branches": [branch_json(id) for id in ids], **more})
 
 
 CURSOR = "2022-12-09T08:47:52.20417Z+/=&?"
@@ -70,7 +70,7 @@ async def test_branches_go_on_by_next_with_the_same_order() -> None:
     ],
 )
 async def test_every_end_of_a_listing(end: dict[str, object]) -> None:
-    last = answer(200, {"operations": [operation_json("a")], **end})
+    last = http_response(200, {"operations": [operation_json("a")], **end})
     responses = in_turn(operations("b", cursor="1"), last)
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         found = await neon.operations.list(PROJECT).collect()
@@ -106,9 +106,9 @@ async def test_a_limit_sends_no_request_beyond_need() -> None:
 @pytest.mark.parametrize(
     ("bad", "kind"),
     [
-        (answer(401, {"message": "revoked"}), AuthenticationError),
-        (answer(404, {"message": "gone"}), NotFoundError),
-        (answer(200, {"operations": "many"}), InvalidResponseError),
+        (http_response(401, {"message": "revoked"}), AuthenticationError),
+        (http_response(404, {"message": "gone"}), NotFoundError),
+        (http_response(200, {"operations": "many"}), InvalidResponseError),
     ],
 )
 async def test_a_failing_second_page_comes_after_the_first(

@@ -1,24 +1,21 @@
 import pytest
 
-from neonctl_async import (
+from neonctl_async import InvitationSpec, NeonClient, NotFoundError, Secret
+from neonctl_async.local import LocalControlPlane
+from neonctl_async.types import (
     ApiKey,
     ApiKeyCreated,
     ApiKeyRevoked,
     Invitation,
-    InvitationSpec,
     Member,
     MemberRole,
     MemberWithUser,
-    NeonClient,
-    NotFoundError,
     Organization,
-    Secret,
     SpendingLimit,
     VPCEndpoint,
     VPCEndpointDetails,
     VPCEndpointWithRegion,
 )
-from neonctl_async.local import LocalControlPlane
 from tests.models.answers import (
     INVITATION,
     MEMBER,

@@ -2,16 +2,9 @@
 
 import pytest
 
-from neonctl_async import (
-    JWKS,
-    JWKSOperations,
-    NeonClient,
-    NotFoundError,
-    ProjectPermission,
-    TransferRequest,
-    VPCEndpoint,
-)
+from neonctl_async import NeonClient, NotFoundError
 from neonctl_async.local import LocalControlPlane
+from neonctl_async.types import JWKS, JWKSCreated, ProjectPermission, TransferRequest, VPCEndpoint
 from tests.models import answers
 from tests.models.answers import OPERATION, PERMISSION, VPC_ENDPOINT, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
@@ -74,7 +67,7 @@ CALLS = [
         lambda neon: neon.projects.add_jwks("p-1", jwks_url=KEYS_URL, provider_name="Example"),
         asks=Asked("POST", f"{PATH}/jwks", {}, {"jwks_url": KEYS_URL, "provider_name": "Example"}),
         shown=ADDED,
-        gives=decode(JWKSOperations, ADDED),
+        gives=decode(JWKSCreated, ADDED),
     ),
     Call(
         lambda neon: neon.projects.add_jwks(
@@ -98,7 +91,7 @@ CALLS = [
             },
         ),
         shown=ADDED,
-        gives=decode(JWKSOperations, ADDED),
+        gives=decode(JWKSCreated, ADDED),
     ),
     Call(
         lambda neon: neon.projects.delete_jwks("p-1", "jwks-1"),

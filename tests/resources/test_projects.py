@@ -1,21 +1,23 @@
 import pytest
 
 from neonctl_async import (
+    DefaultEndpointSettings,
+    NeonClient,
+    NotFoundError,
+    ProjectBranchSpec,
+    ProjectSettings,
+    Secret,
+)
+from neonctl_async.types import (
     AdvisorIssue,
     AllowedIps,
     AvailablePreloadLibrary,
-    DefaultEndpointSettings,
     MaintenanceWindow,
-    NeonClient,
-    NotFoundError,
     Project,
-    ProjectBranchSpec,
     ProjectDeleted,
-    ProjectOperations,
     ProjectQuota,
     ProjectRecovered,
-    ProjectSettings,
-    Secret,
+    ProjectUpdated,
 )
 from tests.models.answers import ADVISOR_ISSUE, LIBRARY, decode
 from tests.resources.wire import Asked, Call, answering, check
@@ -173,7 +175,7 @@ CALLS = [
         lambda neon: neon.projects.update(PROJECT),
         asks=Asked("PATCH", PATH, {}, {"project": {}}),
         shown=CHANGED,
-        gives=decode(ProjectOperations, CHANGED),
+        gives=decode(ProjectUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.projects.update(
@@ -197,7 +199,7 @@ CALLS = [
             },
         ),
         shown=CHANGED,
-        gives=decode(ProjectOperations, CHANGED),
+        gives=decode(ProjectUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.projects.delete(PROJECT),

@@ -1,6 +1,6 @@
 import pytest
 
-from neonctl_async import Region
+from neonctl_async.types import Region
 from tests.models.answers import REGION, decode
 from tests.resources.wire import Asked, Call, check
 

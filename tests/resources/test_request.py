@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from neonctl_async import InvalidResponseError, Role, ServerError
+from neonctl_async import InvalidResponseError, ServerError
+from neonctl_async.types import Role
 from tests.resources.wire import Asked, answering
 from tests.support.records import EPOCH, PROJECT
 

@@ -2,13 +2,14 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from neonctl_async import NeonClient, Role, RoleDeleted, RoleOperations, Secret
+from neonctl_async import NeonClient, Secret
+from neonctl_async.types import Role, RoleDeleted, RoleUpdated
 from tests.models.answers import OPERATION, ROLE, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/branches/br-1/roles"
 CHANGED: JsonObject = {"role": {**ROLE, "password": "hunter2"}, "operations": [OPERATION]}
-OPERATIONS = decode(RoleOperations, CHANGED)
+OPERATIONS = decode(RoleUpdated, CHANGED)
 
 CALLS = [
     Call(

@@ -2,13 +2,13 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from neonctl_async import (
-    BackupSchedule,
+from neonctl_async import BackupSchedule
+from neonctl_async.types import (
     BackupScheduleItem,
+    OperationsResponse,
     Snapshot,
     SnapshotCreated,
     SnapshotRestored,
-    Started,
 )
 from tests.models.answers import BRANCH, OPERATION, SNAPSHOT, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
@@ -77,7 +77,7 @@ CALLS = [
         lambda neon: neon.snapshots.delete("p-1", "snap-1"),
         asks=Asked("DELETE", f"{PATH}/snap-1", {}, None),
         shown=STARTED,
-        gives=decode(Started, STARTED),
+        gives=decode(OperationsResponse, STARTED),
     ),
     Call(
         lambda neon: neon.snapshots.restore("p-1", "snap-1"),

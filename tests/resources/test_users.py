@@ -1,7 +1,8 @@
 import pytest
 
-from neonctl_async import AuthDetails, AuthMethod, CurrentUser, NeonClient, Organization
+from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
+from neonctl_async.types import AuthDetails, AuthMethod, CurrentUser, Organization
 from tests.models.answers import ORGANIZATION, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from neonctl_async import NeonClient
 from tests.support.records import client_of
-from tests.support.server import MisbehavingServer, Received, answer, in_turn
+from tests.support.server import MisbehavingServer, Received, http_response, in_turn
 
 
 class Asked(NamedTuple):
@@ -44,7 +44,7 @@ async def answering(
 ) -> AsyncGenerator[Exchange, None]:
     """A client that is always answered with ``content``, or with ``body`` as it is."""
     async with (
-        MisbehavingServer(lambda _request: answer(status, content, body=body)) as server,
+        MisbehavingServer(lambda _request: http_response(status, content, body=body)) as server,
         client_of(server) as neon,
     ):
         yield Exchange(neon, server)
@@ -53,7 +53,7 @@ async def answering(
 @asynccontextmanager
 async def answering_in_turn(*contents: object) -> AsyncGenerator[Exchange, None]:
     """A client that is answered with each of ``contents`` once."""
-    responses = in_turn(*(answer(200, content) for content in contents))
+    responses = in_turn(*(http_response(200, content) for content in contents))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         yield Exchange(neon, server)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from urllib.parse import parse_qs, urlsplit
 
 from tests.support.records import PROJECT, JsonObject, operation_json
-from tests.support.server import MisbehavingServer, Received, Respond, answer
+from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
 Fault = Callable[[Received], Respond | None]
 
@@ -73,12 +73,12 @@ class Platform:
             return fault
         match = re.fullmatch(r"/api/v2/projects/([^/]+)/operations(?:/([^/]+))?", request.path)
         if match is None:
-            return answer(404, {"message": "no such path"})
+            return http_response(404, {"message": "no such path"})
         project_id, id = match.groups()
         if id is not None:
             if id not in self._operations:
-                return answer(404, {"message": "operation not found"})
-            return answer(200, {"operation": self.record(id)})
+                return http_response(404, {"message": "operation not found"})
+            return http_response(200, {"operation": self.record(id)})
         query = parse_qs(urlsplit(request.target).query)
         begin = int(query.get("cursor", ["0"])[0])
         end = begin + int(query["limit"][0])
@@ -89,4 +89,4 @@ class Platform:
         ]
         page = [self.record(one) for one in shown[begin:end]]
         pagination = {"cursor": str(end)} if end < len(shown) else {}
-        return answer(200, {"operations": page, "pagination": pagination})
+        return http_response(200, {"operations": page, "pagination": pagination})

@@ -4,14 +4,8 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from neonctl_async import (
-    NeonClient,
-    Operation,
-    OperationAction,
-    OperationRef,
-    OperationStatus,
-    RateBudget,
-)
+from neonctl_async import NeonClient, Operation, OperationRef, OperationStatus, RateBudget
+from neonctl_async.types import OperationAction
 from tests.support.server import MisbehavingServer
 
 API_KEY = "napi_test_key_that_must_never_show"

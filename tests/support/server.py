@@ -26,7 +26,7 @@ class Received(NamedTuple):
         return json.loads(self.body)
 
 
-def answer(
+def http_response(
     status: int = 200,
     content: object = None,
     *,

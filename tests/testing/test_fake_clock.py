@@ -12,7 +12,7 @@ import pytest
 
 from neonctl_async import NeonClient, RequestTimeoutError, RetryPolicy, Timeout, WaitTimeoutError
 from neonctl_async.local import Durations, Fault, LocalControlPlane
-from neonctl_async.testing import FakeClockLoop, loop_clock, real_answers, real_time
+from neonctl_async.testing import FakeClockLoop, loop_clock, real_time, real_time_hooks
 from tests.support.clock import now
 from tests.support.records import API_KEY
 
@@ -126,7 +126,7 @@ class SlowToAnswer(http.server.BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def elsewhere() -> Iterator[str]:
+def background_loop() -> Iterator[str]:
     """A server that the loop knows nothing of."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), SlowToAnswer)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -137,18 +137,18 @@ def elsewhere() -> Iterator[str]:
     thread.join()
 
 
-async def test_a_server_elsewhere_is_given_real_time_to_answer(elsewhere: str) -> None:
-    async with NeonClient(API_KEY, base_url=elsewhere, hooks=[real_answers()]) as neon:
+async def test_a_server_elsewhere_is_given_real_time_to_answer(background_loop: str) -> None:
+    async with NeonClient(API_KEY, base_url=background_loop, hooks=[real_time_hooks()]) as neon:
         assert await neon.regions.list() == []
         await asyncio.sleep(3600)
         assert await neon.regions.list() == []
     assert 3600 < now() < 3610
 
 
-async def test_without_it_the_clock_runs_ahead_of_the_answer(elsewhere: str) -> None:
+async def test_without_it_the_clock_runs_ahead_of_the_answer(background_loop: str) -> None:
     bounds = Timeout(total=5.0)
     never = RetryPolicy.never()
-    async with NeonClient(API_KEY, base_url=elsewhere, timeout=bounds, retry=never) as neon:
+    async with NeonClient(API_KEY, base_url=background_loop, timeout=bounds, retry=never) as neon:
         with pytest.raises(RequestTimeoutError):
             await neon.regions.list()
 

@@ -8,22 +8,15 @@ from urllib.parse import urlencode
 
 import pytest
 
-from neonctl_async import (
-    ApiKeyCreated,
-    NeonClient,
-    NotFoundError,
-    OperationFailedError,
-    Region,
-    RetryPolicy,
-    Secret,
-)
+from neonctl_async import NeonClient, NotFoundError, OperationFailedError, RetryPolicy, Secret
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.testing.recorded import (
     Content,
-    RecordedAnswers,
     RecordedRequest,
+    RecordedResponses,
     UnrecordedRequestError,
 )
+from neonctl_async.types import ApiKeyCreated, Region
 from tests.support.clock import now
 from tests.support.records import API_KEY, PROJECT, branch_json, operation_json, ref
 
@@ -34,18 +27,18 @@ DATA = Path(__file__).parents[1] / "data"
 
 
 @pytest.fixture
-def answers() -> Iterator[RecordedAnswers]:
-    with RecordedAnswers() as answers:
+def answers() -> Iterator[RecordedResponses]:
+    with RecordedResponses() as answers:
         yield answers
 
 
 @pytest.fixture
-def recorded_key(answers: RecordedAnswers) -> None:
+def recorded_key(answers: RecordedResponses) -> None:
     """A key from a file, which no coroutine has to read."""
     answers.add("POST", "/api_keys", DATA / "api-key-personal-created.json")
 
 
-async def test_a_recorded_answer_comes_as_a_struct(answers: RecordedAnswers) -> None:
+async def test_a_recorded_answer_comes_as_a_struct(answers: RecordedResponses) -> None:
     answers.add("GET", OPERATION, {"operation": operation_json(status="finished")})
     async with NeonClient(API_KEY) as neon:
         found = await neon.operations.get(PROJECT, "op-1")
@@ -53,7 +46,7 @@ async def test_a_recorded_answer_comes_as_a_struct(answers: RecordedAnswers) -> 
 
 
 async def test_a_recorded_error_is_raised_as_the_class_of_its_status(
-    answers: RecordedAnswers,
+    answers: RecordedResponses,
 ) -> None:
     told = {"code": "GONE", "message": "no such operation"}
     answers.add("GET", OPERATION, told, status=404)
@@ -64,7 +57,7 @@ async def test_a_recorded_error_is_raised_as_the_class_of_its_status(
 
 
 @pytest.mark.virtual_time
-async def test_recorded_failures_that_pass_are_tried_again(answers: RecordedAnswers) -> None:
+async def test_recorded_failures_that_pass_are_tried_again(answers: RecordedResponses) -> None:
     answers.add("GET", OPERATION, status=503, headers={"Retry-After": "7"})
     answers.add("GET", OPERATION, error=ConnectionResetError())
     answers.add("GET", OPERATION, {"operation": operation_json()})
@@ -83,7 +76,7 @@ async def test_recorded_failures_that_pass_are_tried_again(answers: RecordedAnsw
         pytest.param('{"regions": [{"region_id": "eu", "name": "Frankfurt"}]}', id="text"),
     ],
 )
-async def test_a_body_comes_in_any_form(answers: RecordedAnswers, content: Content) -> None:
+async def test_a_body_comes_in_any_form(answers: RecordedResponses, content: Content) -> None:
     answers.add("GET", "/regions", content)
     async with NeonClient(API_KEY) as neon:
         assert [region.name for region in await neon.regions.list()] == ["Frankfurt"]
@@ -96,13 +89,13 @@ async def test_a_body_comes_from_a_recorded_file() -> None:
     assert created.key.reveal() == "neon_api_key_1234567890abcdef1234567890abcdef"
 
 
-async def test_a_struct_is_answered_with_its_secrets(answers: RecordedAnswers) -> None:
+async def test_a_struct_is_answered_with_its_secrets(answers: RecordedResponses) -> None:
     answers.add("POST", "/api_keys", ApiKeyCreated(id=1, key=Secret("sesame")))
     async with NeonClient(API_KEY) as neon:
         assert (await neon.api_keys.create(key_name="ci")).key.reveal() == "sesame"
 
 
-async def test_an_operation_goes_on_with_every_look_at_it(answers: RecordedAnswers) -> None:
+async def test_an_operation_goes_on_with_every_look_at_it(answers: RecordedResponses) -> None:
     answers.operation(PROJECT, "op-1", "scheduling", "running", "finished")
     async with NeonClient(API_KEY) as neon:
         seen = [(await neon.operations.get(PROJECT, "op-1")).status for _ in range(4)]
@@ -111,7 +104,7 @@ async def test_an_operation_goes_on_with_every_look_at_it(answers: RecordedAnswe
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("count", [1, 3])
-async def test_a_wait_ends_once_its_operations_have(answers: RecordedAnswers, count: int) -> None:
+async def test_a_wait_ends_once_its_operations_have(answers: RecordedResponses, count: int) -> None:
     for number in range(count):
         answers.operation(PROJECT, f"op-{number}", "running", "running", "finished")
     begun = {
@@ -126,7 +119,7 @@ async def test_a_wait_ends_once_its_operations_have(answers: RecordedAnswers, co
     assert {operation.status for operation in created.operations} == {"finished"}
 
 
-async def test_a_project_lists_its_operations_newest_first(answers: RecordedAnswers) -> None:
+async def test_a_project_lists_its_operations_newest_first(answers: RecordedResponses) -> None:
     answers.operation(PROJECT, "older", "finished")
     answers.operation(PROJECT, "newer", "finished", action="start_compute")
     answers.operation("other", "elsewhere", "finished")
@@ -139,7 +132,7 @@ async def test_a_project_lists_its_operations_newest_first(answers: RecordedAnsw
 
 
 @pytest.mark.virtual_time
-async def test_an_operation_may_fail(answers: RecordedAnswers) -> None:
+async def test_an_operation_may_fail(answers: RecordedResponses) -> None:
     answers.operation(PROJECT, "op-1", "running", "failed", error="no room")
     async with NeonClient(API_KEY) as neon:
         with pytest.raises(OperationFailedError, match="no room"):
@@ -147,7 +140,7 @@ async def test_an_operation_may_fail(answers: RecordedAnswers) -> None:
 
 
 @pytest.mark.virtual_time
-async def test_an_answer_to_a_look_comes_before_the_operation(answers: RecordedAnswers) -> None:
+async def test_an_answer_to_a_look_comes_before_the_operation(answers: RecordedResponses) -> None:
     answers.operation(PROJECT, "op-1", "finished")
     answers.add("GET", OPERATION, status=503, times=2)
     async with NeonClient(API_KEY) as neon:
@@ -155,7 +148,7 @@ async def test_an_answer_to_a_look_comes_before_the_operation(answers: RecordedA
         assert neon.requests_sent == 3
 
 
-async def test_what_was_asked_is_kept_in_order(answers: RecordedAnswers) -> None:
+async def test_what_was_asked_is_kept_in_order(answers: RecordedResponses) -> None:
     answers.add("POST", BRANCHES, {"branch": branch_json(), "operations": []}, status=201)
     answers.add("GET", BRANCHES, {"branches": []})
     async with NeonClient(API_KEY) as neon:
@@ -167,7 +160,7 @@ async def test_what_was_asked_is_kept_in_order(answers: RecordedAnswers) -> None
     assert listing.query["search"] == "pre view"
 
 
-async def test_the_query_chooses_the_answer(answers: RecordedAnswers) -> None:
+async def test_the_query_chooses_the_answer(answers: RecordedResponses) -> None:
     pages: dict[str, Content] = {
         "": {"operations": [operation_json("b")], "pagination": {"cursor": "next"}},
         "?cursor=next": {"operations": [operation_json("a")]},
@@ -180,14 +173,14 @@ async def test_the_query_chooses_the_answer(answers: RecordedAnswers) -> None:
 
 
 @pytest.mark.parametrize("search", ["a b", "a&b=c", "100%", "%41", "1+1", "ü"])
-async def test_a_query_is_told_as_it_was_meant(answers: RecordedAnswers, search: str) -> None:
+async def test_a_query_is_told_as_it_was_meant(answers: RecordedResponses, search: str) -> None:
     answers.add("GET", f"/projects?{urlencode({'search': search})}", {"projects": []})
     async with NeonClient(API_KEY) as neon:
         assert await neon.projects.list(search=search).collect() == []
     assert answers.requests[0].query["search"] == search
 
 
-async def test_an_answer_is_given_as_often_as_told(answers: RecordedAnswers) -> None:
+async def test_an_answer_is_given_as_often_as_told(answers: RecordedResponses) -> None:
     answers.add("GET", "/regions", {"regions": []}, times=2)
     answers.add("GET", "/regions", {"regions": [FRANKFURT]}, times=None)
     async with NeonClient(API_KEY) as neon:
@@ -197,7 +190,7 @@ async def test_an_answer_is_given_as_often_as_told(answers: RecordedAnswers) -> 
 
 @pytest.mark.virtual_time
 async def test_what_has_no_answer_fails_at_once_and_says_what_there_is(
-    answers: RecordedAnswers,
+    answers: RecordedResponses,
 ) -> None:
     answers.add("GET", "/regions", {"regions": []})
     answers.add("GET", f"{BRANCHES}?search=b", {"branches": []})
@@ -218,7 +211,7 @@ async def test_what_has_no_answer_fails_at_once_and_says_what_there_is(
 
 
 @pytest.mark.virtual_time
-async def test_a_wait_for_what_has_no_answer_ends_at_once(answers: RecordedAnswers) -> None:
+async def test_a_wait_for_what_has_no_answer_ends_at_once(answers: RecordedResponses) -> None:
     async with NeonClient(API_KEY) as neon:
         with pytest.raises(UnrecordedRequestError, match="none"):
             await neon.operations.wait(ref("op-1"))
@@ -226,14 +219,14 @@ async def test_a_wait_for_what_has_no_answer_ends_at_once(answers: RecordedAnswe
 
 
 async def test_another_address_is_answered_too_if_it_is_named() -> None:
-    with RecordedAnswers("https://neon.example/v9/") as answers:
+    with RecordedResponses("https://neon.example/v9/") as answers:
         answers.add("GET", "/regions", {"regions": [FRANKFURT]})
         async with NeonClient(API_KEY, base_url="https://neon.example/v9") as neon:
             assert len(await neon.regions.list()) == 1
     assert [request.path for request in answers.requests] == ["/regions"]
 
 
-async def test_what_is_asked_elsewhere_goes_there(answers: RecordedAnswers) -> None:
+async def test_what_is_asked_elsewhere_goes_there(answers: RecordedResponses) -> None:
     async with LocalControlPlane() as plane:
         async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
             assert await neon.regions.list()
@@ -244,14 +237,14 @@ async def test_they_are_for_the_address_that_the_environment_names_to_clients(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NEON_API_HOST", "http://127.0.0.1:1/api/v2")
-    with RecordedAnswers() as answers:
+    with RecordedResponses() as answers:
         answers.add("GET", "/regions", {"regions": []})
         async with NeonClient("any-key") as neon:
             assert await neon.regions.list() == []
 
 
 async def test_a_port_that_goes_without_saying_makes_no_difference() -> None:
-    with RecordedAnswers("https://example.com:443/api/v2/") as answers:
+    with RecordedResponses("https://example.com:443/api/v2/") as answers:
         answers.add("GET", "/regions", {"regions": []})
         for base_url in ("https://example.com/api/v2", "https://example.com:443/api/v2"):
             async with NeonClient("any-key", base_url=base_url) as neon:
@@ -259,14 +252,14 @@ async def test_a_port_that_goes_without_saying_makes_no_difference() -> None:
                 assert await neon.regions.list() == []
 
 
-def test_there_is_one_at_a_time(answers: RecordedAnswers) -> None:
+def test_there_is_one_at_a_time(answers: RecordedResponses) -> None:
     with pytest.raises(RuntimeError, match="entered already: leave it first, or add to it"):
-        RecordedAnswers("https://example.com/api/v2").__enter__()
+        RecordedResponses("https://example.com/api/v2").__enter__()
     assert answers.requests == []
 
 
 def test_what_could_never_be_asked_is_refused() -> None:
-    answers = RecordedAnswers()
+    answers = RecordedResponses()
     with pytest.raises(ValueError, match="method is 'FETCH'"):
         answers.add("FETCH", "/regions")
     with pytest.raises(ValueError, match="path is 'regions'"):

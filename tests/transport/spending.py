@@ -25,7 +25,7 @@ async def spend(budget: Budget, wishes: Iterable[Wish]) -> list[tuple[float, str
     async def one(wish: Wish) -> None:
         await asyncio.sleep(wish.at)
         if wish.is_poll:
-            await budget.turn_of_poll()
+            await budget.acquire_poll_slot()
         await budget.acquire(wish.route, is_poll=wish.is_poll)
         await asyncio.sleep(wish.arrives_after * wish.takes)
         arrived.append((now(), wish.route))

@@ -12,7 +12,7 @@ from neonctl_async.transport.budget import Budget
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of
-from tests.support.server import MisbehavingServer, Received, Respond, answer, in_turn
+from tests.support.server import MisbehavingServer, Received, Respond, http_response, in_turn
 from tests.transport.spending import Wish, most_within, spend
 
 
@@ -37,7 +37,7 @@ def test_no_window_however_it_slides_holds_more_than_the_limit(
     wishes: list[Wish], per_minute: int, per_second: int, connections: int
 ) -> None:
     limits = RateBudget(
-        per_minute=per_minute, per_second_of_route=per_second, per_second_of={"slow": 1}
+        per_minute=per_minute, per_route_per_second=per_second, route_limits={"slow": 1}
     )
     with asyncio.Runner(loop_factory=FakeClockLoop) as runner:
         arrived = runner.run(spend(Budget(limits, connections), wishes))
@@ -98,7 +98,7 @@ async def test_requests_go_in_the_order_they_were_wished_for() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_crowded_route_holds_up_no_other() -> None:
-    budget = Budget(RateBudget(per_second_of={"slow": 1}), 100)
+    budget = Budget(RateBudget(route_limits={"slow": 1}), 100)
     crowd = asyncio.create_task(spend(budget, [Wish(0.0, "slow")] * 10))
     await asyncio.sleep(0)
     await budget.acquire("GET /projects")
@@ -147,7 +147,7 @@ async def test_routes_of_long_ago_are_forgotten() -> None:
 async def test_a_route_in_use_is_not_forgotten(
     connections: int, busy: list[Wish], arrivals: list[float]
 ) -> None:
-    budget = Budget(RateBudget(per_minute=None, per_second_of={"busy": 1}), connections)
+    budget = Budget(RateBudget(per_minute=None, route_limits={"busy": 1}), connections)
     arrived = await spend(budget, [*busy, *(Wish(2.0, f"GET /of/{n}") for n in range(150))])
     times = [time for time, route in arrived if route == "busy"]
     assert times == pytest.approx(arrivals, abs=0.01)
@@ -157,7 +157,7 @@ async def test_a_route_in_use_is_not_forgotten(
 async def test_every_request_of_a_client_draws_on_one_budget() -> None:
     limits = RateBudget(per_minute=3)
     async with (
-        MisbehavingServer(in_turn(answer(503), answer(content={}))) as server,
+        MisbehavingServer(in_turn(http_response(503), http_response(content={}))) as server,
         client_of(server, budget=limits) as neon,
     ):
         await neon.request("GET", "/projects")  # two tries
@@ -169,9 +169,9 @@ async def test_every_request_of_a_client_draws_on_one_budget() -> None:
 
 @pytest.mark.virtual_time
 async def test_the_ids_in_a_plain_request_do_not_make_it_a_route_of_its_own() -> None:
-    limits = RateBudget(per_second_of_route=1)
+    limits = RateBudget(per_route_per_second=1)
     async with (
-        MisbehavingServer(in_turn(answer(content={}))) as server,
+        MisbehavingServer(in_turn(http_response(content={}))) as server,
         client_of(server, budget=limits) as neon,
     ):
         for number in range(3):
@@ -181,9 +181,9 @@ async def test_the_ids_in_a_plain_request_do_not_make_it_a_route_of_its_own() ->
 
 @pytest.mark.virtual_time
 async def test_a_plain_request_and_a_method_share_the_window_of_their_route() -> None:
-    limits = RateBudget(per_second_of={"POST /organizations/{id}/api_keys": 1})
+    limits = RateBudget(route_limits={"POST /organizations/{id}/api_keys": 1})
     async with (
-        MisbehavingServer(in_turn(answer(content={"id": 1, "key": "k"}))) as server,
+        MisbehavingServer(in_turn(http_response(content={"id": 1, "key": "k"}))) as server,
         client_of(server, budget=limits) as neon,
     ):
         await neon.organizations.create_api_key("org-quiet-sun-12345678", key_name="ci")
@@ -222,7 +222,7 @@ async def test_requests_count_when_they_are_sent_not_while_they_queue_for_a_conn
 
     async def stall(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(max(0.0, 8 - now()))
-        await answer(content={})(writer)
+        await http_response(content={})(writer)
 
     def respond(_request: Received) -> Respond:
         arrivals.append(now())

@@ -14,7 +14,7 @@ from neonctl_async import (
     RetryPolicy,
 )
 from tests.support.records import API_KEY, PROJECT, client_of
-from tests.support.server import MisbehavingServer, Respond, answer, hang, in_turn, raw
+from tests.support.server import MisbehavingServer, Respond, hang, http_response, in_turn, raw
 
 
 @pytest.mark.virtual_time
@@ -81,7 +81,7 @@ async def test_closing_ends_a_call_that_waits_for_its_answer(
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("status", [429, 503])
 async def test_closing_ends_a_call_that_sleeps_for_retry_after(status: int) -> None:
-    response = answer(status, headers={"Retry-After": "30"})
+    response = http_response(status, headers={"Retry-After": "30"})
     async with MisbehavingServer(in_turn(response)) as server:
         assert await close_during(client_of(server), "/projects") == [False]
     assert len(server.received) == 1
@@ -89,10 +89,10 @@ async def test_closing_ends_a_call_that_sleeps_for_retry_after(status: int) -> N
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(
-    "budget", [RateBudget(per_minute=1), RateBudget(per_second_of_route=1, per_second_of={})]
+    "budget", [RateBudget(per_minute=1), RateBudget(per_route_per_second=1, route_limits={})]
 )
 async def test_closing_ends_calls_that_wait_in_the_budget(budget: RateBudget) -> None:
-    async with MisbehavingServer(in_turn(answer(content={}))) as server:
+    async with MisbehavingServer(in_turn(http_response(content={}))) as server:
         neon = client_of(server, budget=budget, retry=RetryPolicy.never())
         crowd = [asyncio.create_task(neon.request("POST", "/projects")) for _ in range(10)]
         await asyncio.sleep(0.5)
@@ -115,7 +115,9 @@ async def test_closing_at_the_moment_of_a_further_try_is_told_as_that() -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(retry.delay, lambda: closing.append(loop.create_task(neon.aclose())))
 
-    async with MisbehavingServer(in_turn(answer(429, headers={"Retry-After": "30"}))) as server:
+    async with MisbehavingServer(
+        in_turn(http_response(429, headers={"Retry-After": "30"}))
+    ) as server:
         neon = client_of(server, hooks=[Hooks(on_retry=close_then)])
         with pytest.raises(ClientClosedError) as caught:
             await neon.request("POST", "/projects")

@@ -14,7 +14,7 @@ from tests.transport.spending import Wish, spend
 async def test_a_cancelled_poll_makes_way_for_the_next() -> None:
     budget = Budget(RateBudget(per_minute=1), 100)
     await spend(budget, [Wish(0.0, "a")])
-    turns = [asyncio.create_task(budget.turn_of_poll()) for _ in range(3)]
+    turns = [asyncio.create_task(budget.acquire_poll_slot()) for _ in range(3)]
     await asyncio.sleep(30)
     turns[0].cancel()
     await asyncio.wait(turns[:2])
@@ -52,7 +52,7 @@ async def test_callers_without_end_leave_polls_a_tenth_of_the_minute(route: str)
 
 @pytest.mark.virtual_time
 async def test_a_caller_of_the_same_route_goes_before_the_polls_that_wait_for_it() -> None:
-    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    budget = Budget(RateBudget(per_route_per_second=1), 100)
     await spend(budget, [Wish(0.0, "a")])
     order: list[str] = []
 
@@ -72,7 +72,7 @@ async def test_a_caller_of_the_same_route_goes_before_the_polls_that_wait_for_it
         (RateBudget(), 1),
         (RateBudget(), 5),
         (RateBudget(per_minute=None), 100),
-        (RateBudget(per_second_of={"of polls": 5}), 100),
+        (RateBudget(route_limits={"of polls": 5}), 100),
         (RateBudget(per_minute=9), 100),
         (RateBudget(per_minute=1), 100),
     ],
@@ -96,7 +96,7 @@ async def test_polls_get_through_whatever_is_scarce(limits: RateBudget, connecti
 
 @pytest.mark.virtual_time
 async def test_a_callers_request_that_is_cancelled_holds_up_no_poll() -> None:
-    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    budget = Budget(RateBudget(per_route_per_second=1), 100)
     await spend(budget, [Wish(0.0, "a")])
     caller = asyncio.create_task(budget.acquire("a"))
     poll = asyncio.create_task(budget.acquire("a", is_poll=True))
@@ -109,15 +109,15 @@ async def test_a_callers_request_that_is_cancelled_holds_up_no_poll() -> None:
 
 @pytest.mark.virtual_time
 async def test_no_poll_has_its_turn_while_one_waits_for_its_route() -> None:
-    budget = Budget(RateBudget(per_second_of_route=1), 100)
+    budget = Budget(RateBudget(per_route_per_second=1), 100)
     await spend(budget, [Wish(0.0, "a")])
     at_route = asyncio.create_task(budget.acquire("a", is_poll=True))
-    turn = asyncio.create_task(budget.turn_of_poll())
+    slot = asyncio.create_task(budget.acquire_poll_slot())
     await asyncio.sleep(0.5)
-    assert not turn.done()
+    assert not slot.done()
     at_route.cancel()
     async with asyncio.timeout(5):
-        await turn
+        await slot
     assert now() == pytest.approx(0.5)
 
 
@@ -134,7 +134,7 @@ async def test_polls_may_take_a_quarter_of_a_second_of_their_pace_at_once() -> N
 
 @pytest.mark.virtual_time
 async def test_callers_of_a_crowded_route_hold_up_no_poll_of_another() -> None:
-    budget = Budget(RateBudget(per_second_of={"slow": 1}), 100)
+    budget = Budget(RateBudget(route_limits={"slow": 1}), 100)
     crowd = asyncio.create_task(spend(budget, [Wish(0.0, "slow")] * 10))
     await asyncio.sleep(0.1)
     await spend(budget, [Wish(0.0, "poll", is_poll=True)])
@@ -145,7 +145,7 @@ async def test_callers_of_a_crowded_route_hold_up_no_poll_of_another() -> None:
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("end", ["is cancelled", "sends nothing"])
 async def test_a_poll_that_does_not_use_its_go_leaves_it_to_callers(end: str) -> None:
-    budget = Budget(RateBudget(per_second_of={"of polls": 1}), connections=1)
+    budget = Budget(RateBudget(route_limits={"of polls": 1}), connections=1)
     await spend(budget, [Wish(0.0, "of polls")])
     callers = asyncio.create_task(spend(budget, [Wish(0.0, "a", takes=0.01)] * 12))
     await asyncio.sleep(0.005)
@@ -154,7 +154,7 @@ async def test_a_poll_that_does_not_use_its_go_leaves_it_to_callers(end: str) ->
         await asyncio.sleep(0.05)
         poll.cancel()
     else:
-        poll = asyncio.create_task(budget.turn_of_poll())
+        poll = asyncio.create_task(budget.acquire_poll_slot())
     await callers
     await asyncio.wait([poll])
     assert now() == pytest.approx(0.12)
@@ -162,7 +162,7 @@ async def test_a_poll_that_does_not_use_its_go_leaves_it_to_callers(end: str) ->
 
 @pytest.mark.virtual_time
 async def test_a_place_of_a_route_that_a_poll_took_meanwhile_is_not_taken_twice() -> None:
-    budget = Budget(RateBudget(per_minute=12, per_second_of_route=1), 100)
+    budget = Budget(RateBudget(per_minute=12, per_route_per_second=1), 100)
     arrived = await spend(
         budget,
         [
@@ -216,7 +216,7 @@ async def test_a_single_poll_goes_before_the_tenth_caller_that_came_after_it(
 
 @pytest.mark.virtual_time
 async def test_a_poll_that_is_gone_keeps_no_caller_who_let_it_go_first() -> None:
-    budget = Budget(RateBudget(per_minute=10, per_second_of={"of polls": 1}), 100)
+    budget = Budget(RateBudget(per_minute=10, route_limits={"of polls": 1}), 100)
     await spend(budget, [Wish(0.0, "of polls")])
     poll = asyncio.create_task(budget.acquire("of polls", is_poll=True))
     await asyncio.sleep(0.1)
@@ -257,7 +257,7 @@ async def test_a_poll_that_callers_went_before_keeps_no_pace() -> None:
 
 @pytest.mark.virtual_time
 async def test_a_poll_that_callers_went_before_goes_while_they_are_under_way() -> None:
-    budget = Budget(RateBudget(per_minute=700, per_second_of_route=None), 1000)
+    budget = Budget(RateBudget(per_minute=700, per_route_per_second=None), 1000)
     await spend(budget, [Wish(0.0, "a")] * 670)
     callers = [Wish(0.1, "a", takes=5.0)] * 20
     arrived = await spend(budget, [Wish(0.0, "poll", is_poll=True), *callers])
@@ -277,5 +277,5 @@ async def test_neither_turn_nor_request_of_a_poll_comes_while_nothing_can_be_sen
         asyncio.get_running_loop().call_later(5, budget.release, "a")
     else:
         budget.hold(5)
-    await (budget.turn_of_poll() if step == "turn" else budget.acquire("b", is_poll=True))
+    await (budget.acquire_poll_slot() if step == "turn" else budget.acquire("b", is_poll=True))
     assert now() == pytest.approx(5)

@@ -10,18 +10,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from neonctl_async import (
-    OperationStatus,
-    Secret,
-    Started,
-    __version__,
-)
+from neonctl_async import OperationStatus, Secret, __version__
 from neonctl_async.transport.protocol import (
-    STANDING_HEADERS,
+    DEFAULT_HEADERS,
     QueryValue,
     raw_request,
     request,
 )
+from neonctl_async.types import OperationsResponse
 from tests.support.records import API_KEY
 from tests.transport.wire import BASE_URL, WIRE
 
@@ -32,11 +28,11 @@ HOSTILE = st.text(st.sampled_from("./\\%2eEfF?#;:@&=+ \x00\r\n\u202e\ud800é\uff
 
 
 def url_of(id: str | int) -> str:
-    return WIRE.url(request("GET", TEMPLATE, Started, id))
+    return WIRE.url(request("GET", TEMPLATE, OperationsResponse, id))
 
 
 def query_of(query: Mapping[str, QueryValue]) -> list[tuple[str, str]]:
-    url = WIRE.url(request("GET", "/projects", Started, query=query))
+    url = WIRE.url(request("GET", "/projects", OperationsResponse, query=query))
     return parse_qsl(urlsplit(url).query, keep_blank_values=True, strict_parsing=bool(query))
 
 
@@ -98,7 +94,7 @@ def test_an_id_is_percent_encoded(id: str | int, segment: str) -> None:
 
 
 def test_the_route_is_the_template_whatever_the_id() -> None:
-    call = request("GET", TEMPLATE, Started, "p-1")
+    call = request("GET", TEMPLATE, OperationsResponse, "p-1")
     assert call.route == "GET " + TEMPLATE.replace("{project_id}", "{id}")
     assert call.__rich_repr__() == [("route", call.route)]
 
@@ -138,12 +134,13 @@ def test_each_kind_of_query_value(value: QueryValue, sent: list[str]) -> None:
 
 def test_a_query_of_nothing_leaves_no_question_mark() -> None:
     assert (
-        WIRE.url(request("GET", "/projects", Started, query={"a": UNSET})) == f"{BASE_URL}/projects"
+        WIRE.url(request("GET", "/projects", OperationsResponse, query={"a": UNSET}))
+        == f"{BASE_URL}/projects"
     )
 
 
 def test_a_cursor_is_percent_encoded() -> None:
-    url = WIRE.url(request("GET", "/projects", Started, query={"cursor": "a+b/c= &d"}))
+    url = WIRE.url(request("GET", "/projects", OperationsResponse, query={"cursor": "a+b/c= &d"}))
     assert url.endswith("?cursor=a%2Bb%2Fc%3D%20%26d")
 
 
@@ -175,7 +172,7 @@ def test_a_query_value_that_is_no_unicode_is_refused_by_name() -> None:
 
 def test_a_query_parameter_whose_name_is_no_unicode_is_refused_before_it_is_sent() -> None:
     with pytest.raises(ValueError, match=r"a name in query is '\\ud800': it cannot"):
-        request("GET", "/projects", Started, query={"\ud800": "x"})
+        request("GET", "/projects", OperationsResponse, query={"\ud800": "x"})
 
 
 @pytest.mark.parametrize(
@@ -201,7 +198,7 @@ def test_a_datetime_beyond_the_years_of_utc_is_refused_by_name(moment: datetime)
     ],
 )
 def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
-    call = raw_request("get", path, Started, query={"limit": 5})
+    call = raw_request("get", path, OperationsResponse, query={"limit": 5})
     assert WIRE.url(call) == f"{BASE_URL}{path}?limit=5"
     assert (call.method, call.route) == ("GET", route)
 
@@ -218,7 +215,7 @@ def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
 def test_a_call_knows_its_project_however_its_id_is_written(
     path: str, project_id: str | None
 ) -> None:
-    assert raw_request("POST", path, Started).project_id == project_id
+    assert raw_request("POST", path, OperationsResponse).project_id == project_id
 
 
 @pytest.mark.parametrize(
@@ -255,18 +252,18 @@ def test_a_call_knows_its_project_however_its_id_is_written(
 )
 def test_a_raw_path_that_could_leave_the_base_url_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"^path is "):
-        raw_request("GET", path, Started)
+        raw_request("GET", path, OperationsResponse)
 
 
 def test_who_writes_a_query_into_a_raw_path_is_told_where_it_goes() -> None:
     with pytest.raises(ValueError, match=r"characters, none of .*; a query goes into query=$"):
-        raw_request("GET", "/projects?limit=5", Started)
+        raw_request("GET", "/projects?limit=5", OperationsResponse)
 
 
 @given(path=st.lists(HOSTILE).map(lambda parts: "/" + "/".join(parts)))
 def test_whatever_raw_path_is_taken_has_no_segment_that_moves(path: str) -> None:
     try:
-        url = WIRE.url(raw_request("GET", path, Started))
+        url = WIRE.url(raw_request("GET", path, OperationsResponse))
     except ValueError:
         return
     assert url == f"{BASE_URL}{path}"
@@ -280,18 +277,18 @@ def test_whatever_raw_path_is_taken_has_no_segment_that_moves(path: str) -> None
 @pytest.mark.parametrize("method", ["", "GET ", "GE T", "GET\r\nX: y", "GÉT", "GET\n"])
 def test_a_method_that_is_no_name_is_refused(method: str) -> None:
     with pytest.raises(ValueError, match=r"^method is "):
-        raw_request(method, "/projects", Started)
+        raw_request(method, "/projects", OperationsResponse)
 
 
 @pytest.mark.parametrize("ids", [(), ("p-1", "op-1")])
 def test_ids_that_do_not_fit_the_template_are_refused(ids: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="zip"):
-        request("GET", TEMPLATE, Started, *ids)
+        request("GET", TEMPLATE, OperationsResponse, *ids)
 
 
 def test_the_headers_hold_no_key() -> None:
-    headers = WIRE.headers(request("GET", "/projects", Started), "req-1")
-    assert STANDING_HEADERS | headers == {
+    headers = WIRE.headers(request("GET", "/projects", OperationsResponse), "req-1")
+    assert DEFAULT_HEADERS | headers == {
         "Accept": "application/json",
         "Accept-Encoding": "gzip",
         "User-Agent": f"neonctl-async/{__version__}",
@@ -305,21 +302,21 @@ def test_the_headers_hold_no_key() -> None:
     [({"a": [1, None]}, b'{"a":[1,null]}'), (None, b"null"), ({}, b"{}"), ([], b"[]")],
 )
 def test_a_body_is_json_and_says_so(body: object, sent: bytes) -> None:
-    call = raw_request("POST", "/projects", Started, body=body)
+    call = raw_request("POST", "/projects", OperationsResponse, body=body)
     assert call.body == sent
     assert WIRE.headers(call, "req-1")["Content-Type"] == "application/json"
 
 
 def test_without_a_body_none_is_sent() -> None:
-    assert raw_request("POST", "/projects", Started).body is None
+    assert raw_request("POST", "/projects", OperationsResponse).body is None
 
 
 def test_a_secret_in_a_body_says_how_to_send_it() -> None:
     with pytest.raises(TypeError, match=r"a Secret .*: pass secret\.reveal\(\)") as caught:
-        raw_request("POST", "/projects", Started, body={"password": Secret("hunter2")})
+        raw_request("POST", "/projects", OperationsResponse, body={"password": Secret("hunter2")})
     assert "hunter2" not in str(caught.value)
 
 
 def test_what_json_has_no_form_for_is_refused_by_its_type() -> None:
     with pytest.raises(TypeError, match=r"a complex in a body cannot be written as JSON$"):
-        raw_request("POST", "/projects", Started, body=[1j])
+        raw_request("POST", "/projects", OperationsResponse, body=[1j])

@@ -11,21 +11,20 @@ from multidict import CIMultiDict
 
 from neonctl_async import (
     APIError,
-    BranchDeleted,
     InvalidResponseError,
     NotFoundError,
     Operation,
     RateLimitedError,
     Secret,
     ServerError,
-    Started,
 )
 from neonctl_async.transport.protocol import (
-    Answer,
+    Response,
     Wire,
     request,
     retry_after,
 )
+from neonctl_async.types import BranchDeleted, OperationsResponse
 from tests.support.records import API_KEY, operation_json
 from tests.transport.wire import BASE_URL, api_error, invalid, read
 
@@ -178,11 +177,11 @@ def test_a_redirect_is_an_error(status: int) -> None:
     ("body", "kind"),
     [
         (b"<html>", dict),
-        (b"", Started),
-        (b"{}", Started),
-        (b"null", Started),
-        (b'{"operations":{}}', Started),
-        (b'{"operations":[{"id":1}]}', Started),
+        (b"", OperationsResponse),
+        (b"{}", OperationsResponse),
+        (b"null", OperationsResponse),
+        (b'{"operations":{}}', OperationsResponse),
+        (b'{"operations":[{"id":1}]}', OperationsResponse),
         (b"{}{}", dict),
         (b"\xff", dict),
         (b"[" * 100_000, list),
@@ -227,9 +226,9 @@ def test_an_empty_body_is_a_record_of_nothing_or_null(body: bytes) -> None:
 def test_a_body_may_be_as_large_as_the_bound_and_no_larger() -> None:
     wire = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=4)
     call = request("GET", "/projects", bool)
-    assert wire.read(call, "sent-id", Answer(200, {}, b"true")) is True
+    assert wire.read(call, "sent-id", Response(200, {}, b"true")) is True
     with pytest.raises(InvalidResponseError, match="it is larger than 4 bytes"):
-        wire.read(call, "sent-id", Answer(200, {}, b"false"))
+        wire.read(call, "sent-id", Response(200, {}, b"false"))
 
 
 class Login(msgspec.Struct):
@@ -244,5 +243,5 @@ def test_a_secret_is_read_as_one_beside_null_too(body: bytes) -> None:
 
 def test_null_stands_for_what_is_left_out_however_deep() -> None:
     record = operation_json("op-1", failures_count=None, error=None)
-    answer = read(Started, json.dumps({"operations": [record]}).encode())
-    assert answer == Started(operations=[convert(operation_json("op-1"), Operation)])
+    response = read(OperationsResponse, json.dumps({"operations": [record]}).encode())
+    assert response == OperationsResponse(operations=[convert(operation_json("op-1"), Operation)])

@@ -16,7 +16,7 @@ from neonctl_async import (
 )
 from tests.support.clock import now
 from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn
+from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn
 
 pytestmark = pytest.mark.virtual_time
 
@@ -40,20 +40,20 @@ async def tries(method: str, response: Respond, policy: RetryPolicy | None = Non
 @pytest.mark.parametrize("status", ALWAYS)
 @pytest.mark.parametrize("method", ["GET", *MUTATIONS])
 async def test_what_did_nothing_is_sent_again_for_every_method(method: str, status: int) -> None:
-    assert await tries(method, answer(status)) == 5
+    assert await tries(method, http_response(status)) == 5
 
 
 @pytest.mark.parametrize("status", GET_ONLY)
 async def test_what_may_have_done_something_is_sent_again_for_get_alone(status: int) -> None:
-    assert await tries("GET", answer(status)) == 5
+    assert await tries("GET", http_response(status)) == 5
     for method in MUTATIONS:
-        assert await tries(method, answer(status)) == 1
+        assert await tries(method, http_response(status)) == 1
 
 
 @pytest.mark.parametrize("status", NEVER)
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_what_will_not_change_is_asked_once(method: str, status: int) -> None:
-    assert await tries(method, answer(status)) == 1
+    assert await tries(method, http_response(status)) == 1
 
 
 @pytest.mark.parametrize("response", [drop(), hang])
@@ -64,7 +64,7 @@ async def test_no_answer_is_tried_again_for_get_alone(response: Respond) -> None
 
 
 async def test_a_body_that_cannot_be_read_is_asked_for_once() -> None:
-    assert await tries("GET", answer(body=b"<html>")) == 1
+    assert await tries("GET", http_response(body=b"<html>")) == 1
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -78,7 +78,12 @@ async def test_a_refused_connection_is_tried_again_for_every_method(method: str)
 
 
 async def test_a_success_after_failures_is_a_success(caplog: pytest.LogCaptureFixture) -> None:
-    responses = in_turn(answer(503), answer(429), answer(423), answer(content={"projects": []}))
+    responses = in_turn(
+        http_response(503),
+        http_response(429),
+        http_response(423),
+        http_response(content={"projects": []}),
+    )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         assert await neon.request("POST", "/projects") == {"projects": []}
     logged = [one.getMessage() for one in caplog.records]
@@ -90,11 +95,13 @@ async def test_a_success_after_failures_is_a_success(caplog: pytest.LogCaptureFi
     ("policy", "attempts"), [(RetryPolicy.never(), 1), (RetryPolicy(attempts=2), 2)]
 )
 async def test_no_more_is_tried_than_the_policy_says(policy: RetryPolicy, attempts: int) -> None:
-    assert await tries("GET", answer(503), policy) == attempts
+    assert await tries("GET", http_response(503), policy) == attempts
 
 
 async def test_the_newest_failure_is_the_one_raised() -> None:
-    responses = in_turn(answer(503), answer(503), answer(404, {"message": "gone meanwhile"}))
+    responses = in_turn(
+        http_response(503), http_response(503), http_response(404, {"message": "gone meanwhile"})
+    )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         with pytest.raises(APIError, match="gone meanwhile"):
             await neon.request("GET", "/projects")
@@ -102,7 +109,7 @@ async def test_the_newest_failure_is_the_one_raised() -> None:
 
 
 async def test_a_lost_connection_asks_for_no_delay_but_the_backoff() -> None:
-    responses = in_turn(drop(), answer(content={}))
+    responses = in_turn(drop(), http_response(content={}))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         await neon.request("GET", "/projects")
         assert now() <= 0.3
@@ -119,7 +126,7 @@ async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
         return high
 
     monkeypatch.setattr("random.uniform", highest)
-    await tries("GET", answer(503), RetryPolicy(attempts=6, initial=0.25, maximum=2.0))
+    await tries("GET", http_response(503), RetryPolicy(attempts=6, initial=0.25, maximum=2.0))
     assert bounds[:5] == [0.25, 0.5, 1.0, 2.0, 2.0]
     assert now() == pytest.approx(5.75, abs=0.1)
 
@@ -138,7 +145,7 @@ async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
 async def test_retry_after_is_the_least_delay_in_both_forms(
     headers: dict[str, str], status: int
 ) -> None:
-    responses = in_turn(answer(status, headers=headers), answer(content={}))
+    responses = in_turn(http_response(status, headers=headers), http_response(content={}))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         await neon.request("POST", "/projects")
         assert now() == pytest.approx(17, abs=0.3)
@@ -146,14 +153,16 @@ async def test_retry_after_is_the_least_delay_in_both_forms(
 
 @pytest.mark.parametrize("value", ["0", "soon", "-3", "", "Fri, 32 Foo 2026"])
 async def test_a_retry_after_that_says_nothing_leaves_the_backoff(value: str) -> None:
-    responses = in_turn(answer(503, headers={"Retry-After": value}), answer(content={}))
+    responses = in_turn(
+        http_response(503, headers={"Retry-After": value}), http_response(content={})
+    )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         await neon.request("GET", "/projects")
         assert now() <= 0.25
 
 
 async def test_a_retry_after_beyond_the_deadline_surfaces_at_once() -> None:
-    response = answer(429, headers={"Retry-After": "7200"})
+    response = http_response(429, headers={"Retry-After": "7200"})
     async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
         with pytest.raises(APIError) as caught:
             await neon.request("GET", "/projects")
@@ -165,7 +174,7 @@ async def test_a_retry_after_beyond_the_deadline_surfaces_at_once() -> None:
 async def test_no_try_begins_after_the_deadline() -> None:
     policy = RetryPolicy(attempts=1000, initial=4.0, maximum=4.0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(answer(503))) as server,
+        MisbehavingServer(in_turn(http_response(503))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(APIError):
@@ -185,7 +194,7 @@ def slow(response: Respond, seconds: float) -> Respond:
 async def test_the_deadline_bounds_a_try_that_is_under_way() -> None:
     policy = RetryPolicy(attempts=1000, initial=3.0, maximum=3.0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(slow(answer(503), 12))) as server,
+        MisbehavingServer(in_turn(slow(http_response(503), 12))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(RequestTimeoutError):
@@ -197,7 +206,7 @@ async def test_the_deadline_bounds_a_try_that_is_under_way() -> None:
 async def test_no_try_begins_that_has_no_time_to_be_answered() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(slow(answer(503), 19.95))) as server,
+        MisbehavingServer(in_turn(slow(http_response(503), 19.95))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(ServerError) as caught:
@@ -209,7 +218,7 @@ async def test_no_try_begins_that_has_no_time_to_be_answered() -> None:
 async def test_the_deadline_bounds_what_further_tries_wait_for_in_the_budget() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(answer(503))) as server,
+        MisbehavingServer(in_turn(http_response(503))) as server,
         client_of(server, retry=policy, budget=RateBudget(per_minute=3)) as neon,
     ):
         with pytest.raises(RequestTimeoutError, match="budget") as caught:
@@ -221,7 +230,7 @@ async def test_the_deadline_bounds_what_further_tries_wait_for_in_the_budget() -
 
 async def test_the_deadline_begins_once_the_budget_has_room() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
-    responses = in_turn(answer(content={}), answer(503), answer(content={}))
+    responses = in_turn(http_response(content={}), http_response(503), http_response(content={}))
     async with (
         MisbehavingServer(responses) as server,
         client_of(server, retry=policy, budget=RateBudget(per_minute=1)) as neon,
@@ -233,7 +242,7 @@ async def test_the_deadline_begins_once_the_budget_has_room() -> None:
 
 
 async def test_cancelling_during_the_backoff_ends_the_call() -> None:
-    response = answer(503, headers={"Retry-After": "30"})
+    response = http_response(503, headers={"Retry-After": "30"})
     async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
         call = asyncio.create_task(neon.request("GET", "/projects"))
         await asyncio.sleep(10)
@@ -246,5 +255,8 @@ async def test_cancelling_during_the_backoff_ends_the_call() -> None:
 
 async def test_the_first_try_goes_without_retry_machinery(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neonctl_async.transport.retry.AsyncRetrying", None)
-    async with MisbehavingServer(in_turn(answer(content={}))) as server, client_of(server) as neon:
+    async with (
+        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        client_of(server) as neon,
+    ):
         assert await neon.request("GET", "/projects") == {}

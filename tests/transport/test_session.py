@@ -21,7 +21,7 @@ from neonctl_async import (
     Timeout,
 )
 from tests.support.records import API_KEY, PROJECT, client_of, operation_json
-from tests.support.server import MisbehavingServer, Respond, answer, drop, hang, in_turn, raw
+from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn, raw
 
 OPERATION = {"operation": operation_json()}
 PATH = f"/projects/{PROJECT}/operations/op-1"
@@ -29,7 +29,7 @@ PATH = f"/projects/{PROJECT}/operations/op-1"
 
 async def test_every_request_carries_key_accept_agent_and_an_id_of_its_own() -> None:
     async with (
-        MisbehavingServer(in_turn(answer(content=OPERATION))) as server,
+        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
         client_of(server) as neon,
     ):
         for _ in range(2):
@@ -78,7 +78,7 @@ async def test_processes_forked_with_a_client_have_ids_of_their_own() -> None:
 async def test_a_body_is_sent_as_json() -> None:
     created = {"id": 1, "key": "k"}
     async with (
-        MisbehavingServer(in_turn(answer(content=created))) as server,
+        MisbehavingServer(in_turn(http_response(content=created))) as server,
         client_of(server) as neon,
     ):
         await neon.api_keys.create(key_name="ci")
@@ -89,7 +89,7 @@ async def test_a_body_is_sent_as_json() -> None:
 
 async def test_connections_are_kept_alive() -> None:
     async with (
-        MisbehavingServer(in_turn(answer(content=OPERATION))) as server,
+        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
         client_of(server) as neon,
     ):
         for _ in range(10):
@@ -99,7 +99,7 @@ async def test_connections_are_kept_alive() -> None:
 
 async def test_no_more_connections_are_open_than_allowed() -> None:
     async with (
-        MisbehavingServer(in_turn(answer(content=OPERATION))) as server,
+        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
         client_of(server, max_connections=3) as neon,
     ):
         await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(50)))
@@ -108,7 +108,7 @@ async def test_no_more_connections_are_open_than_allowed() -> None:
 
 async def test_requests_sent_counts_further_tries_too() -> None:
     async with (
-        MisbehavingServer(in_turn(answer(503), answer(content=OPERATION))) as server,
+        MisbehavingServer(in_turn(http_response(503), http_response(content=OPERATION))) as server,
         client_of(server, retry=RetryPolicy(initial=0)) as neon,
     ):
         await neon.operations.get(PROJECT, "op-1")
@@ -117,7 +117,7 @@ async def test_requests_sent_counts_further_tries_too() -> None:
 
 async def test_a_401_costs_exactly_one_request() -> None:
     async with (
-        MisbehavingServer(in_turn(answer(401, {"message": "no such key"}))) as server,
+        MisbehavingServer(in_turn(http_response(401, {"message": "no such key"}))) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(AuthenticationError) as caught:
@@ -134,7 +134,7 @@ async def test_a_401_costs_exactly_one_request() -> None:
 async def test_a_mutation_whose_connection_drops_is_sent_once_and_may_have_been_done(
     method: str, response: Respond
 ) -> None:
-    first = answer(content={})
+    first = http_response(content={})
     async with (
         MisbehavingServer(in_turn(first, response)) as server,
         client_of(server) as neon,
@@ -149,7 +149,7 @@ async def test_a_mutation_whose_connection_drops_is_sent_once_and_may_have_been_
 
 async def test_a_get_whose_connection_drops_is_sent_again() -> None:
     async with (
-        MisbehavingServer(in_turn(drop(), answer(content=OPERATION))) as server,
+        MisbehavingServer(in_turn(drop(), http_response(content=OPERATION))) as server,
         client_of(server, retry=RetryPolicy(initial=0)) as neon,
     ):
         assert (await neon.operations.get(PROJECT, "op-1")).id == "op-1"
@@ -212,7 +212,7 @@ async def test_a_hanging_mutation_is_given_up_and_may_have_been_done() -> None:
 async def test_time_spent_queueing_for_a_connection_is_not_taken_for_a_slow_answer() -> None:
     async def slow(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(3)
-        await answer(content=OPERATION)(writer)
+        await http_response(content=OPERATION)(writer)
 
     async with (
         MisbehavingServer(in_turn(slow)) as server,
@@ -224,8 +224,8 @@ async def test_time_spent_queueing_for_a_connection_is_not_taken_for_a_slow_answ
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_errors_and_never_followed(status: int) -> None:
-    async with MisbehavingServer(in_turn(answer(content=OPERATION))) as elsewhere:
-        moved = answer(status, headers={"Location": f"{elsewhere.base_url}{PATH}"})
+    async with MisbehavingServer(in_turn(http_response(content=OPERATION))) as elsewhere:
+        moved = http_response(status, headers={"Location": f"{elsewhere.base_url}{PATH}"})
         async with MisbehavingServer(in_turn(moved)) as server, client_of(server) as neon:
             with pytest.raises(APIError) as caught:
                 await neon.operations.get(PROJECT, "op-1")
@@ -238,7 +238,7 @@ async def test_redirects_are_errors_and_never_followed(status: int) -> None:
     [b"<html>welcome</html>", b'{"operation": {"id": "op', b'{"operations": []}', b"[]", b""],
 )
 async def test_a_200_that_cannot_be_read_says_where_and_what(body: bytes) -> None:
-    response = answer(body=body, headers={"x-neon-ret-request-id": "req-7"})
+    response = http_response(body=body, headers={"x-neon-ret-request-id": "req-7"})
     async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
         with pytest.raises(InvalidResponseError) as caught:
             await neon.operations.get(PROJECT, "op-1")
@@ -253,7 +253,7 @@ async def test_an_error_that_is_not_the_apis_json_is_an_api_error_all_the_same(
     body: bytes,
 ) -> None:
     async with (
-        MisbehavingServer(in_turn(answer(400, body=body))) as server,
+        MisbehavingServer(in_turn(http_response(400, body=body))) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(APIError) as caught:
@@ -283,7 +283,7 @@ async def test_cancelling_a_call_drops_its_connection() -> None:
 
 
 async def test_cookies_are_not_kept() -> None:
-    response = answer(content=OPERATION, headers={"Set-Cookie": "session=1; Path=/"})
+    response = http_response(content=OPERATION, headers={"Set-Cookie": "session=1; Path=/"})
     async with MisbehavingServer(in_turn(response)) as server:
         # No cookie is ever kept for an address.
         url = server.base_url.replace("127.0.0.1", "localhost")
@@ -305,7 +305,10 @@ async def test_the_decoder_of_an_answer_is_made_once(monkeypatch: pytest.MonkeyP
         return decoder(kind, **settings)
 
     monkeypatch.setattr("msgspec.json.Decoder", counting)
-    async with MisbehavingServer(in_turn(answer(content={}))) as server, client_of(server) as neon:
+    async with (
+        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        client_of(server) as neon,
+    ):
         for _ in range(3):
             await neon.request("GET", "/projects", type=Fresh)
     assert made == [Fresh]

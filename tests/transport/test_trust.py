@@ -11,7 +11,7 @@ import trustme
 from neonctl_async import ConfigurationError, ConnectionFailedError, NeonClient, RetryPolicy
 from tests.support.proxy import ConnectProxy
 from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, answer, in_turn
+from tests.support.server import MisbehavingServer, http_response, in_turn
 from tests.support.tls import certified
 
 
@@ -39,7 +39,7 @@ def certificates(authority: trustme.CA) -> dict[str, ssl.SSLContext]:
 
 
 def serving(tls: ssl.SSLContext) -> MisbehavingServer:
-    return MisbehavingServer(in_turn(answer(content={"answered": True})), tls)
+    return MisbehavingServer(in_turn(http_response(content={"answered": True})), tls)
 
 
 async def test_a_certificate_of_a_trusted_authority_is_accepted(
@@ -131,7 +131,7 @@ async def test_plain_http_to_loopback_goes_through_no_proxy(
     """A proxy would see the key in clear."""
     async with (
         ConnectProxy() as proxy,
-        MisbehavingServer(in_turn(answer(content={}))) as server,
+        MisbehavingServer(in_turn(http_response(content={}))) as server,
     ):
         environment.setenv("HTTP_PROXY", proxy.url)
         async with client_of(server, trust_env=True) as neon:

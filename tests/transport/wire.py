@@ -11,8 +11,8 @@ from neonctl_async import (
     Secret,
 )
 from neonctl_async.transport.protocol import (
-    Answer,
     Request,
+    Response,
     Wire,
     request,
 )
@@ -32,7 +32,7 @@ def read(
     headers: Mapping[str, str] | None = None,
 ) -> object:
     call: Request[object] = request("GET", "/projects", kind)
-    return WIRE.read(call, "sent-id", Answer(status, CIMultiDict(headers or {}), body))
+    return WIRE.read(call, "sent-id", Response(status, CIMultiDict(headers or {}), body))
 
 
 def api_error(body: bytes, status: int = 400, headers: Mapping[str, str] | None = None) -> APIError:

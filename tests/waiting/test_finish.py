@@ -4,18 +4,11 @@ import asyncio
 
 import pytest
 
-from neonctl_async import (
-    BranchCreated,
-    BranchDeleted,
-    NotFoundError,
-    OperationFailedError,
-    PollPolicy,
-    ProjectCreated,
-    WaitTimeoutError,
-)
+from neonctl_async import NotFoundError, OperationFailedError, PollPolicy, WaitTimeoutError
+from neonctl_async.types import BranchCreated, BranchDeleted, ProjectCreated
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, branch_json, client_of, operation_json
-from tests.support.server import Received, Respond, answer
+from tests.support.server import Received, Respond, http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -27,7 +20,7 @@ def creating(platform: Platform, *ids: str) -> None:
         if request.method == "GET":
             return None
         operations = [operation_json(id, "scheduling", at=-1) for id in ids]
-        return answer(201, {"branch": branch_json(), "operations": operations})
+        return http_response(201, {"branch": branch_json(), "operations": operations})
 
     platform.fault = fault
 
@@ -116,7 +109,7 @@ async def test_a_deadline_that_is_no_time_is_refused_before_anything_is_created(
 
 async def test_an_answer_without_operations_needs_no_wait() -> None:
     platform = Platform()
-    platform.fault = lambda _request: answer(204, body=b"")
+    platform.fault = lambda _request: http_response(204, body=b"")
     async with platform.server, client_of(platform.server) as neon:
         deleted = await neon.branches.delete(PROJECT, "br-quiet-sun-87654321", wait=True)
     assert deleted == BranchDeleted()
@@ -143,7 +136,9 @@ async def test_projects_wait_too() -> None:
         "branch": branch_json(),
         "operations": [operation_json("a", "running", at=-1)],
     }
-    platform.fault = lambda request: answer(201, content) if request.method == "POST" else None
+    platform.fault = lambda request: (
+        http_response(201, content) if request.method == "POST" else None
+    )
     async with platform.server, client_of(platform.server) as neon:
         created = await neon.projects.create(name="demo", wait=True)
     assert isinstance(created, ProjectCreated)

@@ -15,7 +15,6 @@ from neonctl_async import (
     ConnectionLostError,
     NeonError,
     Operation,
-    OperationAction,
     OperationRef,
     OperationStatus,
     PollPolicy,
@@ -24,7 +23,8 @@ from neonctl_async import (
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.models.pagination import Pagination
 from neonctl_async.testing import FakeClockLoop
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 from tests.support.clock import now
@@ -45,7 +45,7 @@ class Unreliable(OperationSource):
         self._chance = chance
         self.is_healthy = True
         self.ends: dict[OperationRef, float] = {}
-        self.looks = 0
+        self.polls = 0
 
     def start(self, project_id: str, seconds: float) -> Operation:
         """Start an operation that ends so many seconds from now."""
@@ -66,7 +66,7 @@ class Unreliable(OperationSource):
             updated_at=EPOCH + timedelta(seconds=end if ended else 0.0),
         )
 
-    async def turn(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """Looks queue for a while."""
         await asyncio.sleep(self._chance.choice([0.0, 0.0, SLOWEST_ANSWER / 2]))
 
@@ -94,7 +94,7 @@ class Unreliable(OperationSource):
         return OperationsPage(operations=page, pagination=following)
 
     async def _travel(self) -> None:
-        self.looks += 1
+        self.polls += 1
         await asyncio.sleep(self._chance.random() * SLOWEST_ANSWER / 2)
         if self.is_healthy and self._chance.random() < 0.03:
             raise ConnectionLostError(
@@ -112,7 +112,7 @@ class Program:
     def __init__(self, seed: int) -> None:
         self._chance = random.Random(seed)
         self._source = Unreliable(self._chance)
-        self._waiter = Waiter(self._source, PollPolicy(), Listeners(()))
+        self._waiter = Waiter(self._source, PollPolicy(), HookDispatcher(()))
         self.outcomes: list[str] = []
 
     async def run(self) -> None:
@@ -139,9 +139,9 @@ class Program:
         await asyncio.sleep(0)
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert not left, left
-        looks = self._source.looks
+        polls = self._source.polls
         await asyncio.sleep(60)
-        assert self._source.looks == looks, "somebody still looks"
+        assert self._source.polls == polls, "somebody still looks"
         await self._waiter.aclose()
 
     async def _wait(self, operations: list[Operation]) -> str:

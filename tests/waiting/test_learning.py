@@ -18,10 +18,10 @@ async def wait_for(
     neon: NeonClient, platform: Platform, name: str, seconds: float
 ) -> tuple[float, int]:
     """How late the end of a new operation of so many seconds is seen, and after how many looks."""
-    begun, looks = now(), len(platform.server.received)
+    begun, polls = now(), len(platform.server.received)
     platform.start(name, states={begun: "running", begun + seconds: "finished"})
     await neon.operations.wait(operation(name))
-    return now() - begun - seconds, len(platform.server.received) - looks
+    return now() - begun - seconds, len(platform.server.received) - polls
 
 
 @pytest.mark.parametrize("seconds", [0.8, 1.0, 4.0])
@@ -32,7 +32,7 @@ async def test_the_end_of_a_kind_that_is_known_is_met_by_one_look(seconds: float
             await wait_for(neon, platform, f"before-{number}", seconds)
         seen = [await wait_for(neon, platform, f"after-{n}", seconds) for n in range(10)]
     assert median(late for late, _ in seen) < 0.15
-    assert median(looks for _, looks in seen) <= 2
+    assert median(polls for _, polls in seen) <= 2
 
 
 async def test_the_end_that_is_due_next_is_met_though_others_began_later() -> None:
@@ -59,7 +59,7 @@ async def test_durations_that_vary_are_met_sooner_and_with_fewer_looks() -> None
             await wait_for(neon, platform, f"c{number}", durations[number])
         seen = [await wait_for(neon, platform, f"d{n}", durations[n]) for n in range(20)]
     assert sum(late for late, _ in seen) / 20 < sum(late for late, _ in blind) / 4
-    assert sum(looks for _, looks in seen) / 20 < sum(looks for _, looks in blind) / 4
+    assert sum(polls for _, polls in seen) / 20 < sum(polls for _, polls in blind) / 4
 
 
 async def test_an_operation_that_takes_longer_than_any_seen_is_still_looked_at() -> None:
@@ -67,9 +67,9 @@ async def test_an_operation_that_takes_longer_than_any_seen_is_still_looked_at()
     async with platform.server, client_of(platform.server) as neon:
         for number in range(10):
             await wait_for(neon, platform, f"short-{number}", 1.0)
-        late, looks = await wait_for(neon, platform, "long", 30.0)
+        late, polls = await wait_for(neon, platform, "long", 30.0)
     assert late <= 5.5
-    assert looks < 20
+    assert polls < 20
 
 
 async def test_a_long_wait_that_was_foreseen_is_looked_at_every_5_seconds() -> None:
@@ -100,7 +100,7 @@ async def test_a_constant_interval_is_kept_whatever_was_learned() -> None:
         client_of(platform.server, polling=PollPolicy.constant(3.0)) as neon,
     ):
         seen = [await wait_for(neon, platform, f"op-{n}", 1.0) for n in range(10)]
-    assert [looks for _, looks in seen] == [1] * 10
+    assert [polls for _, polls in seen] == [1] * 10
     assert all(late == pytest.approx(2.0, abs=0.01) for late, _ in seen)
 
 
@@ -120,14 +120,14 @@ async def test_many_that_end_one_after_another_are_not_looked_at_one_by_one() ->
     async with platform.server, client_of(platform.server) as neon:
         for number in range(10):
             await wait_for(neon, platform, f"before-{number}", 0.2 + number)
-        begun, looks = now(), len(platform.server.received)
+        begun, polls = now(), len(platform.server.received)
         ids = [f"op-{number}" for number in range(200)]
         for number, name in enumerate(ids):
             ends = begun + (number + 1) * 0.05
             platform.start(name, states={begun: "running", ends: "finished"})
         await neon.operations.wait([operation(name) for name in ids])
         assert now() - begun <= 10 + 2.5
-    assert len(platform.server.received) - looks <= 25
+    assert len(platform.server.received) - polls <= 25
 
 
 async def test_looks_keep_their_distance_however_short_what_is_known_takes() -> None:
@@ -151,7 +151,7 @@ async def test_looks_keep_their_distance_however_short_what_is_known_takes() -> 
 
 async def test_where_no_record_tells_a_duration_it_is_learned_from_what_was_seen() -> None:
     platform = Platform()
-    looks: list[int] = []
+    polls: list[int] = []
     async with platform.server, client_of(platform.server) as neon:
         for number in range(30):
             begun, before = now(), len(platform.server.received)
@@ -161,8 +161,8 @@ async def test_where_no_record_tells_a_duration_it_is_learned_from_what_was_seen
                 total_duration_ms=None,
             )
             await neon.operations.wait(operation(f"op-{number}"))
-            looks.append(len(platform.server.received) - before)
-    assert sum(looks[20:]) / 10 < 4
+            polls.append(len(platform.server.received) - before)
+    assert sum(polls[20:]) / 10 < 4
 
 
 async def test_one_that_was_given_up_spoils_nothing_that_is_known() -> None:

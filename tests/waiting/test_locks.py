@@ -11,7 +11,7 @@ from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, branch_json, client_of
-from tests.support.server import MisbehavingServer, Received, Respond, answer
+from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -46,8 +46,8 @@ def locked(platform: Platform, until: float, **headers: str) -> None:
         if request.method == "GET":
             return None
         if now() < until:
-            return answer(423, {"message": "project is locked"}, headers=headers)
-        return answer(201, {"branch": branch_json(), "operations": []})
+            return http_response(423, {"message": "project is locked"}, headers=headers)
+        return http_response(201, {"branch": branch_json(), "operations": []})
 
     platform.fault = fault
 
@@ -100,7 +100,7 @@ async def test_other_projects_do_not_wait_for_the_turn() -> None:
 
     def fault(request: Received) -> Respond | None:
         if other in request.path and request.method != "GET":
-            return answer(201, {"branch": branch_json(), "operations": []})
+            return http_response(201, {"branch": branch_json(), "operations": []})
         return whole(request)
 
     platform.fault = fault
@@ -155,12 +155,12 @@ async def test_waiting_for_a_turn_is_bounded_by_the_deadline_of_each() -> None:
 async def test_who_came_first_does_not_wait_for_the_turn_of_who_came_later() -> None:
     def respond(request: Received) -> Respond:
         if request.method == "GET":
-            return answer(content={"operations": []})
-        return slow if request.json() == {"branch": {"name": "first"}} else answer(423)
+            return http_response(content={"operations": []})
+        return slow if request.json() == {"branch": {"name": "first"}} else http_response(423)
 
     async def slow(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(9)
-        await answer(423)(writer)
+        await http_response(423)(writer)
 
     policy = RetryPolicy(attempts=1000, maximum=1, deadline=20)
     async with MisbehavingServer(respond) as server, client_of(server, retry=policy) as neon:
@@ -209,7 +209,9 @@ async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
     platform = Platform()
     locked(platform, until=0.5)
     whole = platform.fault
-    platform.fault = lambda request: answer(500) if request.method == "GET" else whole(request)
+    platform.fault = lambda request: (
+        http_response(500) if request.method == "GET" else whole(request)
+    )
     async with platform.server, client_of(platform.server) as neon:
         await neon.branches.create(PROJECT)
     assert mutations(platform) >= 2
@@ -218,11 +220,11 @@ async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
 @pytest.mark.usefixtures("longest_backoff")
 async def test_a_watch_that_fails_slowly_is_part_of_the_delay() -> None:
     def respond(request: Received) -> Respond:
-        return slow if request.method == "GET" else answer(423)
+        return slow if request.method == "GET" else http_response(423)
 
     async def slow(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(9)
-        await answer(500)(writer)
+        await http_response(500)(writer)
 
     policy = RetryPolicy(initial=19, maximum=19, deadline=20)
     async with MisbehavingServer(respond) as server, client_of(server, retry=policy) as neon:

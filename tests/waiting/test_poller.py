@@ -17,7 +17,7 @@ from neonctl_async import (
 from tests.support.clock import now
 from tests.support.platform import Fault, Platform
 from tests.support.records import client_of, operation, ref
-from tests.support.server import Received, Respond, answer, hang, in_turn
+from tests.support.server import Received, Respond, hang, http_response, in_turn
 
 pytestmark = pytest.mark.virtual_time
 
@@ -55,15 +55,15 @@ def slow(platform: Platform, seconds: float, *listed: str) -> Fault:
     def truth(request: Received) -> Respond:
         id = request.path.rpartition("/")[2]
         if id == "operations":
-            return answer(content={"operations": [platform.record(one) for one in listed]})
-        return answer(content={"operation": platform.record(id)})
+            return http_response(content={"operations": [platform.record(one) for one in listed]})
+        return http_response(content={"operation": platform.record(id)})
 
     return lambda request: after(seconds, lambda: truth(request))
 
 
 async def test_a_poll_that_fails_is_followed_by_the_next_of_the_cadence() -> None:
     platform = Platform()
-    arrivals = timed(platform, lambda _request: answer(503))
+    arrivals = timed(platform, lambda _request: http_response(503))
     polls = PollPolicy.constant(5.0)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         with pytest.raises(WaitTimeoutError):
@@ -89,7 +89,7 @@ async def test_a_failed_look_is_no_reason_to_look_again_at_once(ids: list[str]) 
     platform = Platform()
     for id in ids:
         platform.start(id, ends=1)
-    arrivals = timed(platform, lambda _request: answer(503) if now() < 12 else None)
+    arrivals = timed(platform, lambda _request: http_response(503) if now() < 12 else None)
     polls = PollPolicy.constant(5.0)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         await neon.operations.wait([ref(id) for id in ids])
@@ -145,13 +145,14 @@ async def test_an_older_look_ends_no_wait_that_began_after_it(old_look: str) -> 
     platform.start("a", ends=0)
 
     def truth() -> Respond:
-        return answer(content={"operation": platform.record("a")})
+        return http_response(content={"operation": platform.record("a")})
 
-    looks = in_turn(
-        after(3, truth if old_look == "finds its end" else lambda: answer(404)), after(3, truth)
+    polls = in_turn(
+        after(3, truth if old_look == "finds its end" else lambda: http_response(404)),
+        after(3, truth),
     )
     platform.hidden = {"a"}
-    platform.fault = lambda request: looks(request) if request.path.endswith("/a") else None
+    platform.fault = lambda request: polls(request) if request.path.endswith("/a") else None
     async with platform.server, client_of(platform.server) as neon:
         other = asyncio.create_task(neon.operations.wait(ref("other")))
         dropped = asyncio.create_task(neon.operations.wait(ref("a")))
@@ -231,8 +232,8 @@ async def test_what_is_added_unseen_while_looks_are_held_off_is_looked_at_after_
 
     def fault(_request: Received) -> Respond | None:
         if now() < 0.5:
-            return after(3, lambda: answer(content={"operation": platform.record("a")}))
-        return answer(503, headers={"Retry-After": "5"}) if now() < 1.5 else None
+            return after(3, lambda: http_response(content={"operation": platform.record("a")}))
+        return http_response(503, headers={"Retry-After": "5"}) if now() < 1.5 else None
 
     arrivals = timed(platform, fault)
     polls = PollPolicy.constant(100)

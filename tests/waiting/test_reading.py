@@ -7,7 +7,7 @@ import pytest
 from neonctl_async import NeonClient, OperationRef, PollPolicy, RateBudget
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation, ref
-from tests.support.server import answer
+from tests.support.server import http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -87,15 +87,15 @@ async def test_no_more_pages_are_read_than_reading_by_id_would_cost() -> None:
     start(platform, "newer", 5000)
     await look_each_second(platform, refs)
     assert platform.pages[-4:] == [1000, 1000, 1000, 1000]
-    looks = 10
-    assert platform.gets == 2 * looks
-    assert len(platform.pages) <= 2 * looks
+    polls = 10
+    assert platform.gets == 2 * polls
+    assert len(platform.pages) <= 2 * polls
 
 
 async def test_a_page_that_fails_is_no_reason_to_read_by_id() -> None:
     platform = Platform()
     refs = start(platform, "a", 1500, ends=3.0)
-    platform.fault = lambda request: answer(503) if "cursor=" in request.target else None
+    platform.fault = lambda request: http_response(503) if "cursor=" in request.target else None
     async with (
         platform.server,
         client_of(platform.server, polling=PollPolicy.constant(1.0)) as neon,
@@ -128,7 +128,7 @@ async def test_what_repeats_on_a_page_that_shifts_is_taken_once() -> None:
     refs = start(platform, "a", 2)
     record = platform.record("a-0")
     platform.fault = lambda request: (
-        answer(200, {"operations": [record, record]})
+        http_response(200, {"operations": [record, record]})
         if request.path.endswith("/operations")
         else None
     )
@@ -170,7 +170,7 @@ async def test_new_ones_do_not_make_it_forget_how_far_back_the_old_reach() -> No
     async def answer_late(writer: asyncio.StreamWriter) -> None:
         # While this look is under way, two more come: another look is for them alone.
         await asyncio.sleep(0.5)
-        await answer(503)(writer)
+        await http_response(503)(writer)
 
     async with (
         platform.server,
@@ -201,7 +201,7 @@ async def test_no_more_than_a_few_are_read_by_id_at_a_time() -> None:
         most = max(most, under_way)
         await asyncio.sleep(0.1)
         under_way -= 1
-        await answer(content={"operation": platform.record("hidden-0")})(writer)
+        await http_response(content={"operation": platform.record("hidden-0")})(writer)
 
     platform.fault = lambda request: None if request.path.endswith("/operations") else respond
     async with platform.server, client_of(platform.server) as neon:
@@ -216,7 +216,7 @@ async def test_what_is_awaited_no_more_is_not_read_by_id() -> None:
     platform.start("other", ends=100)
     async with (
         platform.server,
-        client_of(platform.server, budget=RateBudget(per_second_of_route=4)) as neon,
+        client_of(platform.server, budget=RateBudget(per_route_per_second=4)) as neon,
     ):
         other = asyncio.create_task(neon.operations.wait(operation("other")))
         many = asyncio.create_task(neon.operations.wait(refs))

@@ -6,16 +6,16 @@ from collections import Counter, deque
 import pytest
 
 from neonctl_async import PollPolicy, RateBudget
-from neonctl_async.models.operations import Started
+from neonctl_async.models.operations import OperationsResponse
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation
-from tests.support.server import Received, Respond, answer
+from tests.support.server import Received, Respond, http_response
 
 pytestmark = pytest.mark.virtual_time
 
 PER_MINUTE, PER_SECOND = 70, 4
-LIMITS = RateBudget(per_minute=PER_MINUTE, per_second_of_route=PER_SECOND)
+LIMITS = RateBudget(per_minute=PER_MINUTE, per_route_per_second=PER_SECOND)
 
 
 class Strict:
@@ -26,7 +26,7 @@ class Strict:
         self._account: deque[float] = deque()
         self._routes: dict[str, deque[float]] = {}
         self.refused = 0
-        self.looks: dict[str, list[float]] = {}
+        self.polls: dict[str, list[float]] = {}
         platform.fault = self.check
 
     def check(self, request: Received) -> Respond | None:
@@ -37,7 +37,7 @@ class Strict:
         fits = _fits(self._account, PER_MINUTE, 60.0), _fits(of_route, PER_SECOND, 1.0)
         if not all(fits):
             self.refused += 1
-            return answer(429, {"message": "too many requests"})
+            return http_response(429, {"message": "too many requests"})
         self._account.append(now())
         of_route.append(now())
         if request.method == "POST":
@@ -47,10 +47,10 @@ class Strict:
                 project_id=project_id,
                 states={now(): "running", now() + float(seconds): "finished"},
             )
-            return answer(201, {"operations": [self._platform.record(name)]})
+            return http_response(201, {"operations": [self._platform.record(name)]})
         if "/operations" not in request.path:
-            return answer(200, {})
-        self.looks.setdefault(project_id, []).append(now())
+            return http_response(200, {})
+        self.polls.setdefault(project_id, []).append(now())
         return None
 
 
@@ -74,10 +74,10 @@ async def test_every_project_gets_its_turn_as_often_as_any_other_and_none_is_ref
             for one in projects
         ]
         await asyncio.sleep(300)
-        looks = Counter({project_id: len(times) for project_id, times in strict.looks.items()})
-        assert set(looks) == set(projects)
-        assert max(looks.values()) - min(looks.values()) <= 1
-        assert sum(looks.values()) >= 0.85 * 5 * PER_MINUTE
+        polls = Counter({project_id: len(times) for project_id, times in strict.polls.items()})
+        assert set(polls) == set(projects)
+        assert max(polls.values()) - min(polls.values()) <= 1
+        assert sum(polls.values()) >= 0.85 * 5 * PER_MINUTE
         await asyncio.gather(*waits)
         assert now() <= 400 + 60 * 60 / (0.85 * PER_MINUTE)
     assert strict.refused == 0
@@ -95,7 +95,7 @@ async def test_a_fan_out_beyond_the_limits_is_ready_as_soon_as_they_allow() -> N
                 "POST",
                 f"/projects/project-{number // 2}/branches",
                 body=f"op-{number} {seconds[number]}",
-                type=Started,
+                type=OperationsResponse,
             )
             await neon.operations.wait(created)
 
@@ -131,7 +131,7 @@ async def test_a_caller_is_answered_at_once_beside_polls_that_take_all_they_can(
 async def test_what_joins_while_a_look_waits_for_its_turn_is_looked_at_by_it() -> None:
     platform = Platform()
     strict = Strict(platform)
-    limits = RateBudget(per_minute=1, per_second_of_route=1)
+    limits = RateBudget(per_minute=1, per_route_per_second=1)
     for id in ("a", "b"):
         platform.start(id, ends=50, project_id="project-1")
     async with (
@@ -146,5 +146,5 @@ async def test_what_joins_while_a_look_waits_for_its_turn_is_looked_at_by_it() -
         await neon.operations.wait(operation("b", project_id="project-1"), timeout=None)
         await first
     assert now() == pytest.approx(60, abs=1)
-    assert len(strict.looks["project-1"]) == 1
+    assert len(strict.polls["project-1"]) == 1
     assert len(platform.pages) == 1

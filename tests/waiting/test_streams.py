@@ -11,7 +11,7 @@ from neonctl_async.waiting.targets import Target
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import client_of, operation, operation_json, ref
-from tests.support.server import answer
+from tests.support.server import http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -92,7 +92,7 @@ async def test_streams_raise_at_their_deadline(stream: str) -> None:
 async def test_what_was_seen_comes_before_the_error_that_ended_the_stream() -> None:
     platform = Platform()
     platform.start("a", ends=5)
-    platform.fault = lambda _request: answer(404) if now() > 3 else None
+    platform.fault = lambda _request: http_response(404) if now() > 3 else None
     seen: list[str] = []
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(NotFoundError):

@@ -3,7 +3,7 @@ from types import SimpleNamespace
 import pytest
 
 from neonctl_async import Operation
-from neonctl_async.models.operations import Started
+from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.waiting.status import Change, Outcome
 from neonctl_async.waiting.targets import Progress, Target, Waitable, targets_of
 from tests.support.records import operation, ref
@@ -16,10 +16,10 @@ A, B = operation("a"), operation("b")
     [
         (A, [A]),
         (ref("a"), [ref("a")]),
-        (Started(operations=[B, A]), [B, A]),
-        (Started(operations=[]), []),
+        (OperationsResponse(operations=[B, A]), [B, A]),
+        (OperationsResponse(operations=[]), []),
         (SimpleNamespace(operations=[A]), [A]),
-        ((A, ref("a"), Started(operations=[B, A]), A), [A, ref("a"), B, A, A]),
+        ((A, ref("a"), OperationsResponse(operations=[B, A]), A), [A, ref("a"), B, A, A]),
     ],
 )
 def test_operations_references_answers_and_any_mix_stand_for_what_they_hold(

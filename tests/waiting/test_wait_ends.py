@@ -16,7 +16,7 @@ from neonctl_async import (
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation, ref
-from tests.support.server import answer, hang
+from tests.support.server import hang, http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -27,7 +27,9 @@ async def test_the_deadline_tells_what_is_settled_and_what_is_pending() -> None:
     platform.start("slow", ends=1000)
     platform.hidden = {"unseen"}
     platform.start("unseen", ends=1000)
-    platform.fault = lambda request: answer(503) if request.path.endswith("/unseen") else None
+    platform.fault = lambda request: (
+        http_response(503) if request.path.endswith("/unseen") else None
+    )
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(WaitTimeoutError, match=r"2 of 3 .* after 20 s") as caught:
             await neon.operations.wait([ref("quick"), ref("slow"), ref("unseen")], timeout=20)

@@ -21,7 +21,7 @@ from neonctl_async.waiting.source import OperationSource
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import PROJECT, client_of, operation_json, ref
-from tests.support.server import Respond, answer, drop, hang, in_turn
+from tests.support.server import Respond, drop, hang, http_response, in_turn
 
 pytestmark = pytest.mark.virtual_time
 
@@ -29,14 +29,14 @@ pytestmark = pytest.mark.virtual_time
 @pytest.mark.parametrize(
     "fault",
     [
-        answer(408),
-        answer(423),
-        answer(429),
-        answer(500),
-        answer(502),
-        answer(503),
-        answer(520),
-        answer(200, body=b"<html>a proxy speaks</html>"),
+        http_response(408),
+        http_response(423),
+        http_response(429),
+        http_response(500),
+        http_response(502),
+        http_response(503),
+        http_response(520),
+        http_response(200, body=b"<html>a proxy speaks</html>"),
         drop(),
         drop(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"),
     ],
@@ -64,7 +64,7 @@ async def test_a_hanging_poll_is_given_up_and_taken_again() -> None:
 def limited(until: float, retry_after: int, status: int = 429) -> Platform:
     """A platform that lets nobody in until a time of the loop, and says when to come again."""
     platform = Platform()
-    refusal = answer(status, headers={"Retry-After": str(retry_after)})
+    refusal = http_response(status, headers={"Retry-After": str(retry_after)})
     platform.fault = lambda _request: refusal if now() < until else None
     return platform
 
@@ -86,7 +86,7 @@ async def test_answers_that_will_not_change_end_the_wait_after_one_request(
     status: int, error: type[APIError], ids: list[str]
 ) -> None:
     platform = Platform()
-    platform.fault = lambda _request: answer(status)
+    platform.fault = lambda _request: http_response(status)
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(error) as caught:
             await neon.operations.wait([ref(id) for id in ids])
@@ -114,7 +114,7 @@ async def test_a_list_that_lags_behind_takes_nothing_back() -> None:
     platform = Platform()
     platform.start("a", states={0: "scheduling", 1: "running", 30: "finished"})
     platform.start("b", ends=30)
-    stale = answer(
+    stale = http_response(
         200, {"operations": [operation_json("a", "scheduling"), operation_json("b", "running")]}
     )
     platform.fault = lambda request: (
@@ -164,7 +164,7 @@ async def test_a_look_that_hangs_holds_up_no_other_operation() -> None:
 async def test_a_look_that_hangs_is_given_up_and_taken_again() -> None:
     platform = Platform()
     platform.start("a", ends=1)
-    responses = in_turn(hang, answer(200, {"operation": operation_json("a", "finished")}))
+    responses = in_turn(hang, http_response(200, {"operation": operation_json("a", "finished")}))
     platform.fault = responses
     async with platform.server, client_of(platform.server) as neon:
         [done] = await neon.operations.wait(ref("a"))

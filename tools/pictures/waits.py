@@ -7,11 +7,12 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async import Operation, OperationAction, OperationRef, OperationStatus, PollPolicy
+from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy
 from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
-from neonctl_async.transport.listeners import Listeners
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.waiter import Waiter
 
@@ -55,7 +56,7 @@ class Platform(OperationSource):
         if operation.status is OperationStatus.FINISHED:
             self._told[operation.id] = _now()
 
-    async def turn(self) -> None:
+    async def acquire_poll_slot(self) -> None:
         """No budget holds anything up here."""
 
     async def get(self, ref: OperationRef) -> Operation:
@@ -99,7 +100,7 @@ class Platform(OperationSource):
 async def alone(durations: Sequence[float]) -> Platform:
     """Wait for operations of these durations, one after another."""
     platform = Platform()
-    waiter = Waiter(platform, POLICY, Listeners([]))
+    waiter = Waiter(platform, POLICY, HookDispatcher([]))
     for seconds in durations:
         await _wait(waiter, platform, [seconds])
     return platform
@@ -108,7 +109,7 @@ async def alone(durations: Sequence[float]) -> Platform:
 async def together(waits: Mapping[float, Sequence[float]]) -> Platform:
     """Begin waits at these moments, each for operations of its durations."""
     platform = Platform()
-    waiter = Waiter(platform, POLICY, Listeners([]))
+    waiter = Waiter(platform, POLICY, HookDispatcher([]))
 
     async def begin(at: float, durations: Sequence[float]) -> None:
         await asyncio.sleep(at)

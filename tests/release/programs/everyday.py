@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import assert_type
 
 import neonctl_async as api
-from neonctl_async import NeonClient
+from neonctl_async import NeonClient, types
 from neonctl_async.local import Fault, InjectedFault, LocalControlPlane, ServedRequest
 from neonctl_async.progress import WaitProgress
 from neonctl_async.telemetry import tracing
 from neonctl_async.testing import BranchFactory, ControlPlane, FakeClockLoop, loop_clock
-from neonctl_async.testing.recorded import RecordedAnswers, RecordedRequest
+from neonctl_async.testing.recorded import RecordedRequest, RecordedResponses
 
 PROJECT = "late-frost-12345678"
 
@@ -55,7 +55,7 @@ async def waiting(neon: NeonClient) -> None:
     with WaitProgress(neon) as progress:
         await neon.operations.wait(begun, on_update=progress, raise_on_failure=False)
     async with neon.branches.ephemeral(PROJECT, ttl_seconds=None) as created:
-        assert_type(created, api.BranchCreated)
+        assert_type(created, types.BranchCreated)
         assert_type(created.connection_uri, api.Secret)
         assert_type(created.connection_uri.reveal(), str)
 
@@ -80,20 +80,23 @@ async def errors(neon: NeonClient) -> None:
         assert_type((error.excerpt, error.status), tuple[str, int])
     except api.NeonError as error:
         assert_type(error.maybe_delivered, bool)
-        if isinstance(error.result, api.ProjectDeleted):
+        if isinstance(error.result, types.ProjectDeleted):
             assert_type(error.result.operations, list[api.Operation])
 
 
 async def paging_and_requests(neon: NeonClient) -> None:
     listing = neon.projects.list(limit=100, search="shop")
-    assert_type(listing, api.Paginator[api.Project])
-    assert_type(await listing.collect(limit=5), list[api.Project])
+    assert_type(listing, api.Paginator[types.Project])
+    assert_type(await listing.collect(limit=5), list[types.Project])
     async for project in listing:
         assert_type(project.pg_version, int)
     async for page in listing.pages():
-        assert_type(page, list[api.Project])
-    assert_type(await neon.request("GET", "/regions"), api.Json)
-    assert_type(await neon.request("POST", "/projects", body={}, type=api.Started), api.Started)
+        assert_type(page, list[types.Project])
+    assert_type(await neon.request("GET", "/regions"), types.Json)
+    assert_type(
+        await neon.request("POST", "/projects", body={}, type=types.OperationsResponse),
+        types.OperationsResponse,
+    )
 
 
 async def local_control_plane() -> None:
@@ -104,8 +107,8 @@ async def local_control_plane() -> None:
 
 
 async def tests(make_branch: BranchFactory, plane: ControlPlane) -> None:
-    assert_type(await make_branch(parent_id="br-1"), api.BranchCreated)
-    assert_type(make_branch.create(), api.BranchCreated)
+    assert_type(await make_branch(parent_id="br-1"), types.BranchCreated)
+    assert_type(make_branch.create(), types.BranchCreated)
     assert_type(await plane.requests(), Sequence[ServedRequest])
 
 
@@ -113,6 +116,6 @@ def tests_without_waiting() -> None:
     with asyncio.Runner(loop_factory=FakeClockLoop) as runner:
         runner.run(asyncio.sleep(3600))
     assert_type(loop_clock(), Callable[[], datetime])
-    recorded = RecordedAnswers()
+    recorded = RecordedResponses()
     recorded.add("GET", "/regions", {"regions": []})
     assert_type(recorded.requests, list[RecordedRequest])

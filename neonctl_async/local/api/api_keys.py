@@ -1,0 +1,134 @@
+"""API keys: created, listed and revoked by requests (sections 2.1, 3.1, 4.1, 5)."""
+
+from typing import Final
+
+from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request.access import Level
+from neonctl_async.local.api.request.calls import Call, Json, Response, present, respond
+from neonctl_async.local.clock import in_seconds, in_seconds_or_none
+from neonctl_async.local.engine.api_keys import create_key, create_user_key
+from neonctl_async.local.errors import not_found
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import ApiKey, Project, User
+
+_ID_DIGITS: Final = 18
+
+
+def list_personal(tx: Transaction, call: Call) -> Response:
+    """``GET /api_keys``: the caller's own."""
+    keys = _live(tx, "user_id", access.personal(call))
+    return respond([_listed(tx, key) for key in keys])
+
+
+def create_personal(tx: Transaction, call: Call) -> Response:
+    """``POST /api_keys``: any user."""
+    user_id = access.personal(call)
+    key, token = create_user_key(tx, user_id, call.body(bodies.KeyCreate).key_name)
+    return respond(_created(key, token))
+
+
+def revoke_personal(tx: Transaction, call: Call) -> Response:
+    """``DELETE /api_keys/{key_id}``: the owner."""
+    return respond(_revoke(tx, call, "user_id", access.personal(call)))
+
+
+def list_organization(tx: Transaction, call: Call) -> Response:
+    """``GET /organizations/{org_id}/api_keys``: the organization's and its projects'."""
+    organization = access.organization(tx, call)
+    return respond([_listed(tx, key) for key in _live(tx, "org_id", organization.id)])
+
+
+def create_organization(tx: Transaction, call: Call) -> Response:
+    """``POST /organizations/{org_id}/api_keys`` (section 4.1).
+
+    An organization's key takes an administrator's personal key, a project's any member's.
+    """
+    organization = access.organization(tx, call)
+    user_id = access.personal(call)
+    body = call.body(bodies.KeyCreate)
+    if body.project_id is None:
+        access.organization(tx, call, Level.ADMIN)
+        key, token = create_key(
+            tx, "organization", body.key_name, created_by=user_id, org_id=organization.id
+        )
+        return respond(_created(key, token))
+    where = "WHERE id = ? AND org_id = ? AND deleted_at IS NULL"
+    project = tx.first(Project, where, body.project_id, organization.id)
+    if project is None:
+        raise not_found("project", body.project_id)
+    key, token = create_key(
+        tx,
+        "project",
+        body.key_name,
+        created_by=user_id,
+        org_id=organization.id,
+        project_id=project.id,
+    )
+    return respond(_created(key, token))
+
+
+def revoke_organization(tx: Transaction, call: Call) -> Response:
+    """``DELETE /organizations/{org_id}/api_keys/{key_id}``: administrators."""
+    organization = access.organization(tx, call, Level.ADMIN)
+    return respond(_revoke(tx, call, "org_id", organization.id))
+
+
+def _live(tx: Transaction, owner: str, owner_id: str) -> list[ApiKey]:
+    return tx.select(ApiKey, f"WHERE {owner} = ? AND ended_at IS NULL ORDER BY id", owner_id)
+
+
+def _revoke(tx: Transaction, call: Call, owner: str, owner_id: str) -> Json:
+    text = call.path["key_id"]
+    where = f"WHERE id = ? AND {owner} = ? AND ended_at IS NULL"
+    number = int(text) if text.isdecimal() and len(text) <= _ID_DIGITS else 0
+    key = tx.first(ApiKey, where, number, owner_id)
+    if key is None:
+        raise not_found("API key", text)
+    tx.update(key, ended_at=tx.now)
+    return present(
+        {
+            "id": key.id,
+            "name": key.name,
+            "revoked": True,
+            "created_at": in_seconds(key.created_at),
+            "created_by": key.created_by,
+            "project_id": key.project_id,
+        }
+    ) | _use(key)
+
+
+def _created(key: ApiKey, token: str) -> Json:
+    return present(
+        {
+            "id": key.id,
+            "key": token,
+            "name": key.name,
+            "created_at": in_seconds(key.created_at),
+            "created_by": key.created_by,
+            "project_id": key.project_id,
+        }
+    )
+
+
+def _listed(tx: Transaction, key: ApiKey) -> Json:
+    creator = tx.first(User, "WHERE id = ?", key.created_by)
+    return present(
+        {
+            "id": key.id,
+            "name": key.name,
+            "created_at": in_seconds(key.created_at),
+            "created_by": {
+                "id": key.created_by,
+                "name": creator.name if creator else "",
+                "image": "",
+            },
+            "project_id": key.project_id,
+        }
+    ) | _use(key)
+
+
+def _use(key: ApiKey) -> Json:
+    return {
+        "last_used_at": in_seconds_or_none(key.last_used_at),
+        "last_used_from_addr": key.last_used_from,
+    }

@@ -1,0 +1,27 @@
+"""What the platform advises about a database: nothing here, for no Postgres runs."""
+
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.calls import Call, Response, respond
+from neonctl_async.local.engine import branch_objects
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Branch, Database
+
+
+def list_project(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/advisors``: on the default branch unless told.
+
+    A branch with several databases takes a ``database_name``.
+    """
+    project = access.project(tx, call)
+    _check_database(tx, access.branch_or_default(tx, project.id, call.query.get("branch_id")), call)
+    call.choice("category", ("SECURITY", "PERFORMANCE"), "SECURITY")
+    call.choice("min_severity", ("INFO", "WARN", "ERROR"), "INFO")
+    return respond({"issues": []})
+
+
+def _check_database(tx: Transaction, branch: Branch, call: Call) -> None:
+    name = call.query.get("database_name")
+    if not name and len(branch_objects.of_branch(tx, Database, branch.id)) > 1:
+        name = call.required("database_name")
+    if name:
+        branch_objects.get(tx, Database, branch.id, name)

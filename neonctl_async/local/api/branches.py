@@ -1,0 +1,239 @@
+"""Branches: created with or without computes, read, listed, deleted."""
+
+from datetime import datetime
+from typing import Final
+
+from neonctl_async.local import ids
+from neonctl_async.local.api import connection_uris, databases, endpoints, roles
+from neonctl_async.local.api.operations import operation_records
+from neonctl_async.local.api.request import access, bodies, paging
+from neonctl_async.local.api.request.calls import (
+    Call,
+    Json,
+    Response,
+    instant_of,
+    present,
+    raw,
+    respond,
+    stored,
+)
+from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none
+from neonctl_async.local.engine import branch_objects, operations, timelines
+from neonctl_async.local.engine.api_keys import Principal
+from neonctl_async.local.engine.branches import (
+    delete_branch,
+    deletion_blocker,
+    inherit_objects,
+    insert_branch,
+)
+from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.errors import invalid, unprocessable
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import (
+    Branch,
+    Database,
+    Endpoint,
+    Project,
+    Role,
+    User,
+)
+
+MAXIMUM_LIMIT: Final = 10_000
+SORTS: Final = ("name", "created_at", "updated_at")
+
+
+def create(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/branches``: create_branch, then a start_compute a compute."""
+    project = access.project(tx, call)
+    return created(tx, *make(tx, project, call.principal, call.body(bodies.BranchCreate)))
+
+
+def make(
+    tx: Transaction, project: Project, principal: Principal, body: bodies.BranchCreate
+) -> tuple[Branch, list[Endpoint], Chain]:
+    """Create a branch and its computes."""
+    spec = body.branch
+    parent = access.branch_or_default(tx, project.id, spec.parent_id)
+    since = spec.parent_timestamp
+    parent_timestamp = instant_of("parent_timestamp", since) if since else tx.now
+    chain = operations.begin(tx, project.id, parent.id)
+    branch_id = ids.branch_id()
+    creation = chain.add("create_branch", branch_id=branch_id)
+    branch = Branch(
+        id=branch_id,
+        project_id=project.id,
+        parent_id=parent.id,
+        parent_lsn=spec.parent_lsn or ids.lsn(),
+        parent_timestamp=parent_timestamp,
+        name=spec.name or branch_id,
+        is_default=False,
+        protected=spec.protected,
+        init_source=spec.init_source,
+        annotation=stored(body.annotation_value),
+        created_by=principal.created_by,
+        created_at=tx.now,
+        updated_at=tx.now,
+        state_before=timelines.INIT,
+        state=timelines.READY if creation.succeeds else timelines.INIT,
+        state_at=creation.settles_at,
+        expires_at=expiry(tx, spec.expires_at),
+    )
+    insert_branch(tx, branch)
+    timelines.watch(tx, branch.id, tx.now)
+    inherit_objects(tx, parent.id, branch.id)
+    made = [endpoints.add(tx, project, branch, wanted, chain) for wanted in body.endpoints]
+    if spec.archived:
+        branch = timelines.archive(tx, branch, chain)
+    return branch, made, chain
+
+
+def created(tx: Transaction, branch: Branch, made: list[Endpoint], chain: Chain) -> Response:
+    """The answer to a branch that was created, with its computes."""
+    shown: Json = {
+        "branch": record(tx, branch),
+        "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in made],
+        "operations": operation_records(chain),
+        "roles": [roles.record(role) for role in branch_objects.of_branch(tx, Role, branch.id)],
+        "databases": [
+            databases.record(found) for found in branch_objects.of_branch(tx, Database, branch.id)
+        ],
+    }
+    if made:
+        shown["connection_uris"] = connection_uris.of_branch(tx, branch, made[0])
+    return respond(shown, 201)
+
+
+def list_page(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/branches``: pages that name the ``next`` one."""
+    project = access.project(tx, call)
+    page = paging.Sorted.of(call, SORTS, "updated_at", MAXIMUM_LIMIT, MAXIMUM_LIMIT)
+    search = call.query.get("search", "")
+    where, values = page.clauses(
+        "project_id = ? AND (deleted_at IS NULL OR ? AND recoverable_until >= ?) "
+        "AND (instr(name, ?) OR id = ?)",
+        project.id,
+        call.flag("include_deleted"),
+        tx.now,
+        search,
+        search,
+    )
+    found, pagination = page.cut(tx.select(Branch, where, *values))
+    annotations = {branch.id: _annotation(branch) for branch in found if branch.annotation != "{}"}
+    return respond(
+        {
+            "branches": [record(tx, branch) | _recovery(branch) for branch in found],
+            "annotations": annotations,
+            "pagination": pagination,
+        }
+    )
+
+
+def count(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/branches/count``."""
+    project = access.project(tx, call)
+    sql = (
+        "SELECT count(*) FROM branches "
+        "WHERE project_id = ? AND deleted_at IS NULL AND instr(name, ?)"
+    )
+    return respond({"count": tx.number(sql, project.id, call.query.get("search", "")) or 0})
+
+
+def get(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/branches/{branch_id}``."""
+    _, branch = access.branch(tx, call)
+    return respond({"branch": record(tx, branch), "annotation": _annotation(branch)})
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}/branches/{branch_id}``; 204 where it already was.
+
+    With ``hard_delete`` it cannot be recovered, even if it could be before.
+    """
+    project = access.project(tx, call)
+    hard = call.flag("hard_delete")
+    where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
+    if deleted := tx.first(Branch, where, call.path["branch_id"], project.id):
+        if hard:
+            tx.update(deleted, recoverable_until=None)
+        return Response(204)
+    branch = access.branch_of(tx, project.id, call.path["branch_id"])
+    reason = deletion_blocker(tx, branch)
+    if reason is not None:
+        raise unprocessable(reason)
+    chain = operations.begin(tx, project.id, branch.id)
+    branch = delete_branch(tx, branch, chain, "user")
+    if hard:
+        branch = tx.update(branch, recoverable_until=None)
+    return respond({"branch": record(tx, branch), "operations": operation_records(chain)})
+
+
+def expiry(tx: Transaction, moment: datetime | None) -> Instant | None:
+    """When a branch is to be deleted by itself. Raises 400 for a time that has passed."""
+    if moment is None:
+        return None
+    return upcoming(tx, instant_of("expires_at", moment))
+
+
+def upcoming(tx: Transaction, at: Instant) -> Instant:
+    """When something is to be deleted by itself. Raises 400 for a time that has passed."""
+    if at <= tx.now:
+        raise invalid(f"invalid request: expires_at: {in_seconds(at)} has passed")
+    return at
+
+
+def record(tx: Transaction, branch: Branch) -> Json:
+    """A branch as the API shows it now."""
+    creator = tx.first(User, "WHERE id = ?", branch.created_by)
+    waiting = tx.now < branch.state_at and branch.state != branch.state_before
+    return present(
+        {
+            "id": branch.id,
+            "project_id": branch.project_id,
+            "parent_id": branch.parent_id,
+            "parent_lsn": branch.parent_lsn,
+            "parent_timestamp": in_seconds_or_none(branch.parent_timestamp),
+            "name": branch.name,
+            "current_state": timelines.state(branch, tx.now),
+            "pending_state": branch.state if waiting else None,
+            "state_changed_at": in_seconds(min(branch.state_at, tx.now)),
+            "logical_size": 0,
+            "creation_source": "console",
+            "primary": branch.is_default,
+            "default": branch.is_default,
+            "protected": branch.protected,
+            "cpu_used_sec": 0,
+            "compute_time_seconds": 0,
+            "active_time_seconds": 0,
+            "written_data_bytes": 0,
+            "data_transfer_bytes": 0,
+            "created_at": in_seconds(branch.created_at),
+            "updated_at": in_seconds(branch.updated_at),
+            "expires_at": in_seconds_or_none(branch.expires_at),
+            "last_reset_at": in_seconds_or_none(branch.last_reset_at),
+            "created_by": {"name": creator.name if creator else "", "image": ""},
+            "init_source": branch.init_source,
+            "restored_from": branch.restored_from,
+            "restored_as": branch.restored_as,
+            "restore_status": branch.restore_status,
+        }
+    )
+
+
+def _recovery(branch: Branch) -> Json:
+    if branch.deleted_at is None or branch.recoverable_until is None:
+        return {}
+    recovery = {
+        "deleted_at": in_seconds(branch.deleted_at),
+        "recoverable_until": in_seconds(branch.recoverable_until),
+        "deletion_method": branch.deletion_method,
+    }
+    return {"recovery": recovery}
+
+
+def _annotation(branch: Branch) -> Json:
+    return {
+        "object": {"type": "console/branch", "id": branch.id},
+        "value": raw(branch.annotation),
+        "created_at": in_seconds(branch.created_at),
+        "updated_at": in_seconds(branch.updated_at),
+    }

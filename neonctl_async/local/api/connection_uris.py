@@ -1,0 +1,60 @@
+"""How to connect to a database: a URI with the password in it, and its parts."""
+
+from urllib.parse import quote
+
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.calls import Call, Json, Response, respond
+from neonctl_async.local.engine import branch_objects, computes
+from neonctl_async.local.errors import invalid, not_found
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Role
+
+
+def get_uri(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/connection_uri``: on the default branch unless told."""
+    project = access.project(tx, call)
+    branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
+    database_name, role_name = call.required("database_name"), call.required("role_name")
+    branch_objects.get(tx, Database, branch.id, database_name)
+    role = branch_objects.get(tx, Role, branch.id, role_name)
+    endpoint = _endpoint(tx, branch, call.query.get("endpoint_id"))
+    return respond({"uri": _uri(endpoint, role, database_name, pooled=call.flag("pooled"))})
+
+
+def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
+    """How to connect to every database of a branch, as its owner."""
+    owners = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
+    return [
+        _details(endpoint, owners[database.owner_name], database)
+        for database in branch_objects.of_branch(tx, Database, branch.id)
+    ]
+
+
+def _endpoint(tx: Transaction, branch: Branch, endpoint_id: str | None) -> Endpoint:
+    # "read_write" sorts after "read_only".
+    candidates = sorted(computes.of_branch(tx, branch.id), key=lambda found: found.type)
+    for endpoint in reversed(candidates):
+        if endpoint_id in (None, "", endpoint.id):
+            return endpoint
+    if endpoint_id:
+        raise not_found("endpoint", endpoint_id)
+    raise invalid(f"invalid request: branch_id: branch {branch.id!r} has no endpoint")
+
+
+def _uri(endpoint: Endpoint, role: Role, database_name: str, *, pooled: bool = False) -> str:
+    host = computes.host(endpoint, pooled=pooled)
+    user, name = quote(role.name, safe=""), quote(database_name, safe="")
+    return f"postgresql://{user}:{role.password}@{host}/{name}?sslmode=require"
+
+
+def _details(endpoint: Endpoint, role: Role, database: Database) -> Json:
+    return {
+        "connection_uri": _uri(endpoint, role, database.name),
+        "connection_parameters": {
+            "database": database.name,
+            "password": role.password,
+            "role": role.name,
+            "host": computes.host(endpoint),
+            "pooler_host": computes.host(endpoint, pooled=True),
+        },
+    }

@@ -1,0 +1,236 @@
+"""The requests about computes, which the API calls endpoints."""
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from neonctl_async.local import ids
+from neonctl_async.local.api.operations import operation_records
+from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request.calls import (
+    Call,
+    Json,
+    Response,
+    present,
+    raw,
+    respond,
+    stored,
+)
+from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none
+from neonctl_async.local.engine import computes, operations, timelines
+from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.errors import conflict
+from neonctl_async.local.storage.database import SqlValue, Transaction
+from neonctl_async.local.storage.tables import Branch, Endpoint, Project
+
+
+def create(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/endpoints``: the compute is started."""
+    project = access.project(tx, call)
+    spec = call.body(bodies.EndpointCreate).endpoint
+    branch = access.branch_of(tx, project.id, spec.branch_id)
+    chain = operations.begin(tx, project.id, branch.id)
+    endpoint = add(tx, project, branch, spec, chain)
+    return respond(
+        {"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)}, 201
+    )
+
+
+def list_project(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/endpoints``."""
+    project = access.project(tx, call)
+    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
+    return _listed(tx, tx.select(Endpoint, where, project.id))
+
+
+def list_branch(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/branches/{branch_id}/endpoints``."""
+    _, branch = access.branch(tx, call)
+    return _listed(tx, computes.of_branch(tx, branch.id))
+
+
+def get(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/endpoints/{endpoint_id}``."""
+    _, endpoint = access.endpoint(tx, call)
+    return respond({"endpoint": record(endpoint, tx.now)})
+
+
+def update(tx: Transaction, call: Call) -> Response:
+    """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: apply_config.
+
+    A branch that it moves onto is brought back from the archive first.
+    """
+    _, before = access.endpoint(tx, call)
+    endpoint = before
+    body = call.body(bodies.EndpointUpdate).endpoint
+    destination = _destination(tx, endpoint, body)
+    touched = (endpoint.branch_id, destination.id if destination else None)
+    chain = operations.begin(tx, endpoint.project_id, *touched)
+    if destination is not None:
+        computes.refuse_second_writer(tx, destination.id, endpoint.type)
+        timelines.unarchive(tx, destination, chain)
+    changes = _changes(body)
+    if changes:
+        endpoint = tx.update(endpoint, updated_at=tx.now, **changes)
+        computes.refuse_crossed_limits(endpoint)
+        endpoint = computes.apply(tx, endpoint, chain)
+        computes.watch_branch(tx, before.branch_id)
+        computes.watch_branch(tx, endpoint.branch_id)
+    if destination is not None:
+        timelines.watch(tx, before.branch_id, tx.now)
+        timelines.watch(tx, destination.id, tx.now)
+    return _changed(tx, endpoint, chain)
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}/endpoints/{endpoint_id}``; 204 where it already was."""
+    project = access.project(tx, call)
+    where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
+    if tx.first(Endpoint, where, call.path["endpoint_id"], project.id):
+        return Response(204)
+    _, endpoint = access.endpoint(tx, call)
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    return _changed(tx, computes.remove(tx, endpoint, chain), chain)
+
+
+def start(tx: Transaction, call: Call) -> Response:
+    """``POST .../endpoints/{endpoint_id}/start``: nothing to do for one that runs."""
+    _, endpoint = access.endpoint(tx, call)
+    _refuse_disabled(endpoint)
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    if endpoint.state != computes.ACTIVE:
+        endpoint = computes.start(tx, endpoint, chain)
+    return _changed(tx, endpoint, chain)
+
+
+def suspend(tx: Transaction, call: Call) -> Response:
+    """``POST .../endpoints/{endpoint_id}/suspend``: nothing to do for one that is idle."""
+    _, endpoint = access.endpoint(tx, call)
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    if endpoint.state == computes.ACTIVE:
+        endpoint = computes.suspend(tx, endpoint, chain)
+    return _changed(tx, endpoint, chain)
+
+
+def restart(tx: Transaction, call: Call) -> Response:
+    """``POST .../endpoints/{endpoint_id}/restart``: suspend_compute if it runs, start_compute."""
+    _, endpoint = access.endpoint(tx, call)
+    _refuse_disabled(endpoint)
+    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    if endpoint.state == computes.ACTIVE:
+        endpoint = computes.suspend(tx, endpoint, chain)
+    return _changed(tx, computes.start(tx, endpoint, chain), chain)
+
+
+def _destination(
+    tx: Transaction, endpoint: Endpoint, body: bodies.EndpointChanges
+) -> Branch | None:
+    if body.branch_id is UNSET or body.branch_id == endpoint.branch_id:
+        return None
+    return access.branch_of(tx, endpoint.project_id, body.branch_id)
+
+
+def _changes(body: bodies.EndpointChanges) -> dict[str, SqlValue]:
+    changes: dict[str, SqlValue] = {}
+    for name in body.__struct_fields__:
+        value = getattr(body, name)
+        if value is not UNSET:
+            changes[name] = stored(value) if name == "settings" else value
+    return changes
+
+
+def _refuse_disabled(endpoint: Endpoint) -> None:
+    if endpoint.disabled:
+        raise conflict(f"endpoint {endpoint.id!r} is disabled: enable it first")
+
+
+def _changed(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Response:
+    return respond({"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)})
+
+
+def _listed(tx: Transaction, found: list[Endpoint]) -> Response:
+    return respond({"endpoints": [record(endpoint, tx.now) for endpoint in found]})
+
+
+SMALLEST: Final = 0.25
+"""The smallest compute, in compute units."""
+
+
+def add(
+    tx: Transaction,
+    project: Project,
+    branch: Branch,
+    spec: bodies.EndpointSpec,
+    chain: Chain,
+) -> Endpoint:
+    """Store a compute and start it, unless it is disabled. Raises 409 for a second read_write."""
+    computes.refuse_second_writer(tx, branch.id, spec.type)
+    options = spec if isinstance(spec, bodies.NewEndpoint) else None
+    defaults = msgspec.json.decode(project.default_endpoint_settings, type=bodies.EndpointDefaults)
+    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu or SMALLEST
+    maximum = spec.autoscaling_limit_max_cu or defaults.autoscaling_limit_max_cu or minimum
+    timeout = spec.suspend_timeout_seconds
+    if timeout is None:
+        timeout = defaults.suspend_timeout_seconds or 0
+    endpoint = Endpoint(
+        id=ids.endpoint_id(),
+        project_id=project.id,
+        branch_id=branch.id,
+        name=options.name if options else None,
+        type=spec.type,
+        region_id=project.region_id,
+        provisioner=spec.provisioner or project.provisioner,
+        autoscaling_limit_min_cu=minimum,
+        autoscaling_limit_max_cu=maximum,
+        suspend_timeout_seconds=timeout,
+        settings=stored(spec.settings),
+        pooler_enabled=options.pooler_enabled if options else False,
+        disabled=options.disabled if options else False,
+        passwordless_access=options.passwordless_access if options else True,
+        created_at=tx.now,
+        updated_at=tx.now,
+        state_before=computes.INIT,
+        state=computes.IDLE if options and options.disabled else computes.INIT,
+        state_at=tx.now,
+    )
+    computes.refuse_crossed_limits(endpoint)
+    tx.insert(endpoint)
+    computes.watch_branch(tx, branch.id)
+    return endpoint if endpoint.disabled else computes.start(tx, endpoint, chain)
+
+
+def record(endpoint: Endpoint, now: Instant) -> Json:
+    """A compute as the API shows it at ``now``."""
+    pending = endpoint.state if now < endpoint.state_at else None
+    started = endpoint.started_at if (endpoint.started_at or now) <= now else None
+    suspended = endpoint.suspended_at if (endpoint.suspended_at or now) <= now else None
+    return present(
+        {
+            "id": endpoint.id,
+            "host": computes.host(endpoint),
+            "name": endpoint.name,
+            "project_id": endpoint.project_id,
+            "branch_id": endpoint.branch_id,
+            "region_id": endpoint.region_id,
+            "type": endpoint.type,
+            "current_state": computes.state(endpoint, now),
+            "pending_state": pending,
+            "autoscaling_limit_min_cu": endpoint.autoscaling_limit_min_cu,
+            "autoscaling_limit_max_cu": endpoint.autoscaling_limit_max_cu,
+            "settings": raw(endpoint.settings),
+            "pooler_enabled": endpoint.pooler_enabled,
+            "pooler_mode": "transaction",
+            "disabled": endpoint.disabled,
+            "passwordless_access": endpoint.passwordless_access,
+            "last_active": in_seconds_or_none(started),
+            "creation_source": "console",
+            "created_at": in_seconds(endpoint.created_at),
+            "updated_at": in_seconds(endpoint.updated_at),
+            "started_at": in_seconds_or_none(started),
+            "suspended_at": in_seconds_or_none(suspended),
+            "proxy_host": computes.proxy_host(endpoint.region_id),
+            "suspend_timeout_seconds": endpoint.suspend_timeout_seconds,
+            "provisioner": endpoint.provisioner,
+        }
+    )

@@ -1,0 +1,87 @@
+"""Operations: listed, read, and shown in responses (sections 2.3, 4.3 to 4.5)."""
+
+from typing import Final
+
+from neonctl_async.local import clock
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.calls import Call, Json, Response, present, respond
+from neonctl_async.local.clock import Instant
+from neonctl_async.local.engine import lifecycle
+from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.errors import invalid, not_found
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Operation
+
+DEFAULT_LIMIT: Final = 100
+
+
+MAXIMUM_LIMIT: Final = 1000
+
+
+def list_page(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/operations``: newest first (section 4.3).
+
+    A page that is not empty carries the position of its last operation; an empty one is the end.
+    """
+    project = access.project(tx, call, deleted=True)
+    limit = call.integer("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
+    before = cursor_position(call)
+    page = tx.select(
+        Operation,
+        "WHERE project_id = ? AND position < ? ORDER BY position DESC LIMIT ?",
+        project.id,
+        before,
+        limit,
+    )
+    body: Json = {"operations": [record(operation, tx.now) for operation in page]}
+    if page:
+        body["pagination"] = {"cursor": clock.exactly(page[-1].position)}
+    return respond(body)
+
+
+def get(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/operations/{operation_id}`` (section 4.4)."""
+    project = access.project(tx, call, deleted=True)
+    operation_id = call.path["operation_id"]
+    where = "WHERE id = ? AND project_id = ?"
+    operation = tx.first(Operation, where, operation_id, project.id)
+    if operation is None:
+        raise not_found("operation", operation_id)
+    return respond({"operation": record(operation, tx.now)})
+
+
+def cursor_position(call: Call) -> Instant:
+    """The position that the query parameter ``cursor`` names; left out, the front of the list."""
+    text = call.query.get("cursor")
+    if not text:
+        return (1 << 63) - 1
+    try:
+        return clock.parse(text)
+    except ValueError:
+        raise invalid(f"invalid request: cursor: {text!r} is no cursor of this list") from None
+
+
+def record(operation: Operation, now: Instant) -> Json:
+    """An operation as the API shows it at ``now``. ``retry_at`` is exact: clients act on it."""
+    state = lifecycle.at(operation, now)
+    return present(
+        {
+            "id": operation.id,
+            "project_id": operation.project_id,
+            "branch_id": operation.branch_id,
+            "endpoint_id": operation.endpoint_id,
+            "action": operation.action,
+            "status": state.status,
+            "error": state.error,
+            "failures_count": state.failures_count,
+            "retry_at": None if state.retry_at is None else clock.exactly(state.retry_at),
+            "created_at": clock.in_seconds(operation.created_at),
+            "updated_at": clock.in_seconds(state.updated_at),
+            "total_duration_ms": state.duration // 1000,
+        }
+    )
+
+
+def operation_records(chain: Chain) -> list[Json]:
+    """The operations of a request as its response announces them (section 4.5)."""
+    return [record(operation, chain.now) for operation in chain.operations]

@@ -1,0 +1,90 @@
+"""Organizations and their members."""
+
+from neonctl_async.local.api.request import access, bodies, paging
+from neonctl_async.local.api.request.access import Level
+from neonctl_async.local.api.request.calls import Call, Json, Response, respond
+from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.engine import accounts
+from neonctl_async.local.errors import not_found
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Member, Organization
+
+SORTS = ("email", "role", "joined_at")
+
+
+def get_organization(tx: Transaction, call: Call) -> Response:
+    """``GET /organizations/{org_id}``."""
+    return respond(organization_record(access.organization(tx, call)))
+
+
+def list_members(tx: Transaction, call: Call) -> Response:
+    """``GET /organizations/{org_id}/members``."""
+    organization = access.organization(tx, call)
+    page = paging.Sorted.of(call, SORTS, "joined_at", 500, 500)
+    where, values = page.clauses("org_id = ?", organization.id)
+    members, pagination = page.cut(tx.select(MemberWithEmail, where, *values))
+    found = [{"member": _member(member), "user": {"email": member.email}} for member in members]
+    return respond({"members": found, "pagination": pagination})
+
+
+def get_member(tx: Transaction, call: Call) -> Response:
+    """``GET /organizations/{org_id}/members/{member_id}``."""
+    organization = access.organization(tx, call)
+    return respond(_member(_found_member(tx, organization, call)))
+
+
+def update_member(tx: Transaction, call: Call) -> Response:
+    """``PATCH /organizations/{org_id}/members/{member_id}``: administrators."""
+    organization = access.organization(tx, call, Level.ADMIN)
+    member = _found_member(tx, organization, call)
+    role = call.body(bodies.MemberUpdate).role
+    if role != "admin":
+        accounts.refuse_to_lose_the_last_admin(tx, member)
+    return respond(_member(tx.update(member, role=role)))
+
+
+def delete_member(tx: Transaction, call: Call) -> Response:
+    """``DELETE /organizations/{org_id}/members/{member_id}``: administrators (3.1)."""
+    organization = access.organization(tx, call, Level.ADMIN)
+    member = _found_member(tx, organization, call)
+    accounts.remove_member(tx, organization.id, member.user_id)
+    return respond({})
+
+
+class MemberWithEmail(Member, frozen=True):
+    """A member with the address that lists of members are sorted by."""
+
+    table = "members_with_email"
+
+    email: str
+
+
+def _found_member(tx: Transaction, organization: Organization, call: Call) -> Member:
+    member_id = call.path["member_id"]
+    member = tx.first(Member, "WHERE id = ? AND org_id = ?", member_id, organization.id)
+    if member is None:
+        raise not_found("member", member_id)
+    return member
+
+
+def organization_record(organization: Organization) -> Json:
+    """Return an organization as the API shows it."""
+    return {
+        "id": organization.id,
+        "name": organization.name,
+        "handle": organization.id,
+        "plan": "launch",
+        "managed_by": "console",
+        "created_at": in_seconds(organization.created_at),
+        "updated_at": in_seconds(organization.updated_at),
+    }
+
+
+def _member(member: Member) -> Json:
+    return {
+        "id": member.id,
+        "user_id": member.user_id,
+        "org_id": member.org_id,
+        "role": member.role,
+        "joined_at": in_seconds(member.joined_at),
+    }

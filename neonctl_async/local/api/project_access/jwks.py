@@ -1,0 +1,95 @@
+"""Where the keys are that a project verifies the tokens of its users with."""
+
+from typing import Final
+
+from neonctl_async.local import ids
+from neonctl_async.local.api.operations import operation_records
+from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request.calls import (
+    Call,
+    Json,
+    Response,
+    present,
+    raw,
+    respond,
+    stored,
+)
+from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.engine import computes, operations
+from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.errors import not_found
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Jwks
+
+_LIVE: Final = (
+    "WHERE project_id = ? AND (branch_id IS NULL "
+    "OR EXISTS (SELECT 1 FROM branches WHERE id = jwks.branch_id AND deleted_at IS NULL))"
+)
+
+
+def list_project(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/jwks``: oldest first, none of a branch that is gone."""
+    project = access.project(tx, call)
+    found = tx.select(Jwks, f"{_LIVE} ORDER BY created_at, rowid", project.id)
+    return respond({"jwks": [_record(jwks) for jwks in found]})
+
+
+def add(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/jwks``: an apply_config of each compute that runs."""
+    project = access.project(tx, call)
+    body = call.body(bodies.JwksCreate)
+    if body.branch_id is not None:
+        access.branch_of(tx, project.id, body.branch_id)
+    jwks = Jwks(
+        id=ids.uuid_text(),
+        project_id=project.id,
+        branch_id=body.branch_id,
+        jwks_url=body.jwks_url,
+        provider_name=body.provider_name,
+        jwt_audience=body.jwt_audience,
+        role_names=stored(body.role_names),
+        created_at=tx.now,
+        updated_at=tx.now,
+    )
+    tx.insert(jwks)
+    chain = _configure(tx, jwks)
+    return respond({"jwks": _record(jwks), "operations": operation_records(chain)}, 201)
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}/jwks/{jwks_id}``."""
+    project = access.project(tx, call)
+    jwks_id = call.path["jwks_id"]
+    jwks = tx.first(Jwks, f"{_LIVE} AND id = ?", project.id, jwks_id)
+    if jwks is None:
+        raise not_found("JWKS", jwks_id)
+    tx.execute("DELETE FROM jwks WHERE id = ?", jwks.id)
+    return respond(_record(jwks))
+
+
+def _configure(tx: Transaction, jwks: Jwks) -> Chain:
+    running = [
+        endpoint
+        for endpoint in computes.running(tx, jwks.project_id)
+        if jwks.branch_id in (None, endpoint.branch_id)
+    ]
+    chain = operations.begin(tx, jwks.project_id, *(endpoint.branch_id for endpoint in running))
+    for endpoint in running:
+        computes.apply(tx, endpoint, chain)
+    return chain
+
+
+def _record(jwks: Jwks) -> Json:
+    return present(
+        {
+            "id": jwks.id,
+            "project_id": jwks.project_id,
+            "branch_id": jwks.branch_id,
+            "jwks_url": jwks.jwks_url,
+            "provider_name": jwks.provider_name,
+            "jwt_audience": jwks.jwt_audience,
+            "role_names": None if jwks.role_names == "[]" else raw(jwks.role_names),
+            "created_at": in_seconds(jwks.created_at),
+            "updated_at": in_seconds(jwks.updated_at),
+        }
+    )

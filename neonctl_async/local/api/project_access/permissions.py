@@ -1,0 +1,61 @@
+"""Projects shared with single users, by the addresses of their accounts."""
+
+from neonctl_async.local import ids
+from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request.access import Level
+from neonctl_async.local.api.request.calls import Call, Json, Response, present, respond
+from neonctl_async.local.clock import in_seconds, in_seconds_or_none
+from neonctl_async.local.errors import conflict, not_found
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Permission
+
+
+def list_project(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/permissions``: those in force, oldest first."""
+    project = access.project(tx, call)
+    where = "WHERE project_id = ? AND revoked_at IS NULL ORDER BY granted_at, rowid"
+    found = tx.select(Permission, where, project.id)
+    return respond({"project_permissions": [_record(permission) for permission in found]})
+
+
+def grant(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/permissions``: administrators."""
+    project = access.project(tx, call, Level.ADMIN)
+    email = call.body(bodies.PermissionGrant).email
+    where = "WHERE project_id = ? AND email = ? AND revoked_at IS NULL"
+    if tx.first(Permission, where, project.id, email):
+        raise conflict(f"the project is shared with {email!r} already")
+    permission = Permission(
+        id=ids.uuid_text(), project_id=project.id, email=email, granted_at=tx.now
+    )
+    tx.insert(permission)
+    return respond(_record(permission))
+
+
+def revoke(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}/permissions/{permission_id}``: administrators."""
+    project = access.project(tx, call, Level.ADMIN)
+    permission_id = call.path["permission_id"]
+    where = "WHERE id = ? AND project_id = ? AND revoked_at IS NULL"
+    permission = tx.first(Permission, where, permission_id, project.id)
+    if permission is None:
+        raise not_found("permission", permission_id)
+    return respond(_record(tx.update(permission, revoked_at=tx.now)))
+
+
+def revoke_own(tx: Transaction, project_id: str, user_id: str | None) -> None:
+    """Take back what was granted to the user who now owns the project."""
+    where = f"project_id = ? AND {access.GRANTED}"
+    sql = f"UPDATE permissions SET revoked_at = ? WHERE {where}"
+    tx.execute(sql, tx.now, project_id, user_id)
+
+
+def _record(permission: Permission) -> Json:
+    return present(
+        {
+            "id": permission.id,
+            "granted_to_email": permission.email,
+            "granted_at": in_seconds(permission.granted_at),
+            "revoked_at": in_seconds_or_none(permission.revoked_at),
+        }
+    )

@@ -1,0 +1,105 @@
+"""What is done to a project that exists: update, delete, recover."""
+
+from typing import Final
+
+import msgspec
+from msgspec import UNSET
+
+from neonctl_async.local.api import branches, projects
+from neonctl_async.local.api.operations import operation_records
+from neonctl_async.local.api.project_access import transfers
+from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request.access import Level
+from neonctl_async.local.api.request.calls import Call, Response, respond, stored
+from neonctl_async.local.clock import span
+from neonctl_async.local.engine import computes, operations, timelines
+from neonctl_async.local.engine.api_keys import end_project_keys
+from neonctl_async.local.errors import not_found
+from neonctl_async.local.storage.database import SqlValue, Transaction
+from neonctl_async.local.storage.tables import Branch
+
+_JSON: Final = ("settings", "default_endpoint_settings")
+
+
+def update(tx: Transaction, call: Call) -> Response:
+    """``PATCH /projects/{project_id}``.
+
+    A new history retention is an apply_storage_config; new settings are an apply_config of each
+    compute that runs (section 2.3).
+    """
+    project = access.project(tx, call)
+    body = call.body(bodies.ProjectUpdate).project
+    chain = operations.begin(tx, project.id, *projects.branch_ids(tx, project.id))
+    changes: dict[str, SqlValue] = {"updated_at": tx.now}
+    for name in body.__struct_fields__:
+        value = getattr(body, name)
+        if value is not UNSET:
+            changes[name] = _merged(getattr(project, name), value) if name in _JSON else value
+    retention = body.history_retention_seconds
+    if retention is not UNSET and retention != project.history_retention_seconds:
+        chain.add("apply_storage_config")
+    if body.settings is not UNSET:
+        for endpoint in computes.running(tx, project.id):
+            computes.apply(tx, endpoint, chain)
+    project = tx.update(project, **changes)
+    return respond(
+        {"project": projects.record(tx, project), "operations": operation_records(chain)}
+    )
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}``: delete_tenant.
+
+    It takes an administrator, so no project-scoped key deletes its project (2.1, rule 1). The
+    project is gone at once; the records of its operations stay.
+    """
+    project = access.project(tx, call, Level.ADMIN)
+    shown = projects.record(tx, project)
+    chain = operations.begin(tx, project.id, *projects.branch_ids(tx, project.id))
+    chain.add("delete_tenant")
+    tx.execute(
+        "UPDATE endpoints SET state_before = 'idle', state = 'idle', state_at = ?, idle_at = NULL "
+        "WHERE project_id = ?",
+        tx.now,
+        project.id,
+    )
+    tx.execute(
+        "UPDATE branches SET check_at = NULL, archive_at = NULL, expires_at = NULL "
+        "WHERE project_id = ?",
+        project.id,
+    )
+    tx.update(project, deleted_at=tx.now, detach_at=None)
+    end_project_keys(tx, project.id)
+    transfers.end_requests(tx, project.id)
+    return respond({"project": shown, "operations": operation_records(chain)})
+
+
+def recover(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/recover``: tenant_attach. Keys that ended stay ended."""
+    project = access.project(tx, call, Level.ADMIN, deleted=True)
+    if project.deleted_at is None or tx.now > project.deleted_at + span(projects.RECOVERABLE):
+        raise not_found("deleted project", project.id)
+    chain = operations.begin(tx, project.id)
+    chain.add("tenant_attach")
+    project = tx.update(project, deleted_at=None, updated_at=tx.now)
+    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
+    kept = tx.select(Branch, where, project.id)
+    for branch in kept:
+        computes.watch_branch(tx, branch.id)
+        timelines.watch(tx, branch.id, tx.now)
+    # What was to expire meanwhile does so now: no operation is of a time without the project.
+    where = "project_id = ? AND expires_at < ?"
+    tx.execute(f"UPDATE snapshots SET expires_at = ? WHERE {where}", tx.now, project.id, tx.now)
+    return respond(
+        {
+            "project": projects.record(tx, project),
+            "branches": [branches.record(tx, branch) for branch in kept],
+            "operations": operation_records(chain),
+        }
+    )
+
+
+def _merged(before: str, changes: object) -> str:
+    merged = msgspec.json.decode(before, type=dict[str, object])
+    merged |= msgspec.to_builtins(changes)
+    return stored(merged)

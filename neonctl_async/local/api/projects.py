@@ -1,0 +1,251 @@
+"""Projects (specification, sections 2.2 and 4.2)."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from neonctl_async.local import clock, ids
+from neonctl_async.local.api import branches, connection_uris, databases, endpoints, roles
+from neonctl_async.local.api.operations import cursor_position, operation_records
+from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request.access import Level
+from neonctl_async.local.api.request.calls import (
+    Call,
+    Json,
+    Response,
+    present,
+    raw,
+    respond,
+    stored,
+)
+from neonctl_async.local.clock import SECOND, in_seconds, in_seconds_or_none, instant, span
+from neonctl_async.local.engine import branch_objects, computes, operations, timelines
+from neonctl_async.local.engine.api_keys import Principal
+from neonctl_async.local.engine.branches import insert_branch
+from neonctl_async.local.errors import not_found
+from neonctl_async.local.storage.database import SqlValue, Transaction
+from neonctl_async.local.storage.tables import Branch, Database, Project, Role, User
+
+DEFAULT_LIMIT: Final = 10
+MAXIMUM_LIMIT: Final = 400
+LOGICAL_SIZE_LIMIT_MIB: Final = 3072
+RECOVERABLE: Final = 7 * 86400.0
+"""How long a deleted project can be recovered, in seconds."""
+
+
+def list_page(tx: Transaction, call: Call) -> Response:
+    """``GET /projects``: those that the key reaches, newest first."""
+    reach, values = _reach(call.principal)
+    org_id = call.query.get("org_id")
+    if org_id:
+        if access.level_in(tx, call.principal, org_id) is Level.NONE:
+            raise not_found("organization", org_id)
+        reach, values = f"({reach}) AND org_id = ?", [*values, org_id]
+    deleted = "NOT NULL" if call.flag("recoverable") else "NULL"
+    body = _page(tx, call, f"({reach}) AND deleted_at IS {deleted}", *values)
+    body["applications"], body["integrations"] = {}, {}
+    return respond(body)
+
+
+def list_shared(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/shared``: those that the principal was granted access to, newest first."""
+    shared = f"id IN (SELECT project_id FROM permissions WHERE {access.GRANTED})"
+    return respond(_page(tx, call, f"{shared} AND deleted_at IS NULL", call.principal.user_id))
+
+
+def create(tx: Transaction, call: Call) -> Response:
+    """``POST /projects``: create_timeline, then start_compute for the compute of its branch."""
+    spec = call.body(bodies.ProjectCreate).project
+    user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
+    project = _insert(tx, spec, user_id, org_id)
+    chain = operations.begin(tx, project.id)
+    branch_id = ids.branch_id()
+    created = chain.add("create_timeline", branch_id=branch_id)
+    branch = Branch(
+        id=branch_id,
+        project_id=project.id,
+        parent_id=None,
+        parent_lsn=None,
+        parent_timestamp=None,
+        name=spec.branch.name,
+        is_default=True,
+        protected=False,
+        init_source="parent-data",
+        annotation=stored(spec.branch.annotations),
+        created_by=call.principal.created_by,
+        created_at=tx.now,
+        updated_at=tx.now,
+        state_before=timelines.INIT,
+        state=timelines.READY if created.succeeds else timelines.INIT,
+        state_at=created.settles_at,
+    )
+    insert_branch(tx, branch)
+    roles.add(tx, branch.id, spec.branch.owner_name)
+    databases.add(tx, branch.id, spec.branch.database_name, spec.branch.owner_name)
+    wanted = bodies.EndpointSpec(
+        type="read_write",
+        autoscaling_limit_min_cu=spec.autoscaling_limit_min_cu,
+        autoscaling_limit_max_cu=spec.autoscaling_limit_max_cu,
+    )
+    endpoint = endpoints.add(tx, project, branch, wanted, chain)
+    return respond(
+        {
+            "project": record(tx, project),
+            "branch": branches.record(tx, branch),
+            "endpoints": [endpoints.record(endpoint, tx.now)],
+            "operations": operation_records(chain),
+            "roles": [
+                roles.record(role, password=True)
+                for role in branch_objects.of_branch(tx, Role, branch.id)
+            ],
+            "databases": [
+                databases.record(found)
+                for found in branch_objects.of_branch(tx, Database, branch.id)
+            ],
+            "connection_uris": connection_uris.of_branch(tx, branch, endpoint),
+        },
+        201,
+    )
+
+
+def get(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}``."""
+    return respond({"project": record(tx, access.project(tx, call))})
+
+
+def listed(tx: Transaction, project: Project) -> Json:
+    """A project as it is listed: the fields of section 2.2 and those published since."""
+    owner = project.org_id or project.user_id
+    return present(
+        {
+            "id": project.id,
+            "name": project.name,
+            "platform_id": project.region_id.partition("-")[0],
+            "region_id": project.region_id,
+            "provisioner": project.provisioner,
+            "pg_version": project.pg_version,
+            "locked": False,
+            "cpu_used_sec": 0,
+            "proxy_host": computes.proxy_host(project.region_id),
+            "branch_logical_size_limit": LOGICAL_SIZE_LIMIT_MIB,
+            "branch_logical_size_limit_bytes": LOGICAL_SIZE_LIMIT_MIB << 20,
+            "active_time": 0,
+            "store_passwords": project.store_passwords,
+            "creation_source": "console",
+            "history_retention_seconds": project.history_retention_seconds,
+            "settings": raw(project.settings),
+            "default_endpoint_settings": raw(project.default_endpoint_settings),
+            "synthetic_storage_size": 0,
+            "owner_id": owner,
+            "org_id": project.org_id,
+            "created_at": in_seconds(project.created_at),
+            "updated_at": in_seconds(project.updated_at),
+            "compute_last_active_at": _last_active(tx, project),
+        }
+    ) | _recovery(project)
+
+
+def record(tx: Transaction, project: Project) -> Json:
+    """A project as it is read alone."""
+    start = datetime.fromtimestamp(tx.now // SECOND, UTC).replace(day=1, hour=0, minute=0, second=0)
+    end = start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
+    owner = tx.first(User, "WHERE id = ?", project.user_id)
+    data = (
+        {
+            "email": owner.email,
+            "name": owner.name,
+            "branches_limit": 500,
+            "subscription_type": "launch",
+        }
+        if owner
+        else None
+    )
+    return listed(tx, project) | present(
+        {
+            "data_storage_bytes_hour": 0,
+            "data_transfer_bytes": 0,
+            "written_data_bytes": 0,
+            "compute_time_seconds": 0,
+            "active_time_seconds": 0,
+            "consumption_period_start": in_seconds(instant(start)),
+            "consumption_period_end": in_seconds(instant(end)),
+            "owner": data,
+        }
+    )
+
+
+def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
+    limit = call.integer("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
+    search = call.query.get("search", "")
+    page = tx.select(
+        Project,
+        f"WHERE {where} AND (instr(name, ?) OR instr(id, ?)) "
+        "AND created_at < ? ORDER BY created_at DESC LIMIT ?",
+        *values,
+        search,
+        search,
+        cursor_position(call),
+        limit,
+    )
+    body: Json = {
+        "projects": [listed(tx, project) for project in page],
+        "unavailable_project_ids": [],
+    }
+    if page:
+        body["pagination"] = {"cursor": clock.exactly(page[-1].created_at)}
+    return body
+
+
+def _insert(
+    tx: Transaction, spec: bodies.ProjectSpec, user_id: str | None, org_id: str | None
+) -> Project:
+    project_id = ids.project_id()
+    newest = tx.number("SELECT max(created_at) FROM projects") or 0
+    after = tx.rules.periods.detach_after
+    project = Project(
+        id=project_id,
+        name=spec.name or project_id,
+        user_id=user_id,
+        org_id=org_id,
+        region_id=spec.region_id,
+        provisioner=spec.provisioner,
+        pg_version=spec.pg_version,
+        store_passwords=spec.store_passwords,
+        history_retention_seconds=spec.history_retention_seconds,
+        settings=stored(spec.settings),
+        default_endpoint_settings=stored(spec.default_endpoint_settings),
+        # Distinct, so that a cursor names one place in the list.
+        created_at=max(tx.now, newest + 1),
+        updated_at=tx.now,
+        detach_at=None if after is None else tx.now + span(after),
+    )
+    tx.insert(project)
+    return project
+
+
+def _reach(principal: Principal) -> tuple[str, list[SqlValue]]:
+    if principal.kind == "project":
+        return "id = ?", [principal.project_id]
+    if principal.kind == "organization":
+        return "org_id = ?", [principal.org_id]
+    mine = "user_id = ? OR org_id IN (SELECT org_id FROM members WHERE user_id = ?)"
+    return mine, [principal.user_id, principal.user_id]
+
+
+def branch_ids(tx: Transaction, project_id: str) -> list[str]:
+    """The branches of a project."""
+    where = "WHERE project_id = ? AND deleted_at IS NULL"
+    return [branch.id for branch in tx.select(Branch, where, project_id)]
+
+
+def _recovery(project: Project) -> Json:
+    if project.deleted_at is None:
+        return {}
+    return {
+        "deleted_at": in_seconds(project.deleted_at),
+        "recoverable_until": in_seconds(project.deleted_at + span(RECOVERABLE)),
+    }
+
+
+def _last_active(tx: Transaction, project: Project) -> str | None:
+    sql = "SELECT max(started_at) FROM endpoints WHERE project_id = ? AND started_at <= ?"
+    return in_seconds_or_none(tx.number(sql, project.id, tx.now))

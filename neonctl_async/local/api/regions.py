@@ -1,0 +1,41 @@
+"""The regions that projects can be in: a few of the platform's."""
+
+from typing import Final
+
+import msgspec
+
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.access import Level
+from neonctl_async.local.api.request.calls import Call, Response, respond
+from neonctl_async.local.errors import not_found
+from neonctl_async.local.storage.database import Transaction
+
+
+class Region(msgspec.Struct, frozen=True):
+    """A region as the API shows it; coordinates are text."""
+
+    region_id: str
+    name: str
+    geo_lat: str
+    geo_long: str
+    default: bool = False
+
+
+REGIONS: Final = (
+    Region("aws-us-east-1", "AWS US East 1 (N. Virginia)", "38.13", "-78.45"),
+    Region("aws-us-east-2", "AWS US East 2 (Ohio)", "39.96", "-83.00", default=True),
+    Region("aws-us-west-2", "AWS US West 2 (Oregon)", "46.15", "-123.88"),
+    Region("aws-eu-central-1", "AWS Europe Central 1 (Frankfurt)", "50.11", "8.68"),
+    Region("aws-eu-west-2", "AWS Europe West 2 (London)", "51.51", "-0.13"),
+    Region("aws-ap-southeast-1", "AWS Asia Pacific 1 (Singapore)", "1.37", "103.80"),
+    Region("aws-ap-southeast-2", "AWS Asia Pacific 2 (Sydney)", "-33.87", "151.21"),
+    Region("azure-eastus2", "Azure East US 2 (Virginia)", "36.67", "-78.39"),
+)
+
+
+def list_active(tx: Transaction, call: Call) -> Response:
+    """``GET /regions``: every organization that the key reaches has all of them."""
+    org_id = call.query.get("org_id")
+    if org_id and access.level_in(tx, call.principal, org_id) is Level.NONE:
+        raise not_found("organization", org_id)
+    return respond({"regions": REGIONS})

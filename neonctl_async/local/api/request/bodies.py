@@ -1,0 +1,307 @@
+"""Request bodies, with the bounds that the platform publishes. Unknown fields are ignored."""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, UnsetType
+
+from neonctl_async.local.api.request import formats
+from neonctl_async.local.storage.tables import MemberRole
+
+LONGEST_NAME: Final = 256
+Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+EndpointName = Annotated[str, Meta(min_length=1, max_length=64)]
+KeyName = Annotated[str, Meta(min_length=1, max_length=64)]
+Region = Annotated[str, Meta(min_length=1)]
+Provisioner = Annotated[str, Meta(min_length=1)]
+ComputeUnits = Annotated[float, Meta(ge=0.25)]
+SuspendTimeout = Annotated[int, Meta(ge=-1, le=604800)]
+Retention = Annotated[int, Meta(ge=0, le=2592000)]
+PgVersion = Annotated[int, Meta(ge=14, le=18)]
+Moment = Annotated[datetime, Meta(tz=True)]
+EndpointType = Literal["read_write", "read_only"]
+Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
+HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
+Lsn = Annotated[str, Meta(pattern=formats.LSN)]
+TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
+Settings = dict[str, object]
+
+
+class Body(msgspec.Struct, frozen=True, kw_only=True):
+    """A request body, or a part of one."""
+
+
+class KeyCreate(Body, frozen=True):
+    """Creates a key; ``project_id`` scopes it to a project (section 4.1)."""
+
+    key_name: KeyName
+    project_id: str | None = None
+
+
+class EndpointDefaults(Body, frozen=True):
+    """What new computes of a project begin with."""
+
+    pg_settings: dict[str, str] | UnsetType = UNSET
+    pgbouncer_settings: dict[str, str] | UnsetType = UNSET
+    autoscaling_limit_min_cu: ComputeUnits | UnsetType = UNSET
+    autoscaling_limit_max_cu: ComputeUnits | UnsetType = UNSET
+    suspend_timeout_seconds: SuspendTimeout | UnsetType = UNSET
+
+
+class FirstBranch(Body, frozen=True):
+    """The first branch of a project to create."""
+
+    name: Name = "main"
+    role_name: Name | None = None
+    database_name: Name = "neondb"
+    annotations: dict[str, str] = {}
+
+    @property
+    def owner_name(self) -> str:
+        """The role that owns the database."""
+        return self.role_name or f"{self.database_name}_owner"
+
+
+class ProjectSpec(Body, frozen=True):
+    """A project to create."""
+
+    name: Name | None = None
+    org_id: str | None = None
+    region_id: Region = "aws-us-east-2"
+    pg_version: PgVersion = 17
+    provisioner: Provisioner = "k8s-neonvm"
+    branch: FirstBranch = FirstBranch()
+    settings: Settings = {}
+    default_endpoint_settings: EndpointDefaults = EndpointDefaults()
+    autoscaling_limit_min_cu: ComputeUnits | None = None
+    autoscaling_limit_max_cu: ComputeUnits | None = None
+    store_passwords: bool = True
+    history_retention_seconds: Retention = 86400
+
+
+class ProjectCreate(Body, frozen=True):
+    """Creates a project."""
+
+    project: ProjectSpec
+
+
+class ProjectChanges(Body, frozen=True):
+    """What may change of a project."""
+
+    name: Name | UnsetType = UNSET
+    settings: Settings | UnsetType = UNSET
+    default_endpoint_settings: EndpointDefaults | UnsetType = UNSET
+    history_retention_seconds: Retention | UnsetType = UNSET
+
+
+class ProjectUpdate(Body, frozen=True):
+    """Changes a project."""
+
+    project: ProjectChanges
+
+
+class ProjectsTransfer(Body, frozen=True):
+    """Moves projects to an organization. ``org_id`` is the destination's older name."""
+
+    project_ids: Annotated[list[str], Meta(min_length=1, max_length=400)]
+    destination_org_id: str | None = None
+    org_id: str | None = None
+
+
+class PermissionGrant(Body, frozen=True):
+    """Shares a project with whoever has an address."""
+
+    email: Email
+
+
+class TransferRequestCreate(Body, frozen=True):
+    """Offers a project, for a day unless told."""
+
+    ttl_seconds: TimeToLive = 86400
+
+
+class TransferRequestAccept(Body, frozen=True):
+    """Accepts a project: for an organization, or for the account of the key."""
+
+    org_id: str | None = None
+
+
+class JwksCreate(Body, frozen=True):
+    """Adds the keys of an authentication provider."""
+
+    jwks_url: HttpsUrl
+    provider_name: str
+    branch_id: Annotated[str, Meta(min_length=1)] | None = None
+    jwt_audience: str | None = None
+    role_names: Annotated[list[str], Meta(max_length=10)] = []
+
+
+class VpcEndpointAssignment(Body, frozen=True):
+    """Names a VPC endpoint."""
+
+    label: str
+
+
+class EndpointSpec(Body, frozen=True):
+    """A compute to create along with a branch."""
+
+    type: EndpointType
+    settings: Settings = {}
+    autoscaling_limit_min_cu: ComputeUnits | None = None
+    autoscaling_limit_max_cu: ComputeUnits | None = None
+    provisioner: Provisioner | None = None
+    suspend_timeout_seconds: SuspendTimeout | None = None
+
+
+class NewEndpoint(EndpointSpec, frozen=True, kw_only=True):
+    """A compute to create on a branch."""
+
+    branch_id: str
+    name: EndpointName | None = None
+    region_id: Region | None = None
+    pooler_enabled: bool = False
+    disabled: bool = False
+    passwordless_access: bool = True
+
+
+class EndpointCreate(Body, frozen=True):
+    """Creates a compute."""
+
+    endpoint: NewEndpoint
+
+
+class EndpointChanges(Body, frozen=True):
+    """What may change of a compute."""
+
+    branch_id: str | UnsetType = UNSET
+    name: EndpointName | UnsetType = UNSET
+    settings: Settings | UnsetType = UNSET
+    autoscaling_limit_min_cu: ComputeUnits | UnsetType = UNSET
+    autoscaling_limit_max_cu: ComputeUnits | UnsetType = UNSET
+    provisioner: Provisioner | UnsetType = UNSET
+    suspend_timeout_seconds: SuspendTimeout | UnsetType = UNSET
+    pooler_enabled: bool | UnsetType = UNSET
+    disabled: bool | UnsetType = UNSET
+    passwordless_access: bool | UnsetType = UNSET
+
+
+class EndpointUpdate(Body, frozen=True):
+    """Changes a compute."""
+
+    endpoint: EndpointChanges
+
+
+class BranchSpec(Body, frozen=True):
+    """A branch to create."""
+
+    name: Name | None = None
+    parent_id: str | None = None
+    parent_lsn: Lsn | None = None
+    parent_timestamp: Moment | None = None
+    protected: bool = False
+    archived: bool = False
+    init_source: str = "parent-data"
+    expires_at: Moment | None = None
+
+
+class BranchCreate(Body, frozen=True):
+    """Creates a branch."""
+
+    branch: BranchSpec = BranchSpec()
+    endpoints: Annotated[list[EndpointSpec], Meta(max_length=100)] = []
+    annotation_value: dict[str, str] = {}
+
+
+class MaskingRule(Body, frozen=True):
+    """How the data of a column is masked."""
+
+    database_name: str
+    schema_name: str
+    table_name: str
+    column_name: str
+    masking_function: str | UnsetType = UNSET
+    masking_value: str | UnsetType = UNSET
+
+
+class MaskingRulesUpdate(Body, frozen=True):
+    """Replaces the masking rules of a branch."""
+
+    masking_rules: list[MaskingRule]
+
+
+class AnonymizedBranchCreate(Body, frozen=True):
+    """Creates an anonymized branch."""
+
+    branch_create: BranchCreate = BranchCreate()
+    annotation_value: dict[str, str] = {}
+    masking_rules: list[MaskingRule] = []
+    start_anonymization: bool = False
+
+
+class BranchChanges(Body, frozen=True):
+    """What may change of a branch; ``expires_at`` null takes the expiry away."""
+
+    name: Name | UnsetType = UNSET
+    protected: bool | UnsetType = UNSET
+    expires_at: Moment | UnsetType | None = UNSET
+
+
+class BranchUpdate(Body, frozen=True):
+    """Changes a branch."""
+
+    branch: BranchChanges
+
+
+class BranchRestore(Body, frozen=True):
+    """Restores a branch to the state of another, or to an earlier one of its own."""
+
+    source_branch_id: str
+    source_lsn: Lsn | None = None
+    source_timestamp: Moment | None = None
+    preserve_under_name: Name | None = None
+
+
+class RoleSpec(Body, frozen=True):
+    """A role to create."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=63)]
+    no_login: bool = False
+
+
+class RoleCreate(Body, frozen=True):
+    """Creates a role."""
+
+    role: RoleSpec
+
+
+class DatabaseSpec(Body, frozen=True):
+    """A database to create."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=63)]
+    owner_name: str
+
+
+class DatabaseCreate(Body, frozen=True):
+    """Creates a database."""
+
+    database: DatabaseSpec
+
+
+class DatabaseChanges(Body, frozen=True):
+    """What may change of a database."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType = UNSET
+    owner_name: str | UnsetType = UNSET
+
+
+class DatabaseUpdate(Body, frozen=True):
+    """Changes a database."""
+
+    database: DatabaseChanges
+
+
+class MemberUpdate(Body, frozen=True):
+    """Changes the role of a member."""
+
+    role: MemberRole

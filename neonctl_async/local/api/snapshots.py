@@ -1,0 +1,130 @@
+"""Snapshots: what a branch held at a moment, kept apart from it; and the schedules of branches."""
+
+from msgspec import UNSET
+
+from neonctl_async.local import ids
+from neonctl_async.local.api import branches
+from neonctl_async.local.api.operations import operation_records
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.bodies import LONGEST_NAME
+from neonctl_async.local.api.request.calls import (
+    Call,
+    Json,
+    Response,
+    present,
+    raw,
+    respond,
+    stored,
+)
+from neonctl_async.local.api.request.snapshot_bodies import BackupSchedule, SnapshotUpdate
+from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
+from neonctl_async.local.engine import branch_objects, operations
+from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot
+from neonctl_async.local.errors import invalid, not_found
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Database, Project, Role, Snapshot
+
+
+def create(tx: Transaction, call: Call) -> Response:
+    """``POST /projects/{project_id}/branches/{branch_id}/snapshot``: create_branch."""
+    project, branch = access.branch(tx, call)
+    lsn, at = call.point()
+    if at is not None:
+        _refuse_unless_kept(tx, project, at)
+    expires_at = call.moment("expires_at")
+    chain = operations.begin(tx, project.id, branch.id)
+    creation = chain.add("create_branch", branch_id=branch.id)
+    snapshot_id = ids.snapshot_id()
+    content = SnapshotContent(
+        branch_objects.of_branch(tx, Role, branch.id),
+        branch_objects.of_branch(tx, Database, branch.id),
+    )
+    snapshot = Snapshot(
+        id=snapshot_id,
+        project_id=project.id,
+        source_branch_id=branch.id,
+        name=call.text("name", LONGEST_NAME) or snapshot_id,
+        lsn=lsn or ids.lsn(),
+        timestamp=at,
+        content=stored(content),
+        taken=creation.succeeds,
+        created_at=tx.now,
+        expires_at=None if expires_at is None else branches.upcoming(tx, expires_at),
+    )
+    tx.insert(snapshot)
+    return respond({"snapshot": record(snapshot), "operations": operation_records(chain)})
+
+
+def list_project(tx: Transaction, call: Call) -> Response:
+    """``GET /projects/{project_id}/snapshots``: newest first."""
+    project = access.project(tx, call)
+    where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at DESC, rowid DESC"
+    return respond({"snapshots": [record(one) for one in tx.select(Snapshot, where, project.id)]})
+
+
+def update(tx: Transaction, call: Call) -> Response:
+    """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: another name."""
+    snapshot = find(tx, call)
+    name = call.body(SnapshotUpdate).snapshot.name
+    if name is not UNSET:
+        snapshot = tx.update(snapshot, name=name)
+    return respond({"snapshot": record(snapshot)})
+
+
+def delete(tx: Transaction, call: Call) -> Response:
+    """``DELETE /projects/{project_id}/snapshots/{snapshot_id}``: delete_timeline."""
+    snapshot = find(tx, call)
+    chain = operations.begin(tx, snapshot.project_id, snapshot.source_branch_id)
+    delete_snapshot(tx, snapshot, chain)
+    return respond({"operations": operation_records(chain)}, 202)
+
+
+def get_schedule(tx: Transaction, call: Call) -> Response:
+    """``GET .../branches/{branch_id}/backup_schedule``."""
+    _, branch = access.branch(tx, call)
+    return respond({"schedule": raw(branch.backup_schedule)})
+
+
+def update_schedule(tx: Transaction, call: Call) -> Response:
+    """``PUT .../branches/{branch_id}/backup_schedule``: kept and shown, no snapshot is taken."""
+    _, branch = access.branch(tx, call)
+    schedule = call.body(BackupSchedule).schedule
+    tx.update(branch, backup_schedule=stored(schedule), updated_at=tx.now)
+    return respond({})
+
+
+def find(tx: Transaction, call: Call) -> Snapshot:
+    """The snapshot of the path."""
+    project = access.project(tx, call)
+    snapshot_id = call.path["snapshot_id"]
+    where = "WHERE id = ? AND project_id = ? AND deleted_at IS NULL"
+    found = tx.first(Snapshot, where, snapshot_id, project.id)
+    if found is None:
+        raise not_found("snapshot", snapshot_id)
+    return found
+
+
+def record(snapshot: Snapshot) -> Json:
+    """A snapshot as the API shows it."""
+    return present(
+        {
+            "id": snapshot.id,
+            "name": snapshot.name,
+            "lsn": snapshot.lsn,
+            "timestamp": in_seconds_or_none(snapshot.timestamp),
+            "source_branch_id": snapshot.source_branch_id,
+            "created_at": in_seconds(snapshot.created_at),
+            "expires_at": in_seconds_or_none(snapshot.expires_at),
+            "manual": True,
+            "full_size": 0,
+        }
+    )
+
+
+def _refuse_unless_kept(tx: Transaction, project: Project, at: Instant) -> None:
+    oldest = max(project.created_at, tx.now - span(project.history_retention_seconds))
+    if not oldest <= at <= tx.now:
+        raise invalid(
+            f"invalid request: timestamp: {in_seconds(at)} is not within the restore window, "
+            f"{in_seconds(oldest)} to {in_seconds(tx.now)}"
+        )

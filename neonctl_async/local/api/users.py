@@ -1,0 +1,67 @@
+"""Users: the account of the key, and the organizations that a user belongs to."""
+
+from neonctl_async.local.api.organizations import organization_record
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.calls import Call, Json, Response, respond
+from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Organization, User
+
+
+def me(tx: Transaction, call: Call) -> Response:
+    """``GET /users/me``."""
+    user = tx.get(User, access.personal(call))
+    return respond(
+        {
+            "id": user.id,
+            "name": user.name,
+            "last_name": "",
+            "login": user.email,
+            "email": user.email,
+            "image": "",
+            "plan": "launch",
+            "active_seconds_limit": 0,
+            "projects_limit": 100,
+            "branches_limit": 500,
+            "max_autoscaling_limit": 8.0,
+            "auth_accounts": [
+                {
+                    "email": user.email,
+                    "image": "",
+                    "login": user.email,
+                    "name": user.name,
+                    "provider": "keycloak",
+                }
+            ],
+            "billing_account": _billing(user),
+        }
+    )
+
+
+def auth_details(tx: Transaction, call: Call) -> Response:
+    """``GET /auth``: the account of the key."""
+    del tx
+    method = "api_key_user" if call.principal.kind == "personal" else "api_key_org"
+    return respond({"account_id": call.principal.account, "auth_method": method})
+
+
+def list_organizations(tx: Transaction, call: Call) -> Response:
+    """``GET /users/me/organizations``: of a key that is no user's, the one that owns it."""
+    mine = "id = ? OR id IN (SELECT org_id FROM members WHERE user_id = ?)"
+    where = f"WHERE {mine} ORDER BY created_at, rowid"
+    found = tx.select(Organization, where, call.principal.org_id, call.principal.user_id)
+    return respond({"organizations": [organization_record(organization) for organization in found]})
+
+
+def _billing(user: User) -> Json:
+    address = ("city", "country", "line1", "line2", "postal_code", "state")
+    return {
+        "state": "active",
+        "payment_source": {"type": ""},
+        "subscription_type": "launch",
+        "payment_method": "none",
+        "quota_reset_at_last": in_seconds(user.created_at),
+        "name": user.name,
+        "email": user.email,
+        **{f"address_{part}": "" for part in address},
+    }

@@ -1,0 +1,105 @@
+"""Users, and organizations with their members."""
+
+import msgspec
+from msgspec.structs import replace
+
+from neonctl_async.local import ids
+from neonctl_async.local.engine.api_keys import create_user_key
+from neonctl_async.local.errors import conflict, not_found, unprocessable
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import ApiKey, Member, MemberRole, Organization, User
+
+
+def create_user(tx: Transaction, name: str, email: str) -> User:
+    """Sign someone up."""
+    if tx.first(User, "WHERE email = ?", email):
+        raise conflict(f"a user with the address {email!r} already exists")
+    user = User(id=ids.uuid_text(), name=name, email=email, created_at=tx.now)
+    tx.insert(user)
+    return user
+
+
+def create_organization(tx: Transaction, name: str, admin_id: str) -> Organization:
+    """Found an organization with its first administrator."""
+    _refuse_unknown(tx, admin_id)
+    organization = Organization(
+        id=ids.organization_id(), name=name, created_at=tx.now, updated_at=tx.now
+    )
+    tx.insert(organization)
+    add_member(tx, organization.id, admin_id, "admin")
+    return organization
+
+
+def add_member(tx: Transaction, org_id: str, user_id: str, role: MemberRole) -> Member:
+    """Have a user join an organization."""
+    _refuse_unknown(tx, user_id)
+    if tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id):
+        raise conflict(f"user {user_id!r} is already a member")
+    member = Member(id=ids.uuid_text(), org_id=org_id, user_id=user_id, role=role, joined_at=tx.now)
+    tx.insert(member)
+    return member
+
+
+def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:
+    """Have a user leave an organization; its projects are out of their reach from then on."""
+    member = tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id)
+    if member is None:
+        raise not_found("member", user_id)
+    refuse_to_lose_the_last_admin(tx, member)
+    tx.execute("DELETE FROM members WHERE id = ?", member.id)
+
+
+def _refuse_unknown(tx: Transaction, user_id: str) -> None:
+    if tx.first(User, "WHERE id = ?", user_id) is None:
+        raise not_found("user", user_id)
+
+
+def refuse_to_lose_the_last_admin(tx: Transaction, member: Member) -> None:
+    """Raise 422 if the member is the only administrator of an organization."""
+    where = "WHERE org_id = ? AND role = 'admin' AND id <> ?"
+    if member.role == "admin" and tx.first(Member, where, member.org_id, member.id) is None:
+        raise unprocessable("an organization keeps at least one administrator")
+
+
+class Home(msgspec.Struct, frozen=True, kw_only=True):
+    """The first user, who administers the first organization.
+
+    ``api_key`` is the first key, there only when it was made just now: later, its hash alone
+    is kept.
+    """
+
+    user_id: str
+    org_id: str
+    api_key: str | None
+
+
+def sign_in(tx: Transaction) -> Home:
+    """Make the first user, organization and key of an empty database, or find them again."""
+    user = tx.first(User, "ORDER BY created_at, rowid")
+    organization = tx.first(Organization, "ORDER BY created_at, rowid")
+    if user is not None and organization is not None:
+        return Home(user_id=user.id, org_id=organization.id, api_key=None)
+    user = create_user(tx, "First User", "first.user@neon.localhost")
+    organization = create_organization(tx, "First Organization", user.id)
+    _, token = create_user_key(tx, user.id, "first key")
+    return Home(user_id=user.id, org_id=organization.id, api_key=token)
+
+
+def start_over(tx: Transaction) -> None:
+    """Delete everything but the first user, organization and key, which are as at first."""
+    user = tx.select(User, "ORDER BY created_at, rowid LIMIT 1")
+    organization = tx.select(Organization, "ORDER BY created_at, rowid LIMIT 1")
+    [key] = tx.select(ApiKey, "ORDER BY id LIMIT 1")
+    tx.delete_all()
+    for row in (*user, *organization):
+        tx.insert(row)
+    add_member(tx, organization[0].id, user[0].id, "admin")
+    tx.insert(replace(key, last_used_at=None, last_used_from="", ended_at=None))
+
+
+def create_api_key(tx: Transaction, user_id: str, name: str) -> str:
+    """A new personal key; answers its token."""
+    if tx.first(User, "WHERE id = ?", user_id) is None:
+        raise not_found("user", user_id)
+    _, token = create_user_key(tx, user_id, name)
+    return token

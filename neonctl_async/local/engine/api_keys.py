@@ -1,0 +1,139 @@
+"""API keys: who creates them, what they open, how they end (sections 2.1, 3.1, 4.1, 5)."""
+
+import hashlib
+import hmac
+import logging
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from neonctl_async.local import ids
+from neonctl_async.local.clock import SECOND
+from neonctl_async.local.errors import unauthorized
+from neonctl_async.local.ids import KeyKind
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import ApiKey
+
+RECOMMENDED_KEYS: Final = 10_000
+"""Keys an account had better stay under (section 8); there is no strict limit."""
+
+_LOCATOR: Final = 16
+_logger = logging.getLogger(__name__)
+
+
+class Principal(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose key a request carries. ``user_id`` for a personal key, ``org_id`` for the others."""
+
+    key_id: int
+    kind: KeyKind
+    created_by: str
+    user_id: str | None
+    org_id: str | None
+    project_id: str | None
+
+    @property
+    def account(self) -> str:
+        """The account whose limits a request counts against."""
+        return self.user_id or self.org_id or ""
+
+
+def authenticate(tx: Transaction, authorization: str | None, address: str) -> Principal:
+    """Whose key the ``Authorization`` header carries (section 5). Raises 401."""
+    if authorization is None:
+        raise unauthorized("the Authorization header is missing: send 'Bearer <API_KEY>'")
+    scheme, _, token = authorization.partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise unauthorized("the Authorization header is malformed: send 'Bearer <API_KEY>'")
+    key = _find(tx, token.strip())
+    if key is None:
+        raise unauthorized("the API key is not valid: it is unknown or was revoked")
+    if (key.last_used_at or 0) // SECOND != tx.now // SECOND or key.last_used_from != address:
+        tx.update(key, last_used_at=tx.now, last_used_from=address)
+    return Principal(
+        key_id=key.id,
+        kind=key.kind,
+        created_by=key.created_by,
+        user_id=key.user_id,
+        org_id=key.org_id,
+        project_id=key.project_id,
+    )
+
+
+def is_known(tx: Transaction, authorization: str | None) -> bool:
+    """Whether the ``Authorization`` header carries a key that was made here, ended or not."""
+    _, _, token = (authorization or "").partition(" ")
+    return _find(tx, token.strip(), with_ended=True) is not None
+
+
+def refuse_if_ended(tx: Transaction, principal: Principal) -> None:
+    """Raise 401 where the key ended after it was let in: a revocation takes effect at once."""
+    if tx.first(ApiKey, "WHERE id = ? AND ended_at IS NULL", principal.key_id) is None:
+        raise unauthorized("the API key is not valid: it was revoked")
+
+
+def create_user_key(tx: Transaction, user_id: str, name: str) -> tuple[ApiKey, str]:
+    """A new personal key and its token, as the console makes it: no key is asked for."""
+    return create_key(tx, "personal", name, created_by=user_id, user_id=user_id)
+
+
+def end_project_keys(tx: Transaction, project_id: str) -> None:
+    """End the keys of a project that leaves its organization, for good (3.1)."""
+    tx.execute(
+        "UPDATE api_keys SET ended_at = ? WHERE project_id = ? AND ended_at IS NULL",
+        tx.now,
+        project_id,
+    )
+
+
+def create_key(
+    tx: Transaction,
+    kind: ids.KeyKind,
+    name: str,
+    *,
+    created_by: str,
+    user_id: str | None = None,
+    org_id: str | None = None,
+    project_id: str | None = None,
+) -> tuple[ApiKey, str]:
+    """Store a new key. Return its record and its token."""
+    token = ids.token(kind)
+    digest = hashlib.sha256(token.encode()).digest()
+    key = ApiKey(
+        id=0,
+        kind=kind,
+        name=name,
+        locator=digest.hex()[:_LOCATOR],
+        digest=digest,
+        created_at=tx.now,
+        created_by=created_by,
+        user_id=user_id,
+        org_id=org_id,
+        project_id=project_id,
+    )
+    key = replace(key, id=tx.insert(key))
+    _warn_of_many(tx, key)
+    return key, token
+
+
+def _find(tx: Transaction, token: str, *, with_ended: bool = False) -> ApiKey | None:
+    # Bytes that are no text come as surrogates; they are no key.
+    digest = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
+    where = "WHERE locator = ?" if with_ended else "WHERE locator = ? AND ended_at IS NULL"
+    for key in tx.select(ApiKey, where, digest.hex()[:_LOCATOR]):
+        if hmac.compare_digest(key.digest, digest):
+            return key
+    return None
+
+
+def _warn_of_many(tx: Transaction, key: ApiKey) -> None:
+    owner, owner_id = ("user_id", key.user_id) if key.user_id else ("org_id", key.org_id)
+    sql = f"SELECT count(*) FROM api_keys WHERE {owner} = ? AND ended_at IS NULL"
+    count = tx.number(sql, owner_id) or 0
+    if count > RECOMMENDED_KEYS:
+        _logger.warning(
+            "account %s holds %d API keys; to stay under %d is recommended",
+            owner_id,
+            count,
+            RECOMMENDED_KEYS,
+        )

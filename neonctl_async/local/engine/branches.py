@@ -1,0 +1,85 @@
+"""Branches as the control plane keeps them: stored, inherited from, deleted."""
+
+from typing import Final
+
+import msgspec
+
+from neonctl_async.local.clock import span
+from neonctl_async.local.engine import branch_objects, computes
+from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.errors import conflict
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import (
+    Branch,
+    Database,
+    DeletionMethod,
+    Role,
+)
+
+RECOVERABLE: Final = 7 * 86400.0
+"""How long a deleted branch can be recovered, in seconds."""
+
+
+def insert_branch(tx: Transaction, branch: Branch) -> None:
+    """Store a branch. Raises 409 where its name is taken."""
+    refuse_taken_name(tx, branch.project_id, branch.name)
+    tx.insert(branch)
+
+
+def is_name_taken(tx: Transaction, project_id: str, name: str) -> bool:
+    """Whether a branch of the project has that name."""
+    where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
+    return tx.first(Branch, where, project_id, name) is not None
+
+
+def refuse_taken_name(tx: Transaction, project_id: str, name: str) -> None:
+    """Raise 409 where a branch of the project has that name."""
+    if is_name_taken(tx, project_id, name):
+        raise conflict(f"a branch named {name!r} already exists in the project")
+
+
+def refuse_deleted(tx: Transaction, what: str, branch: Branch) -> None:
+    """Raise 409 where a branch that is needed is deleted."""
+    if branch.deleted_at is None:
+        return
+    recoverable = tx.now <= (branch.recoverable_until or 0)
+    deleted = "deleted: recover it first" if recoverable else "deleted for good"
+    raise conflict(f"{what}, {branch.id!r}, is {deleted}")
+
+
+def deletion_blocker(tx: Transaction, branch: Branch) -> str | None:
+    """Why a branch cannot be deleted, if it cannot."""
+    root = "WHERE project_id = ? AND id <> ? AND parent_id IS NULL AND deleted_at IS NULL"
+    if branch.parent_id is None and not tx.first(Branch, root, branch.project_id, branch.id):
+        return "the root branch of a project cannot be deleted"
+    if branch.is_default:
+        return "the default branch of a project cannot be deleted"
+    if branch.protected:
+        return "a protected branch cannot be deleted: unprotect it first"
+    if tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id):
+        return "a branch with children cannot be deleted"
+    return None
+
+
+def delete_branch(tx: Transaction, branch: Branch, chain: Chain, method: DeletionMethod) -> Branch:
+    """Delete a branch, its computes suspended first. Both can be recovered."""
+    for endpoint in computes.of_branch(tx, branch.id):
+        tx.update(computes.remove(tx, endpoint, chain), deleted_with_branch=True)
+    chain.add("delete_timeline", branch_id=branch.id)
+    return tx.update(
+        branch,
+        deleted_at=tx.now,
+        deletion_method=method,
+        recoverable_until=tx.now + span(RECOVERABLE),
+        updated_at=tx.now,
+        check_at=None,
+        archive_at=None,
+    )
+
+
+def inherit_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
+    """Give a branch the roles and databases of its source."""
+    for role in branch_objects.of_branch(tx, Role, source_id):
+        tx.insert(msgspec.structs.replace(role, id=0, branch_id=branch_id))
+    for database in branch_objects.of_branch(tx, Database, source_id):
+        tx.insert(msgspec.structs.replace(database, id=0, branch_id=branch_id))

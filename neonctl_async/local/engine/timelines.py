@@ -1,0 +1,65 @@
+"""The state of a branch, and its archiving and unarchiving (section 2.3)."""
+
+from typing import Final
+
+from neonctl_async.local.clock import Instant, span
+from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Branch, Operation
+
+INIT: Final = "init"
+READY: Final = "ready"
+ARCHIVED: Final = "archived"
+
+
+def state(branch: Branch, now: Instant) -> str:
+    """``init``, ``ready`` or ``archived``."""
+    return branch.state if now >= branch.state_at else branch.state_before
+
+
+def archive(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
+    """Archive a branch."""
+    operation = chain.add("timeline_archive", branch_id=branch.id)
+    return _move(tx, branch, operation, ARCHIVED)
+
+
+def unarchive(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
+    """Bring a branch back that is archived, or about to be: something needs it."""
+    if branch.state != ARCHIVED:
+        return branch
+    operation = chain.add("timeline_unarchive", branch_id=branch.id)
+    return _move(tx, branch, operation, READY)
+
+
+def watch(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
+    """Have a branch archived once it is old enough and idle for long enough.
+
+    The default branch never is, nor one that is protected, archived already or in use.
+    """
+    periods = tx.rules.periods
+    if periods.archive_after_age is None:
+        tx.execute("UPDATE branches SET archive_at = NULL WHERE id = ?", branch_id)
+        return
+    tx.execute(
+        "UPDATE branches SET archive_at = CASE "
+        "WHEN is_default OR protected OR deleted_at IS NOT NULL OR state = 'archived' OR EXISTS ("
+        "SELECT 1 FROM endpoints WHERE branch_id = branches.id AND state = 'active' "
+        "AND deleted_at IS NULL) THEN NULL "
+        "ELSE max(created_at + ?, ?) END WHERE id = ?",
+        span(periods.archive_after_age),
+        idle_since + span(periods.archive_after_idle),
+        branch_id,
+    )
+
+
+def _move(tx: Transaction, branch: Branch, operation: Operation, to: str) -> Branch:
+    before = state(branch, tx.now)
+    moved = tx.update(
+        branch,
+        state_before=before,
+        state=to if operation.succeeds else before,
+        state_at=operation.settles_at,
+        updated_at=tx.now,
+    )
+    watch(tx, branch.id, operation.settles_at)
+    return moved

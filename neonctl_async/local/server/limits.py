@@ -1,0 +1,76 @@
+"""The platform's rate limits, over sliding windows: what counts is any 60 seconds, any second."""
+
+from collections import defaultdict, deque
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from typing import Final
+
+from neonctl_async.local.clock import SECOND, Instant
+from neonctl_async.local.errors import ApiError
+from neonctl_async.local.server.routes import ROUTES
+from neonctl_async.local.settings import RateLimits
+
+_MINUTE: Final = 60 * SECOND
+_ROUTES: Final = frozenset(str(route) for route in ROUTES)
+_UNMATCHED: Final = "unmatched"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class LimitWindow:
+    """At most ``limit`` requests within any ``length`` microseconds."""
+
+    def __init__(self, limit: int, length: int) -> None:
+        self._length = length
+        self._passed: deque[Instant] = deque(maxlen=limit)
+
+    def opens_at(self, now: Instant) -> Instant:
+        """When the next request may pass: ``now``, or later."""
+        passed = self._passed
+        return max(now, passed[0] + self._length) if len(passed) == passed.maxlen else now
+
+    def count(self, now: Instant) -> None:
+        """Count a request that passes."""
+        self._passed.append(now)
+
+
+class Limiter:
+    """Counts the requests of accounts. What is refused does not count."""
+
+    def __init__(self, limits: RateLimits, key_route: str) -> None:
+        self._limits = limits
+        self._key_route = key_route
+        self._accounts = defaultdict[str, LimitWindow](self._account_window)
+        self._routes: dict[tuple[str, str], LimitWindow] = {}
+
+    def admit(self, account: str, route: str, now: Instant) -> None:
+        """Let a request pass. Raises 429 where a window is full."""
+        windows = (self._accounts[account], self._route_window(account, route))
+        opens_at = max(window.opens_at(now) for window in windows)
+        if opens_at > now:
+            raise ApiError(429, "too many requests", headers=self._retry_after(now, opens_at))
+        for window in windows:
+            window.count(now)
+
+    def _account_window(self) -> LimitWindow:
+        return LimitWindow(self._limits.account_per_minute, _MINUTE)
+
+    def _route_window(self, account: str, route: str) -> LimitWindow:
+        if route not in _ROUTES:
+            # Paths that are not served share a window: there is no end of them.
+            route = _UNMATCHED
+        window = self._routes.get((account, route))
+        if window is None:
+            limits = self._limits
+            keys = route == self._key_route
+            limit = limits.organization_keys_per_second if keys else limits.route_per_second
+            window = self._routes[account, route] = LimitWindow(limit, SECOND)
+        return window
+
+    def _retry_after(self, now: Instant, opens_at: Instant) -> dict[str, str]:
+        if self._limits.retry_after == "none":
+            return {}
+        # Rounded up: who waits that long is not refused again.
+        if self._limits.retry_after == "seconds":
+            return {"Retry-After": str(-((now - opens_at) // SECOND))}
+        moment = _EPOCH + timedelta(seconds=-(-opens_at // SECOND))
+        return {"Retry-After": format_datetime(moment, usegmt=True)}

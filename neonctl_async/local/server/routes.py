@@ -1,0 +1,164 @@
+"""The endpoints that are served: method, path relative to the base address, function."""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Final, NamedTuple
+
+from neonctl_async.local.api import (
+    api_keys,
+    branch_changes,
+    branches,
+    connection_uris,
+    databases,
+    endpoints,
+    operations,
+    organizations,
+    preload_libraries,
+    project_changes,
+    projects,
+    regions,
+    roles,
+    snapshot_restores,
+    snapshots,
+    users,
+    vpc_endpoints,
+)
+from neonctl_async.local.api.branch_data import advisors, anonymized, schemas
+from neonctl_async.local.api.project_access import jwks, permissions, transfers
+from neonctl_async.local.api.request.calls import Call, Response
+from neonctl_async.local.storage.database import Transaction
+
+Handler = Callable[[Transaction, Call], Response]
+
+
+class Route(NamedTuple):
+    """One endpoint."""
+
+    method: str
+    path: str
+    handler: Handler
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
+_PROJECT = "/projects/{project_id}"
+_OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
+_BRANCH = f"{_PROJECT}/branches/{{branch_id}}"
+_SNAPSHOT = f"{_PROJECT}/snapshots/{{snapshot_id}}"
+_DATABASE = f"{_BRANCH}/databases/{{database_name}}"
+_ROLE = f"{_BRANCH}/roles/{{role_name}}"
+_ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
+_ORGANIZATION = "/organizations/{org_id}"
+_MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
+_VPC_REGION = f"{_ORGANIZATION}/vpc/region/{{region_id}}/vpc_endpoints"
+_VPC_ENDPOINT = f"{_VPC_REGION}/{{vpc_endpoint_id}}"
+_RESTRICTION = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
+_TRANSFER = "/organizations/{source_org_id}/projects/transfer"
+
+CREATE_ORGANIZATION_KEY: Final = f"POST {_ORGANIZATION}/api_keys"
+"""The route with a rate limit of its own."""
+
+ROUTES: Final[tuple[Route, ...]] = (
+    Route("GET", "/users/me", users.me),
+    Route("GET", "/users/me/organizations", users.list_organizations),
+    Route("POST", "/users/me/projects/transfer", transfers.from_user),
+    Route("GET", "/auth", users.auth_details),
+    Route("GET", "/api_keys", api_keys.list_personal),
+    Route("POST", "/api_keys", api_keys.create_personal),
+    Route("DELETE", "/api_keys/{key_id}", api_keys.revoke_personal),
+    Route("GET", _ORGANIZATION, organizations.get_organization),
+    Route("GET", f"{_ORGANIZATION}/members", organizations.list_members),
+    Route("GET", _MEMBER, organizations.get_member),
+    Route("PATCH", _MEMBER, organizations.update_member),
+    Route("DELETE", _MEMBER, organizations.delete_member),
+    Route("GET", f"{_ORGANIZATION}/api_keys", api_keys.list_organization),
+    Route("POST", f"{_ORGANIZATION}/api_keys", api_keys.create_organization),
+    Route("DELETE", f"{_ORGANIZATION}/api_keys/{{key_id}}", api_keys.revoke_organization),
+    Route("POST", _TRANSFER, transfers.from_organization),
+    Route("GET", f"{_ORGANIZATION}/vpc/vpc_endpoints", vpc_endpoints.list_organization),
+    Route("GET", _VPC_REGION, vpc_endpoints.list_region),
+    Route("GET", _VPC_ENDPOINT, vpc_endpoints.get),
+    Route("POST", _VPC_ENDPOINT, vpc_endpoints.assign),
+    Route("DELETE", _VPC_ENDPOINT, vpc_endpoints.delete),
+    Route("GET", "/regions", regions.list_active),
+    Route("GET", "/projects", projects.list_page),
+    Route("POST", "/projects", projects.create),
+    Route("GET", "/projects/shared", projects.list_shared),
+    Route("GET", _PROJECT, projects.get),
+    Route("PATCH", _PROJECT, project_changes.update),
+    Route("DELETE", _PROJECT, project_changes.delete),
+    Route("POST", f"{_PROJECT}/recover", project_changes.recover),
+    Route("GET", f"{_PROJECT}/permissions", permissions.list_project),
+    Route("POST", f"{_PROJECT}/permissions", permissions.grant),
+    Route("DELETE", f"{_PROJECT}/permissions/{{permission_id}}", permissions.revoke),
+    Route("POST", f"{_PROJECT}/transfer_requests", transfers.create_request),
+    Route("PUT", f"{_PROJECT}/transfer_requests/{{request_id}}", transfers.accept_request),
+    Route("GET", f"{_PROJECT}/jwks", jwks.list_project),
+    Route("POST", f"{_PROJECT}/jwks", jwks.add),
+    Route("DELETE", f"{_PROJECT}/jwks/{{jwks_id}}", jwks.delete),
+    Route("GET", f"{_PROJECT}/vpc_endpoints", vpc_endpoints.list_project),
+    Route("POST", _RESTRICTION, vpc_endpoints.restrict),
+    Route("DELETE", _RESTRICTION, vpc_endpoints.unrestrict),
+    Route("GET", f"{_PROJECT}/available_preload_libraries", preload_libraries.list_project),
+    Route("GET", f"{_PROJECT}/advisors", advisors.list_project),
+    Route("GET", f"{_PROJECT}/connection_uri", connection_uris.get_uri),
+    Route("GET", f"{_PROJECT}/operations", operations.list_page),
+    Route("GET", _OPERATION, operations.get),
+    Route("GET", f"{_PROJECT}/branches", branches.list_page),
+    Route("POST", f"{_PROJECT}/branches", branches.create),
+    Route("GET", f"{_PROJECT}/branches/count", branches.count),
+    Route("GET", _BRANCH, branches.get),
+    Route("PATCH", _BRANCH, branch_changes.update),
+    Route("DELETE", _BRANCH, branches.delete),
+    Route("POST", f"{_BRANCH}/restore", branch_changes.restore),
+    Route("POST", f"{_BRANCH}/set_as_default", branch_changes.set_default),
+    # As neon-api 0.3.0 has it.
+    Route("POST", f"{_BRANCH}/set_as_primary", branch_changes.set_default),
+    Route("POST", f"{_BRANCH}/recover", branch_changes.recover),
+    Route("POST", f"{_BRANCH}/finalize_restore", snapshot_restores.finalize),
+    Route("GET", f"{_BRANCH}/schema", schemas.get),
+    Route("GET", f"{_BRANCH}/compare_schema", schemas.compare),
+    Route("POST", f"{_PROJECT}/branch_anonymized", anonymized.create),
+    Route("GET", f"{_BRANCH}/anonymized_status", anonymized.get_status),
+    Route("GET", f"{_BRANCH}/masking_rules", anonymized.get_rules),
+    Route("PATCH", f"{_BRANCH}/masking_rules", anonymized.update_rules),
+    Route("POST", f"{_BRANCH}/anonymize", anonymized.start),
+    Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
+    Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
+    Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),
+    Route("GET", f"{_PROJECT}/snapshots", snapshots.list_project),
+    Route("PATCH", _SNAPSHOT, snapshots.update),
+    Route("DELETE", _SNAPSHOT, snapshots.delete),
+    Route("POST", f"{_SNAPSHOT}/restore", snapshot_restores.restore),
+    Route("GET", f"{_BRANCH}/endpoints", endpoints.list_branch),
+    Route("GET", f"{_BRANCH}/databases", databases.list_branch),
+    Route("POST", f"{_BRANCH}/databases", databases.create),
+    Route("GET", _DATABASE, databases.get),
+    Route("PATCH", _DATABASE, databases.update),
+    Route("DELETE", _DATABASE, databases.delete),
+    Route("GET", f"{_BRANCH}/roles", roles.list_branch),
+    Route("POST", f"{_BRANCH}/roles", roles.create),
+    Route("GET", _ROLE, roles.get),
+    Route("DELETE", _ROLE, roles.delete),
+    Route("GET", f"{_ROLE}/reveal_password", roles.reveal_password),
+    # As neon-api 0.3.0 has it.
+    Route("POST", f"{_ROLE}/reveal_password", roles.reveal_password),
+    Route("POST", f"{_ROLE}/reset_password", roles.reset_password),
+    Route("GET", f"{_PROJECT}/endpoints", endpoints.list_project),
+    Route("POST", f"{_PROJECT}/endpoints", endpoints.create),
+    Route("GET", _ENDPOINT, endpoints.get),
+    Route("PATCH", _ENDPOINT, endpoints.update),
+    Route("DELETE", _ENDPOINT, endpoints.delete),
+    Route("POST", f"{_ENDPOINT}/start", endpoints.start),
+    Route("POST", f"{_ENDPOINT}/suspend", endpoints.suspend),
+    Route("POST", f"{_ENDPOINT}/restart", endpoints.restart),
+)
+
+
+def check(name: str) -> None:
+    """Raise ValueError, with the nearest that there is, unless a route is called so."""
+    known = [str(route) for route in ROUTES]
+    if name not in known:
+        nearest = get_close_matches(name, known, n=1, cutoff=0.0)
+        raise ValueError(f"there is no route {name!r}: did you mean {nearest[0]!r}?")

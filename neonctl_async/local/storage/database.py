@@ -1,0 +1,233 @@
+"""One SQLite connection: a transaction a call, records in and out as Structs."""
+
+import asyncio
+import sqlite3
+import zlib
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import lru_cache, partial
+from importlib import resources
+from pathlib import Path
+from typing import ClassVar, Concatenate, Final, ParamSpec, TypeVar
+
+import msgspec
+
+from neonctl_async.local.clock import Clock, Instant, instant
+from neonctl_async.local.settings import Rules
+
+_SCHEMA: Final = (
+    resources.files("neonctl_async.local.storage")
+    .joinpath("schema.sql")
+    .read_text(encoding="utf-8")
+)
+_SCHEMA_VERSION: Final = zlib.crc32(_SCHEMA.encode()) >> 1
+"""What a file says of the schema it was made with, in the 31 bits that SQLite has for it."""
+
+SqlValue = str | int | float | bytes | None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table named in the class; the fields are the columns."""
+
+    table: ClassVar[str]
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+RowT = TypeVar("RowT", bound=Row)
+
+
+class Transaction:
+    """What one request reads and writes, at one moment ``now``, under the plane's ``rules``."""
+
+    def __init__(self, connection: sqlite3.Connection, now: Instant, rules: Rules) -> None:
+        self.now = now
+        self.rules = rules
+        self._connection = connection
+
+    def commit(self) -> None:
+        """Store what was written so far, whatever becomes of the rest."""
+        self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def at(self, moment: Instant) -> "Transaction":
+        """The same transaction, seen from another moment."""
+        return Transaction(self._connection, moment, self.rules)
+
+    def select(self, kind: type[RowT], where: str, *values: SqlValue) -> list[RowT]:
+        """The rows that the clauses after ``FROM table`` choose."""
+        cursor = self._connection.execute(f"{_select(kind)} {where}", values)
+        return [_row(kind, row) for row in cursor]
+
+    def first(self, kind: type[RowT], where: str, *values: SqlValue) -> RowT | None:
+        """The first of the rows chosen, if there is one."""
+        row = self._connection.execute(f"{_select(kind)} {where}", values).fetchone()
+        return None if row is None else _row(kind, row)
+
+    def get(self, kind: type[RowT], key: str) -> RowT:
+        """The row with an id that is known to be there."""
+        row = self.first(kind, "WHERE id = ?", key)
+        if row is None:
+            raise LookupError(f"no {kind.__name__} {key!r}")
+        return row
+
+    def number(self, sql: str, *values: SqlValue) -> int | None:
+        """The single number that a query answers."""
+        row = self._connection.execute(sql, values).fetchone()
+        return None if row is None or row[0] is None else int(row[0])
+
+    def insert(self, row: Row) -> int:
+        """Store a row; answers its rowid. A field ``id`` of 0 is left for SQLite to number."""
+        values = {name: getattr(row, name) for name in row.__struct_fields__}
+        if values.get("id") == 0:
+            del values["id"]
+        names = ", ".join(values)
+        marks = ", ".join("?" * len(values))
+        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
+        return self._connection.execute(sql, tuple(values.values())).lastrowid or 0
+
+    def update(self, row: RowT, **changes: SqlValue) -> RowT:
+        """Store changes of a row, found by its ``id``; answers the changed row."""
+        assignments = ", ".join(f"{name} = ?" for name in changes)
+        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
+        key: SqlValue = msgspec.structs.asdict(row)["id"]
+        self._connection.execute(sql, (*changes.values(), key))
+        return msgspec.structs.replace(row, **changes)
+
+    def delete_all(self) -> None:
+        """Delete every row of every table."""
+        self._connection.execute("PRAGMA defer_foreign_keys = ON")
+        tables = self._connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+        for (table,) in tables.fetchall():
+            self._connection.execute(f"DELETE FROM {table}")
+
+    def execute(self, sql: str, *values: SqlValue) -> int:
+        """Run a statement; answers the number of rows it changed."""
+        return self._connection.execute(sql, values).rowcount
+
+
+class Database:
+    """Runs functions of a :class:`Transaction`, one after another.
+
+    Whatever a function wrote is stored when it returns and undone when it raises. In a file,
+    the write-ahead log holds what was answered even where the process is killed. Work on a file
+    goes to a thread of its own. Work in memory waits for nothing and stays on the event loop:
+    each statement would cost a busy loop a switch of threads, a hundred times its own time.
+    """
+
+    def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
+        self._path = path
+        self._clock = clock
+        self._rules = rules
+        self._now: Instant = 0
+        self._is_open = False
+        self._worker: ThreadPoolExecutor | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    async def open(self) -> None:
+        """Open the file, or memory, and create what is missing in it."""
+        if self._path is not None:
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
+        self._is_open = True
+        try:
+            await self._submit(self._connect)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Close the connection and end the thread."""
+        if not self._is_open:
+            return
+        await self._submit(self._disconnect)
+        self._is_open = False
+        if self._worker is not None:
+            await asyncio.to_thread(self._worker.shutdown)
+            self._worker = None
+
+    async def run(
+        self,
+        function: Callable[Concatenate[Transaction, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        """Call ``function(transaction, ...)`` as one transaction."""
+        return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))
+
+    async def _submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if not self._is_open:
+            raise RuntimeError("the control plane is not running")
+        if self._worker is None:
+            return function(*args, **kwargs)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
+
+    def _connect(self) -> None:
+        try:
+            if self._path is not None:
+                self._path.touch(mode=0o600)
+            connection = sqlite3.connect(self._path or ":memory:", timeout=0, isolation_level=None)
+            self._connection = connection
+            # One process a file: another one is refused here, not in the middle of a request.
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            _refuse_other_schemas(connection)
+            connection.executescript(_SCHEMA)
+            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
+            served = connection.execute("SELECT until FROM served").fetchone()
+        except (sqlite3.Error, OSError) as error:
+            raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
+        self._now = served[0] if served else 0
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _transact(self, function: Callable[[Transaction], T]) -> T:
+        if self._connection is None:
+            raise RuntimeError("the database is not open")
+        # A clock set back must not move a status back.
+        self._now = max(self._now, instant(self._clock()))
+        with _atomic(self._connection):
+            if self._path is not None:
+                self._connection.execute(
+                    "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (self._now,)
+                )
+            return function(Transaction(self._connection, self._now, self._rules))
+
+
+def _refuse_other_schemas(connection: sqlite3.Connection) -> None:
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    is_new = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
+    if not is_new and version != _SCHEMA_VERSION:
+        raise OSError("it was made by another version, or by something else: begin a new file")
+
+
+@contextmanager
+def _atomic(connection: sqlite3.Connection) -> Generator[None, None, None]:
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+@lru_cache
+def _select(kind: type[Row]) -> str:
+    names = ", ".join(kind.__struct_fields__)
+    return f"SELECT {names} FROM {kind.table}"
+
+
+def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
+    # Not strict: SQLite keeps a bool as 0 or 1.
+    return msgspec.convert(
+        dict(zip(kind.__struct_fields__, values, strict=True)), kind, strict=False
+    )

@@ -1,0 +1,330 @@
+"""The stored records: a Struct a table of ``schema.sql``. Times are instants."""
+
+from typing import ClassVar, Literal
+
+from neonctl_async.local.clock import Instant
+from neonctl_async.local.ids import KeyKind, password
+from neonctl_async.local.storage.database import Row
+from neonctl_async.local.storage.plan import Plan
+
+MemberRole = Literal["admin", "member"]
+DeletionMethod = Literal["user", "ttl"]
+
+
+class User(Row, frozen=True):
+    """Someone with an account."""
+
+    table: ClassVar[str] = "users"
+
+    id: str
+    name: str
+    email: str
+    created_at: Instant
+
+
+class Organization(Row, frozen=True):
+    """An organization."""
+
+    table: ClassVar[str] = "organizations"
+
+    id: str
+    name: str
+    created_at: Instant
+    updated_at: Instant
+
+
+class Member(Row, frozen=True):
+    """A user in an organization."""
+
+    table: ClassVar[str] = "members"
+
+    id: str
+    org_id: str
+    user_id: str
+    role: MemberRole
+    joined_at: Instant
+
+
+class ApiKey(Row, frozen=True):
+    """A key. ``user_id`` owns a personal one, ``org_id`` every other; ended ones stay ended."""
+
+    table: ClassVar[str] = "api_keys"
+
+    id: int
+    kind: KeyKind
+    name: str
+    locator: str
+    digest: bytes
+    created_at: Instant
+    created_by: str
+    user_id: str | None
+    org_id: str | None
+    project_id: str | None
+    last_used_at: Instant | None = None
+    last_used_from: str = ""
+    ended_at: Instant | None = None
+
+
+class Project(Row, frozen=True):
+    """A project, of a user or of an organization. The two settings are JSON."""
+
+    table: ClassVar[str] = "projects"
+
+    id: str
+    name: str
+    user_id: str | None
+    org_id: str | None
+    region_id: str
+    provisioner: str
+    pg_version: int
+    store_passwords: bool
+    history_retention_seconds: int
+    settings: str
+    default_endpoint_settings: str
+    created_at: Instant
+    updated_at: Instant
+    deleted_at: Instant | None = None
+    detach_at: Instant | None = None
+    detached: bool = False
+
+
+class Permission(Row, frozen=True):
+    """A project shared with whoever has an address; revoked ones stay revoked."""
+
+    table: ClassVar[str] = "permissions"
+
+    id: str
+    project_id: str
+    email: str
+    granted_at: Instant
+    revoked_at: Instant | None = None
+
+
+class TransferRequest(Row, frozen=True):
+    """An offer of a project, until it changes hands or is deleted.
+
+    ``user_id`` made it; none for an organization's key.
+    """
+
+    table: ClassVar[str] = "transfer_requests"
+
+    id: str
+    project_id: str
+    user_id: str | None
+    created_at: Instant
+    expires_at: Instant
+    ended_at: Instant | None = None
+
+
+class Jwks(Row, frozen=True):
+    """Where the keys of an authentication provider are. ``role_names`` is JSON."""
+
+    table: ClassVar[str] = "jwks"
+
+    id: str
+    project_id: str
+    branch_id: str | None
+    jwks_url: str
+    provider_name: str
+    jwt_audience: str | None
+    role_names: str
+    created_at: Instant
+    updated_at: Instant
+
+
+class VpcEndpoint(Row, frozen=True):
+    """A VPC endpoint of an organization; one that was deleted cannot come back."""
+
+    table: ClassVar[str] = "vpc_endpoints"
+
+    id: int
+    org_id: str
+    region_id: str
+    vpc_endpoint_id: str
+    label: str
+    deleted_at: Instant | None = None
+
+
+class VpcRestriction(Row, frozen=True):
+    """A VPC endpoint that a project accepts connections from."""
+
+    table: ClassVar[str] = "vpc_restrictions"
+
+    id: int
+    project_id: str
+    vpc_endpoint_id: str
+    label: str
+
+
+class Branch(Row, frozen=True):
+    """A branch. Until ``state_at`` its state is ``state_before``, from then on ``state``."""
+
+    table: ClassVar[str] = "branches"
+
+    id: str
+    project_id: str
+    parent_id: str | None
+    parent_lsn: str | None
+    parent_timestamp: Instant | None
+    name: str
+    is_default: bool
+    protected: bool
+    init_source: str
+    annotation: str
+    created_by: str
+    created_at: Instant
+    updated_at: Instant
+    state_before: str
+    state: str
+    state_at: Instant
+    expires_at: Instant | None = None
+    last_reset_at: Instant | None = None
+    restored_from: str | None = None
+    restored_as: str | None = None
+    restore_status: str | None = None
+    backup_schedule: str = "[]"
+    check_at: Instant | None = None
+    archive_at: Instant | None = None
+    deleted_at: Instant | None = None
+    deletion_method: DeletionMethod | None = None
+    recoverable_until: Instant | None = None
+
+
+class AnonymizedBranch(Row, frozen=True):
+    """What is anonymized in the branch of that id: ``creation`` and ``run`` are operations."""
+
+    table: ClassVar[str] = "anonymized_branches"
+
+    id: str
+    masking_rules: str
+    created_at: Instant
+    updated_at: Instant
+    creation: str
+    run: str | None = None
+    triggered_by: str | None = None
+    masked_columns: int = 0
+
+
+class Snapshot(Row, frozen=True):
+    """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch."""
+
+    table: ClassVar[str] = "snapshots"
+
+    id: str
+    project_id: str
+    source_branch_id: str
+    name: str
+    lsn: str
+    timestamp: Instant | None
+    content: str
+    taken: bool
+    created_at: Instant
+    expires_at: Instant | None
+    deleted_at: Instant | None = None
+
+
+class Endpoint(Row, frozen=True):
+    """A compute, with its state as a branch has it. ``idle_at`` is when it is suspended."""
+
+    table: ClassVar[str] = "endpoints"
+
+    id: str
+    project_id: str
+    branch_id: str
+    name: str | None
+    type: str
+    region_id: str
+    provisioner: str
+    autoscaling_limit_min_cu: float
+    autoscaling_limit_max_cu: float
+    suspend_timeout_seconds: int
+    settings: str
+    pooler_enabled: bool
+    disabled: bool
+    passwordless_access: bool
+    created_at: Instant
+    updated_at: Instant
+    state_before: str
+    state: str
+    state_at: Instant
+    started_at: Instant | None = None
+    suspended_at: Instant | None = None
+    idle_at: Instant | None = None
+    deleted_at: Instant | None = None
+    deleted_with_branch: bool = False
+
+
+class Role(Row, frozen=True):
+    """A Postgres role of a branch. The file holds no password, but what it is made from."""
+
+    table: ClassVar[str] = "roles"
+
+    id: int
+    branch_id: str
+    name: str
+    password_seed: str
+    no_login: bool
+    protected: bool
+    created_at: Instant
+    updated_at: Instant
+    deleted_at: Instant | None = None
+
+    @property
+    def password(self) -> str:
+        """The password itself."""
+        return password(self.password_seed)
+
+
+class Database(Row, frozen=True):
+    """A Postgres database of a branch."""
+
+    table: ClassVar[str] = "databases"
+
+    id: int
+    branch_id: str
+    name: str
+    owner_name: str
+    created_at: Instant
+    updated_at: Instant
+    deleted_at: Instant | None = None
+
+
+class Operation(Row, Plan, frozen=True, kw_only=True):
+    """An operation: what it is about, its plan, and its place in the list of its project.
+
+    ``position`` is the time of its creation, a microsecond or more later where that is taken.
+    """
+
+    table: ClassVar[str] = "operations"
+
+    id: str
+    project_id: str
+    branch_id: str | None
+    endpoint_id: str | None
+    action: str
+    position: Instant
+
+
+class PlannedFailure(Row, frozen=True):
+    """How the next ``times`` operations of an action fail, of which ``fired`` have."""
+
+    table: ClassVar[str] = "planned_failures"
+
+    id: int
+    action: str
+    times: int
+    fired: int
+    status: str
+    error: str
+    retry_after: float | None
+
+
+class DueEvent(Row, frozen=True):
+    """Something that is to happen ``at`` a time to what has the ``id``."""
+
+    table: ClassVar[str] = "due_events"
+
+    event: str
+    project_id: str
+    id: str
+    at: Instant

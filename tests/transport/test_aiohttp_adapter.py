@@ -1,0 +1,180 @@
+"""What an answer may take: bytes, and time; on real sockets."""
+
+import asyncio
+import gzip
+import json
+import sys
+
+import pytest
+
+from neonctl_async import (
+    APIError,
+    InvalidResponseError,
+    NeonClient,
+    NeonError,
+    RequestTimeoutError,
+    RetryPolicy,
+    ServerError,
+    Timeout,
+)
+from tests.support.clock import now
+from tests.support.records import API_KEY, client_of
+from tests.support.server import MisbehavingServer, Respond, Server, http_response, in_turn, raw
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
+BOMB = gzip.compress(b"[" + b" " * 50_000_000 + b"]")
+
+
+class Endless:
+    """An answer that has no end, and how much of it was taken."""
+
+    def __init__(self, status: int = 200) -> None:
+        self.status = status
+        self.sent = 0
+
+    async def __call__(self, writer: asyncio.StreamWriter) -> None:
+        writer.write(f"HTTP/1.1 {self.status} X\r\nConnection: close\r\n\r\n[".encode())
+        while not writer.is_closing():
+            writer.write(b" " * 65536)
+            self.sent += 65536
+            await writer.drain()
+
+
+async def test_a_body_that_has_no_end_is_refused_while_it_is_read() -> None:
+    endless = Endless()
+    async with (
+        MisbehavingServer(in_turn(endless)) as server,
+        client_of(server, max_response_bytes=1_000_000) as neon,
+    ):
+        with pytest.raises(InvalidResponseError, match="larger than 1000000 bytes"):
+            await neon.request("GET", "/projects")
+    assert endless.sent < 20_000_000  # what sockets hold, and not all that there is
+
+
+async def test_an_error_with_a_body_that_has_no_end_is_told_by_its_status() -> None:
+    async with (
+        MisbehavingServer(in_turn(Endless(500))) as server,
+        client_of(server, max_response_bytes=1_000_000) as neon,
+    ):
+        with pytest.raises(ServerError) as caught:
+            await neon.request("POST", "/projects")
+    assert caught.value.maybe_delivered
+
+
+@pytest.mark.parametrize(("size", "is_taken"), [(100, True), (101, False)])
+@pytest.mark.parametrize("is_compressed", [False, True])
+async def test_a_body_may_be_as_large_as_the_limit(
+    size: int, is_taken: bool, is_compressed: bool
+) -> None:
+    content = json.dumps("x" * (size - 2)).encode()
+    response = http_response(body=content)
+    if is_compressed:
+        response = http_response(body=gzip.compress(content), headers={"Content-Encoding": "gzip"})
+    async with (
+        MisbehavingServer(in_turn(response)) as server,
+        client_of(server, max_response_bytes=100) as neon,
+    ):
+        call = neon.request("GET", "/projects")
+        if is_taken:
+            assert await call == "x" * 98
+        else:
+            with pytest.raises(InvalidResponseError, match="max_response_bytes"):
+                await call
+
+
+async def test_a_small_body_that_would_decompress_to_a_huge_one_is_refused() -> None:
+    assert len(BOMB) < 100_000
+    response = http_response(body=BOMB, headers={"Content-Encoding": "gzip"})
+    async with (
+        MisbehavingServer(in_turn(response)) as server,
+        client_of(server, max_response_bytes=1_000_000) as neon,
+    ):
+        with pytest.raises(InvalidResponseError, match="larger than 1000000 bytes"):
+            await neon.request("GET", "/projects")
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_a_body_that_is_not_compressed_as_it_says_is_no_crash(status: int) -> None:
+    response = http_response(status, {}, headers={"Content-Encoding": "gzip"})
+    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+        with pytest.raises(InvalidResponseError if status == 200 else APIError):
+            await neon.request("GET", "/projects")
+
+
+@pytest.mark.parametrize("opening", [b"[", b'{"a":'])
+async def test_a_body_nested_too_deep_is_refused(opening: bytes) -> None:
+    body = opening * (10 * sys.getrecursionlimit())
+    async with (
+        MisbehavingServer(in_turn(http_response(body=body))) as server,
+        client_of(server) as neon,
+    ):
+        with pytest.raises(InvalidResponseError):
+            await neon.request("GET", "/projects")
+
+
+def drip(pause: float, stop_after: int = 1000) -> Respond:
+    """A byte of an answer each ``pause`` seconds, and no more after a while."""
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + b"Content-Length: 1000\r\n\r\n")
+        for _ in range(stop_after):
+            await asyncio.sleep(pause)
+            writer.write(b" ")
+        await asyncio.Event().wait()
+
+    return respond
+
+
+@pytest.mark.virtual_time
+@pytest.mark.parametrize(
+    ("response", "ends_at"),
+    [(drip(1, stop_after=3), 8), (drip(4), 12.5), (drip(5.5), 5), (drip(1, stop_after=0), 5)],
+)
+async def test_a_slow_answer_ends_when_no_byte_comes_or_all_takes_too_long(
+    response: Respond, ends_at: float
+) -> None:
+    timeout = Timeout(read=5, total=12.5)
+    async with (
+        MisbehavingServer(in_turn(response)) as server,
+        client_of(server, timeout=timeout, retry=RetryPolicy.never()) as neon,
+    ):
+        with pytest.raises(RequestTimeoutError) as caught:
+            await neon.request("POST", "/projects")
+        assert now() == pytest.approx(ends_at, abs=0.1)
+    assert caught.value.maybe_delivered
+    assert ("no byte" in str(caught.value)) == (ends_at < 12.5)
+
+
+class Deaf(Server):
+    """Takes a connection and nothing of what comes."""
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        del reader, writer
+        await asyncio.Event().wait()
+
+
+@pytest.mark.virtual_time
+async def test_a_server_that_takes_no_request_is_given_up() -> None:
+    async with Deaf() as server:
+        url = f"http://127.0.0.1:{server.port}"
+        async with NeonClient(API_KEY, base_url=url, timeout=Timeout(read=5, total=7)) as neon:
+            with pytest.raises(RequestTimeoutError) as caught:
+                await neon.request("POST", "/projects", body="x" * 1_000_000)
+            assert now() <= 7.1
+    assert caught.value.maybe_delivered
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 200 OK\r\n" + b"X: " + b"y" * 100_000 + b"\r\n\r\n",
+        b"HTTP/1.1 200 " + b"y" * 100_000 + b"\r\n\r\n",
+    ],
+)
+async def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
+    async with (
+        MisbehavingServer(in_turn(raw(head))) as server,
+        client_of(server, retry=RetryPolicy.never()) as neon,
+    ):
+        with pytest.raises(NeonError):
+            await neon.request("GET", "/projects")
