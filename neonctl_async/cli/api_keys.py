@@ -55,11 +55,10 @@ _REVOKED: View[ApiKeyRevoked] = View(
 )
 
 
-@command(app, "list", example="api-keys list")
+@command(app, "list", "List keys, without their tokens.", example="api-keys list")
 async def list_keys(
     session: CommandSession, org: KeyOrgOption = None, project: KeyProjectOption = None
 ) -> None:
-    """List keys, without their tokens."""
     org_id = await _organization(session, org, project)
     if org_id is None:
         keys = await session.neon.api_keys.list()
@@ -69,7 +68,13 @@ async def list_keys(
     session.screen.show_list(shown, _KEY)
 
 
-@command(app, "create", example="api-keys create deploys --output raw")
+@command(
+    app,
+    "create",
+    "Create a key, and show its token: this once, and never again.\n\n"
+    "With --output raw the token is all that goes to standard output.",
+    example="api-keys create deploys --output raw",
+)
 async def create_key(
     session: CommandSession,
     name: Annotated[
@@ -78,10 +83,6 @@ async def create_key(
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
-    """Create a key, and show its token: this once, and never again.
-
-    With --output raw the token is all that goes to standard output.
-    """
     org_id = await _organization(session, org, project)
     if org_id is None:
         request = session.neon.api_keys.create(key_name=name)
@@ -97,7 +98,11 @@ async def create_key(
 
 
 @command(
-    app, "revoke", example="api-keys revoke $NEON_KEY_ID", question="Revoke key {key} for ever?"
+    app,
+    "revoke",
+    "Revoke a key, at once and for ever.",
+    example="api-keys revoke $NEON_KEY_ID",
+    question="Revoke key {key} for ever?",
 )
 async def revoke_key(
     session: CommandSession,
@@ -105,7 +110,6 @@ async def revoke_key(
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
-    """Revoke a key, at once and for ever."""
     org_id = await _organization(session, org, project)
     if org_id is None:
         request = session.neon.api_keys.revoke(key)

@@ -22,6 +22,7 @@ app.add_typer(operations.app, name="operations")
 app.add_typer(api_keys.app, name="api-keys")
 app.command(
     "local",
+    help="Serve a local control plane, offline, until interrupted.",
     add_help_option=False,
     context_settings={
         "allow_extra_args": True,
@@ -29,7 +30,11 @@ app.command(
         "allow_interspersed_args": False,
     },
 )(local.serve)
-app.command("demo", epilog=f"Example: {PROGRAM} demo --seconds 0.1")(demo.show)
+app.command(
+    "demo",
+    help="Create 20 branches in 5 projects at once, on a local control plane: offline, no key.",
+    epilog=f"Example: {PROGRAM} demo --seconds 0.1",
+)(demo.show)
 
 
 def _show_version(*, wanted: bool) -> None:

@@ -41,10 +41,11 @@ NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours, as 
 
 
 def command(
-    group: typer.Typer, name: str, *, example: str, question: str | None = None
+    group: typer.Typer, name: str, summary: str, *, example: str, question: str | None = None
 ) -> Callable[[Work[P]], Work[P]]:
     """Make a coroutine function a command of a group.
 
+    The help shows ``summary`` instead of a docstring, which ``python -OO`` would remove.
     It gets the options that all commands have, and is given a Session in their place. ``question``
     is asked before anything is done, unless ``--yes`` is given; what it names in braces are
     arguments.
@@ -68,7 +69,7 @@ def command(
             work, *([] if question is None else [_asked]), _common
         )
         epilog = f"Example: {PROGRAM} {example}"
-        group.command(name, help=work.__doc__, epilog=epilog)(invoke)
+        group.command(name, help=summary, epilog=epilog)(invoke)
         return work
 
     return register

@@ -105,26 +105,34 @@ _OPERATION: View[Operation] = View(
 )
 
 
-@command(app, "list", example="operations list --limit 5")
+@command(
+    app,
+    "list",
+    "List the operations of a project, newest first, as the console's monitoring view does.",
+    example="operations list --limit 5",
+)
 async def list_operations(
     session: CommandSession, project: ProjectOption, limit: NumberOption = 20
 ) -> None:
-    """List the operations of a project, newest first, as the console's monitoring view does."""
     operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
         limit
     )
     session.screen.show_list(operations, await _named(session, operations))
 
 
-@command(app, "get", example="operations get $NEON_OPERATION_ID")
+@command(app, "get", "Show an operation.", example="operations get $NEON_OPERATION_ID")
 async def get_operation(
     session: CommandSession, operation: OperationArgument, project: ProjectOption
 ) -> None:
-    """Show an operation."""
     session.screen.show(await session.neon.operations.get(project, operation), _OPERATION)
 
 
-@command(app, "wait", example="operations wait --timeout 60")
+@command(
+    app,
+    "wait",
+    "Wait until operations have ended: those named, those of a file, or all that are pending.",
+    example="operations wait --timeout 60",
+)
 async def wait_for_operations(
     session: CommandSession,
     operations: OperationsArgument = None,
@@ -132,7 +140,6 @@ async def wait_for_operations(
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Wait until operations have ended: those named, those of a file, or all that are pending."""
     tracked = await _targets(session, operations, project, resume)
     try:
         await session.wait(tracked, timeout=timeout)
@@ -143,7 +150,12 @@ async def wait_for_operations(
     session.screen.show_list(session.tracked.records, _view({}))
 
 
-@command(app, "watch", example="operations watch --output jsonl")
+@command(
+    app,
+    "watch",
+    "Show every change of operations as it is seen, until all have ended.",
+    example="operations watch --output jsonl",
+)
 async def watch_operations(
     session: CommandSession,
     operations: OperationsArgument = None,
@@ -151,7 +163,6 @@ async def watch_operations(
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Show every change of operations as it is seen, until all have ended."""
     if session.screen.output is Output.JSON:
         raise ValueError("--output json is one value, and a watch has no end: take jsonl")
 

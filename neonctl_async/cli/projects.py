@@ -59,27 +59,30 @@ def _created(screen: Screen) -> View[ProjectCreated]:
     )
 
 
-@command(app, "list", example="projects list")
+@command(app, "list", "List the projects that the key reaches.", example="projects list")
 async def list_projects(
     session: CommandSession,
     search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
     org: OrgOption = None,
     limit: LimitOption = None,
 ) -> None:
-    """List the projects that the key reaches."""
     listed = session.neon.projects.list(
         limit=min(limit or MAX_PAGE, MAX_PAGE), search=or_unset(search), org_id=or_unset(org)
     )
     session.screen.show_list(await listed.collect(limit), _PROJECT)
 
 
-@command(app, "get", example="projects get $NEON_PROJECT_ID")
+@command(app, "get", "Show a project.", example="projects get $NEON_PROJECT_ID")
 async def get_project(session: CommandSession, project: ProjectArgument) -> None:
-    """Show a project."""
     session.screen.show(await session.neon.projects.get(project), _PROJECT)
 
 
-@command(app, "create", example="projects create --name shop")
+@command(
+    app,
+    "create",
+    "Create a project, with a branch, a compute, a role and a database.",
+    example="projects create --name shop",
+)
 async def create_project(
     session: CommandSession,
     name: NameOption = None,
@@ -95,7 +98,6 @@ async def create_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Create a project, with a branch, a compute, a role and a database."""
     session.screen.show_secrets = show_secrets
     request = session.neon.projects.create(
         name=or_unset(name),
@@ -112,6 +114,7 @@ async def create_project(
 @command(
     app,
     "delete",
+    "Delete a project with all that it holds. For seven days it can be recovered.",
     example="projects delete $NEON_PROJECT_ID",
     question="Delete project {project} with all that it holds?",
 )
@@ -122,7 +125,6 @@ async def delete_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Delete a project with all that it holds. For seven days it can be recovered."""
     deleted = await session.ask(session.neon.projects.delete(project))
     told = f"project {project} was deleted"
     await finish(session, deleted, _DELETED, told=told, wait=wait, timeout=timeout)

@@ -51,6 +51,15 @@ def test_the_script_of_the_shell_it_runs_in_is_shown() -> None:
     assert (output.err, output.code) == ("", 0)
 
 
+@pytest.mark.parametrize("group", [(), ("branches",)])
+def test_help_needs_no_docstrings(cli: CommandLine, group: tuple[str, ...]) -> None:
+    expected = cli(*group, "--help", COLUMNS="80", NO_COLOR="1").stdout
+    environment = {"PYTHONOPTIMIZE": "2", "COLUMNS": "80", "NO_COLOR": "1"}
+    with started(*COMMAND, *group, "--help", **environment) as process:
+        output = ended(process)
+    assert output == (expected, "", 0)
+
+
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(name='typer')")
     with started(*COMMAND, PYTHONPATH=f"{tmp_path}:{PACKAGE}") as process:
