@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 import pytest
@@ -27,6 +28,19 @@ def pytest_asyncio_loop_factories(
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NEON_API_KEY", "NEON_API_HOST", "NEON_PROJECT_ID", "NEON_ORG_ID"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def process_needs_its_marker(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Have a test fail that starts a process and lacks the marker: ``make hostile`` runs by it."""
+
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise AssertionError("this test starts a process: mark it with pytest.mark.process")
+
+    if request.node.get_closest_marker("process") is None:
+        monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
 
 
 @pytest.fixture
