@@ -98,8 +98,11 @@ async def connect(project_ids: Sequence[str]) -> AsyncGenerator[Sequence[str]]:
     if os.environ.get("NEON_API_KEY"):
         yield project_ids or sys.exit("name the projects: --projects ID,ID…")
     else:
-        async with LocalControlPlane() as plane:
-            os.environ |= {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url}
+        async with LocalControlPlane() as control_plane:
+            os.environ |= {
+                "NEON_API_KEY": control_plane.api_key,
+                "NEON_API_HOST": control_plane.base_url,
+            }
             async with NeonClient() as neon:
                 created = [await neon.projects.create(name=f"fleet-{n}") for n in range(5)]
             yield [one.project.id for one in created]

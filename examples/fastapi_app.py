@@ -142,8 +142,8 @@ async def connect() -> AsyncGenerator[tuple[NeonClient, str]]:
             yield neon, os.environ.get("NEON_PROJECT_ID") or sys.exit("set NEON_PROJECT_ID as well")
     else:
         async with (
-            LocalControlPlane() as plane,
-            NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+            LocalControlPlane() as control_plane,
+            NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
         ):
             yield neon, (await neon.projects.create(name="previews", wait=True)).project.id
 

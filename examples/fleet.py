@@ -80,11 +80,11 @@ async def connect(data: Path, failures: int) -> AsyncGenerator[NeonClient]:
         async with NeonClient() as neon:
             yield neon
     else:
-        async with LocalControlPlane(data=data, rate_limits=True) as plane:
+        async with LocalControlPlane(data=data, rate_limits=True) as control_plane:
             if failures:
-                await plane.fail_next("create_branch", times=failures)
-            key = await plane.create_api_key("fleet")
-            async with NeonClient(key, base_url=plane.base_url) as neon:
+                await control_plane.fail_next("create_branch", times=failures)
+            key = await control_plane.create_api_key("fleet")
+            async with NeonClient(key, base_url=control_plane.base_url) as neon:
                 yield neon
 
 

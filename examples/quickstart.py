@@ -20,8 +20,8 @@ async def connect() -> AsyncGenerator[NeonClient]:
             yield neon
     else:
         async with (
-            LocalControlPlane() as plane,
-            NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+            LocalControlPlane() as control_plane,
+            NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
         ):
             yield neon
 

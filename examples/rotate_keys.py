@@ -38,15 +38,15 @@ async def connect(org_id: str | None) -> AsyncGenerator[tuple[NeonClient, str]]:
             yield neon, org_id or sys.exit("name the organization: rotate_keys.py ORG_ID")
     else:
         async with (
-            LocalControlPlane() as plane,
-            NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+            LocalControlPlane() as control_plane,
+            NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
         ):
-            project = (await neon.projects.create(name="shop", org_id=plane.org_id)).project
+            project = (await neon.projects.create(name="shop", org_id=control_plane.org_id)).project
             for name, scope in (("ci", UNSET), ("billing", UNSET), ("shop", project.id)):
                 await neon.organizations.create_api_key(
-                    plane.org_id, key_name=name, project_id=scope
+                    control_plane.org_id, key_name=name, project_id=scope
                 )
-            yield neon, plane.org_id
+            yield neon, control_plane.org_id
 
 
 @dataclass

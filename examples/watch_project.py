@@ -38,8 +38,8 @@ async def connect(project_id: str | None) -> AsyncGenerator[tuple[NeonClient, st
             yield neon, project_id or sys.exit("name the project: watch_project.py PROJECT_ID")
     else:
         async with (
-            LocalControlPlane() as plane,
-            NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+            LocalControlPlane() as control_plane,
+            NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
             asyncio.TaskGroup() as group,
         ):
             project = (await neon.projects.create(name="busy")).project

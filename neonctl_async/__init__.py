@@ -42,7 +42,7 @@ from neonctl_async.hooks import (
     WaitEnded,
     WaitStarted,
 )
-from neonctl_async.models.anonymization import MaskingRule
+from neonctl_async.models.branch_data import MaskingRule
 from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.models.organizations import InvitationSpec

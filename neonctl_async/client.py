@@ -22,9 +22,9 @@ from neonctl_async.config import (
 )
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
+from neonctl_async.provisioning.branches import ProvisionedBranches
 from neonctl_async.resources.api_keys import ApiKeys
 from neonctl_async.resources.base import Requester
-from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.consumption import Consumption
 from neonctl_async.resources.databases import Databases
 from neonctl_async.resources.endpoints import Endpoints
@@ -65,7 +65,7 @@ class NeonClient:
     """The platform's records of its work: read, list, wait."""
     projects: Projects
     """Projects, and who and what may reach them."""
-    branches: Branches
+    branches: ProvisionedBranches
     """Branches, their schemas, restores and anonymized copies."""
     endpoints: Endpoints
     """Computes."""
@@ -124,7 +124,7 @@ class NeonClient:
         self._requester = Requester(self._session, self._waiter, locks)
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)
-        self.branches = Branches(self._requester)
+        self.branches = ProvisionedBranches(self._requester)
         self.endpoints = Endpoints(self._requester)
         self.databases = Databases(self._requester)
         self.roles = Roles(self._requester)

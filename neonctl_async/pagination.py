@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from neonctl_async.models.pagination import Pagination
+from neonctl_async.models.base import Pagination
 
 T = TypeVar("T")
 

@@ -5,20 +5,19 @@ The root of the package exports the names of daily use; this module has all of t
 
 from msgspec import UnsetType
 
-from neonctl_async.models.advisors import AdvisorCategory, AdvisorFacing, AdvisorIssue
-from neonctl_async.models.anonymization import AnonymizationRun, AnonymizedBranchStatus, MaskingRule
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyCreator, ApiKeyRevoked
-from neonctl_async.models.base import OpenEnum
-from neonctl_async.models.billing import (
-    BankCard,
-    BillingAccount,
-    BillingAccountState,
-    CardBrand,
-    PaymentMethod,
-    PaymentSource,
-    PlanDetails,
-    PlanVersion,
-    SubscriptionType,
+from neonctl_async.models.base import OpenEnum, Pagination
+from neonctl_async.models.branch_data import (
+    AnonymizationRun,
+    AnonymizedBranchStatus,
+    BranchSchema,
+    BranchSchemaComparison,
+    ColumnSchema,
+    DatabaseSchema,
+    MaskingRule,
+    ReferencedTable,
+    TableConstraint,
+    TableSchema,
 )
 from neonctl_async.models.branches import (
     Annotation,
@@ -33,7 +32,6 @@ from neonctl_async.models.branches import (
     BranchUpdated,
     DeletionMethod,
 )
-from neonctl_async.models.connections import ConnectionDetails, ConnectionParameters
 from neonctl_async.models.consumption import (
     BranchMetrics,
     ConsumptionMetric,
@@ -44,7 +42,13 @@ from neonctl_async.models.consumption import (
     ProjectConsumptionTimeframe,
     ProjectMetrics,
 )
-from neonctl_async.models.databases import Database, DatabaseDeleted, DatabaseUpdated
+from neonctl_async.models.databases import (
+    ConnectionDetails,
+    ConnectionParameters,
+    Database,
+    DatabaseDeleted,
+    DatabaseUpdated,
+)
 from neonctl_async.models.endpoints import (
     Endpoint,
     EndpointDeleted,
@@ -72,8 +76,10 @@ from neonctl_async.models.organizations import (
     MemberWithUser,
     Organization,
     SpendingLimit,
+    VPCEndpoint,
+    VPCEndpointDetails,
+    VPCEndpointWithRegion,
 )
-from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.project_access import (
     JWKS,
     JWKSCreated,
@@ -81,6 +87,9 @@ from neonctl_async.models.project_access import (
     TransferRequest,
 )
 from neonctl_async.models.projects import (
+    AdvisorCategory,
+    AdvisorFacing,
+    AdvisorIssue,
     AllowedIps,
     AuditLogLevel,
     AvailablePreloadLibrary,
@@ -99,15 +108,6 @@ from neonctl_async.models.projects import (
 )
 from neonctl_async.models.regions import Region
 from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
-from neonctl_async.models.schemas import (
-    BranchSchema,
-    BranchSchemaComparison,
-    ColumnSchema,
-    DatabaseSchema,
-    ReferencedTable,
-    TableConstraint,
-    TableSchema,
-)
 from neonctl_async.models.secret import Secret
 from neonctl_async.models.snapshots import (
     BackupSchedule,
@@ -120,13 +120,17 @@ from neonctl_async.models.users import (
     AuthAccount,
     AuthDetails,
     AuthMethod,
+    BankCard,
+    BillingAccount,
+    BillingAccountState,
+    CardBrand,
     CurrentUser,
     IdentityProvider,
-)
-from neonctl_async.models.vpc_endpoints import (
-    VPCEndpoint,
-    VPCEndpointDetails,
-    VPCEndpointWithRegion,
+    PaymentMethod,
+    PaymentSource,
+    PlanDetails,
+    PlanVersion,
+    SubscriptionType,
 )
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity

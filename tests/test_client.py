@@ -26,14 +26,14 @@ COMPUTE = [EndpointSpec(type="read_write")]
 
 
 @pytest.fixture
-async def plane() -> AsyncIterator[LocalControlPlane]:
-    async with LocalControlPlane(durations=Durations(default=0.05)) as plane:
-        yield plane
+async def control_plane() -> AsyncIterator[LocalControlPlane]:
+    async with LocalControlPlane(durations=Durations(default=0.05)) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture
-async def neon(plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
-    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         yield neon
 
 
@@ -97,9 +97,9 @@ async def test_a_deleted_branch_is_gone(neon: NeonClient, project_id: str) -> No
 
 
 async def test_a_failed_operation_is_told_with_what_was_created(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    await plane.fail_next("start_compute", error="no capacity")
+    await control_plane.fail_next("start_compute", error="no capacity")
     with pytest.raises(OperationFailedError, match="no capacity") as caught:
         await neon.branches.create(project_id, name="unlucky", endpoints=COMPUTE, wait=True)
     assert [operation.action for operation in caught.value.failed] == ["start_compute"]
@@ -109,9 +109,9 @@ async def test_a_failed_operation_is_told_with_what_was_created(
 
 
 async def test_a_failure_that_the_platform_retries_is_waited_through(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    await plane.fail_next("create_branch", retry_after=1.5)
+    await control_plane.fail_next("create_branch", retry_after=1.5)
     seen: list[Operation] = []
     created = await neon.branches.create(project_id, name="second-try")
     [done] = await neon.operations.wait(created, on_update=seen.append)
@@ -134,47 +134,47 @@ async def test_the_history_is_paged_newest_first_while_new_operations_arrive(
 
 
 async def test_a_revoked_key_is_asked_about_exactly_once(
-    plane: LocalControlPlane, neon: NeonClient
+    control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
     created = await neon.api_keys.create(key_name="short-lived")
-    async with NeonClient(created.key, base_url=plane.base_url) as other:
+    async with NeonClient(created.key, base_url=control_plane.base_url) as other:
         assert created.id in [key.id for key in await other.api_keys.list()]
         revoked = await neon.api_keys.revoke(created.id)
         assert revoked.revoked
-        served = plane.requests_served
+        served = control_plane.requests_served
         with pytest.raises(AuthenticationError):
             await other.projects.list().collect()
-        assert plane.requests_served == served + 1
+        assert control_plane.requests_served == served + 1
 
 
 async def test_organization_and_project_scoped_keys(
-    plane: LocalControlPlane, neon: NeonClient
+    control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
-    project = await neon.projects.create(name="owned", org_id=plane.org_id, wait=True)
-    wide = await neon.organizations.create_api_key(plane.org_id, key_name="wide")
+    project = await neon.projects.create(name="owned", org_id=control_plane.org_id, wait=True)
+    wide = await neon.organizations.create_api_key(control_plane.org_id, key_name="wide")
     narrow = await neon.organizations.create_api_key(
-        plane.org_id, key_name="narrow", project_id=project.project.id
+        control_plane.org_id, key_name="narrow", project_id=project.project.id
     )
     assert (wide.project_id, narrow.project_id) == (None, project.project.id)
-    listed = await neon.organizations.list_api_keys(plane.org_id)
+    listed = await neon.organizations.list_api_keys(control_plane.org_id)
     assert {key.name for key in listed} >= {"wide", "narrow"}
-    async with NeonClient(narrow.key, base_url=plane.base_url) as member:
+    async with NeonClient(narrow.key, base_url=control_plane.base_url) as member:
         assert await member.branches.list(project.project.id).collect()
-    revoked = await neon.organizations.revoke_api_key(plane.org_id, narrow.id)
+    revoked = await neon.organizations.revoke_api_key(control_plane.org_id, narrow.id)
     assert revoked.revoked
 
 
 async def test_settings_come_from_the_environment(
-    plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
+    control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(ConfigurationError, match="NEON_API_KEY"):
         NeonClient()
-    monkeypatch.setenv("NEON_API_KEY", plane.api_key)
-    monkeypatch.setenv("NEON_API_HOST", plane.base_url)
+    monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
+    monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
     async with NeonClient() as neon:
         assert await neon.projects.list().collect() == []
-    assert plane.api_key not in repr(neon)
-    assert plane.base_url in repr(neon)
+    assert control_plane.api_key not in repr(neon)
+    assert control_plane.base_url in repr(neon)
 
 
 @pytest.mark.virtual_time
@@ -186,10 +186,10 @@ async def test_500_operations_in_100_projects_end_soon_after_the_last_has() -> N
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=loop.time())
 
     async with (
-        LocalControlPlane(durations=Durations(default=1.0), clock=clock) as plane,
+        LocalControlPlane(durations=Durations(default=1.0), clock=clock) as control_plane,
         NeonClient(
-            plane.api_key,
-            base_url=plane.base_url,
+            control_plane.api_key,
+            base_url=control_plane.base_url,
             budget=RateBudget.unlimited(),
             polling=PollPolicy.constant(0.25),
         ) as neon,
@@ -202,7 +202,7 @@ async def test_500_operations_in_100_projects_end_soon_after_the_last_has() -> N
 
         def count(_operation: Operation) -> None:
             nonlocal most_connections
-            most_connections = max(most_connections, plane.open_connections)
+            most_connections = max(most_connections, control_plane.open_connections)
 
         requests = neon.requests_sent
         done = await neon.operations.wait(created, on_update=count)

@@ -26,15 +26,15 @@ RED = "\x1b[31m"
 
 
 @pytest.fixture
-async def plane() -> AsyncIterator[LocalControlPlane]:
+async def control_plane() -> AsyncIterator[LocalControlPlane]:
     durations = Durations(default=7.0)
-    async with LocalControlPlane(clock=loop_clock(), durations=durations) as plane:
-        yield plane
+    async with LocalControlPlane(clock=loop_clock(), durations=durations) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture
-async def neon(plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
-    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         yield neon
 
 
@@ -291,10 +291,12 @@ async def test_a_wait_that_is_cancelled_leaves_a_clean_screen(
 
 @pytest.mark.parametrize("limit", [700, None])
 async def test_the_requests_that_count_now_are_shown_with_their_limit(
-    plane: LocalControlPlane, limit: int | None
+    control_plane: LocalControlPlane, limit: int | None
 ) -> None:
     budget = msgspec.structs.replace(NeonClient(API_KEY).budget, per_minute=limit)
-    async with NeonClient(plane.api_key, base_url=plane.base_url, budget=budget) as neon:
+    async with NeonClient(
+        control_plane.api_key, base_url=control_plane.base_url, budget=budget
+    ) as neon:
         with WaitProgress(neon, console=a_file()) as progress:
             await neon.projects.list().collect()
             of_limit = "" if limit is None else f" of {limit}"

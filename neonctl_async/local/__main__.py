@@ -89,7 +89,7 @@ def _plane(options: argparse.Namespace) -> LocalControlPlane:
             by_action=dict(options.duration_of),
             scheduling=options.scheduling,
         ),
-        periods=options.periods,
+        intervals=options.intervals,
         rate_limits=options.rate_limits,
         lock=options.lock,
         expose=options.expose,
@@ -135,7 +135,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     )
     add("--scheduling", type=float, default=0.0, metavar="SHARE", help="of it, waiting to run (0)")
     add(
-        "--periods",
+        "--intervals",
         type=_json(BackgroundIntervals),
         default=BackgroundIntervals(),
         metavar="JSON",

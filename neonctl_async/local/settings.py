@@ -113,5 +113,5 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that the domain reads."""
 
     durations: Durations = Durations()
-    periods: BackgroundIntervals = BackgroundIntervals()
+    intervals: BackgroundIntervals = BackgroundIntervals()
     lock: Lock = "none"

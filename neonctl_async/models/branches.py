@@ -1,11 +1,9 @@
 """Branches of a project."""
 
-from neonctl_async.models.base import Model, OpenEnum, Timestamp
-from neonctl_async.models.connections import ConnectionDetails
-from neonctl_async.models.databases import Database
+from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
+from neonctl_async.models.databases import ConnectionDetails, Database
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.operations import Operation, OperationsResponse
-from neonctl_async.models.pagination import Pagination
 from neonctl_async.models.roles import Role
 from neonctl_async.models.secret import Secret
 

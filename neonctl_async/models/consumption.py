@@ -1,7 +1,6 @@
 """What projects and branches have consumed."""
 
-from neonctl_async.models.base import Model, Timestamp
-from neonctl_async.models.pagination import Pagination
+from neonctl_async.models.base import Model, Pagination, Timestamp
 
 
 class ProjectConsumptionTimeframe(Model, kw_only=True):

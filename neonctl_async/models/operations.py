@@ -1,7 +1,6 @@
 """Operations: the platform's records of work it does."""
 
-from neonctl_async.models.base import Model, OpenEnum, Timestamp
-from neonctl_async.models.pagination import Pagination
+from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 
 
 class OperationAction(OpenEnum):

@@ -2,12 +2,46 @@
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.base import Model, OpenEnum, Timestamp
-from neonctl_async.models.billing import SubscriptionType
+from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.endpoints import PreloadLibraries
 from neonctl_async.models.operations import Operation, OperationsResponse
-from neonctl_async.models.pagination import Pagination
+from neonctl_async.models.users import SubscriptionType
+
+
+class AdvisorCategory(OpenEnum):
+    """What an issue endangers."""
+
+    SECURITY = "SECURITY"
+    PERFORMANCE = "PERFORMANCE"
+
+
+class AdvisorFacing(OpenEnum):
+    """Whom an issue concerns."""
+
+    EXTERNAL = "EXTERNAL"
+    INTERNAL = "INTERNAL"
+
+
+class AdvisorIssue(Model, kw_only=True):
+    """An issue. ``level`` is ``INFO``, ``WARN`` or ``ERROR``; ``cache_key`` tells issues apart."""
+
+    name: str
+    title: str
+    level: str
+    cache_key: str
+    facing: AdvisorFacing | None = None
+    categories: list[AdvisorCategory] = []
+    description: str | None = None
+    detail: str | None = None
+    remediation: str | None = None
+    metadata: dict[str, object] = {}
+
+
+class AdvisorIssuesResponse(Model, kw_only=True):
+    """The answer of ``GET /projects/{project_id}/advisors``."""
+
+    issues: list[AdvisorIssue]
 
 
 class ProjectQuota(Model, kw_only=True):

@@ -8,8 +8,8 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
-from neonctl_async.models.pagination import Pagination
 from neonctl_async.pagination import Page, Paginator
 from neonctl_async.transport.protocol import Request, check_aware
 from neonctl_async.transport.session import Session

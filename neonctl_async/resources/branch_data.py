@@ -6,14 +6,15 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.anonymization import (
+from neonctl_async.models.branch_data import (
     AnonymizedBranchStatus,
+    BranchSchema,
+    BranchSchemaComparison,
     MaskingRule,
     MaskingRulesResponse,
 )
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
-from neonctl_async.models.schemas import BranchSchema, BranchSchemaComparison
 from neonctl_async.resources.base import Resource, as_list, drop_unset, whole_seconds
 from neonctl_async.transport.protocol import request
 

@@ -16,8 +16,6 @@ from neonctl_async.models.organizations import (
     MemberWithUser,
     Organization,
     SpendingLimit,
-)
-from neonctl_async.models.vpc_endpoints import (
     VPCEndpoint,
     VPCEndpointDetails,
     VPCEndpointsResponse,

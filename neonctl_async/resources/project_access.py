@@ -3,6 +3,7 @@
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.base import Empty
+from neonctl_async.models.organizations import VPCEndpoint, VPCEndpointsResponse
 from neonctl_async.models.project_access import (
     JWKS,
     JWKSCreated,
@@ -11,7 +12,6 @@ from neonctl_async.models.project_access import (
     ProjectPermissionsResponse,
     TransferRequest,
 )
-from neonctl_async.models.vpc_endpoints import VPCEndpoint, VPCEndpointsResponse
 from neonctl_async.resources.base import Resource, drop_unset
 from neonctl_async.transport.protocol import request
 

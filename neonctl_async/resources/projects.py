@@ -5,9 +5,10 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.models.advisors import AdvisorIssue, AdvisorIssuesResponse
-from neonctl_async.models.connections import ConnectionURIResponse
+from neonctl_async.models.databases import ConnectionURIResponse
 from neonctl_async.models.projects import (
+    AdvisorIssue,
+    AdvisorIssuesResponse,
     AvailablePreloadLibrariesResponse,
     AvailablePreloadLibrary,
     DefaultEndpointSettings,

@@ -27,12 +27,14 @@ def prepare(folder: Path) -> None:
 
 
 # Any: each program prints JSON of its own.
-async def run(folder: Path, *command: str, plane: LocalControlPlane, project_id: str) -> Any:
+async def run(
+    folder: Path, *command: str, control_plane: LocalControlPlane, project_id: str
+) -> Any:
     """What a program prints last, given a project."""
     environment = {
         "PATH": os.environ["PATH"],
-        "NEON_API_KEY": plane.api_key,
-        "NEON_API_HOST": plane.base_url,
+        "NEON_API_KEY": control_plane.api_key,
+        "NEON_API_HOST": control_plane.base_url,
         "NEON_PROJECT_ID": project_id,
     }
     process = await asyncio.create_subprocess_exec(

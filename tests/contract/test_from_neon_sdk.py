@@ -26,15 +26,17 @@ BLOCKS = [code for _, code in code_blocks(TEXT, 'js title="@neon/sdk"')]
 class Given:
     """A control plane with a project, and programs that use it."""
 
-    def __init__(self, plane: LocalControlPlane, project_id: str, folder: Path) -> None:
-        self.plane = plane
+    def __init__(self, control_plane: LocalControlPlane, project_id: str, folder: Path) -> None:
+        self.control_plane = control_plane
         self.project_id = project_id
         self._folder = folder
 
     # Any: each program prints JSON of its own.
     async def run(self, *command: str) -> Any:
         """What a program prints."""
-        return await run(self._folder, *command, plane=self.plane, project_id=self.project_id)
+        return await run(
+            self._folder, *command, control_plane=self.control_plane, project_id=self.project_id
+        )
 
     async def outcome(self, expression: str) -> Any:
         """What becomes of an expression."""
@@ -52,15 +54,17 @@ def programs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def given(programs: Path) -> AsyncIterator[Given]:
-    async with LocalControlPlane(durations=Durations(default=0.05)) as plane:
-        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+    async with LocalControlPlane(durations=Durations(default=0.05)) as control_plane:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             created = await neon.projects.create(name="docs", wait=True)
-        yield Given(plane, created.project.id, programs)
+        yield Given(control_plane, created.project.id, programs)
 
 
 async def test_the_code_of_the_sdk_runs_from_top_to_bottom(given: Given) -> None:
     await given.run("blocks.mjs", *(f"block{number}.mjs" for number in range(len(BLOCKS))))
-    async with NeonClient(given.plane.api_key, base_url=given.plane.base_url) as neon:
+    async with NeonClient(
+        given.control_plane.api_key, base_url=given.control_plane.base_url
+    ) as neon:
         branches = await neon.branches.list(given.project_id).collect()
     assert {"preview", "in-a-minute", "c", "careful"} < {branch.name for branch in branches}
 
@@ -86,7 +90,7 @@ def test_what_the_rows_name_here_exists() -> None:
 async def test_a_poll_that_fails_ends_a_wait_that_then_tells_of_no_branch(
     given: Given, status: int
 ) -> None:
-    given.plane.inject(Fault(route=POLL, status=status, times=1))
+    given.control_plane.inject(Fault(route=POLL, status=status, times=1))
     seen = await given.outcome(CREATING)
     assert "data" not in seen
     assert seen["error"]["status"] == status
@@ -96,14 +100,14 @@ async def test_a_poll_that_fails_ends_a_wait_that_then_tells_of_no_branch(
 async def test_a_failed_operation_ends_a_wait_that_then_tells_of_no_branch(
     given: Given, retry_after: float | None
 ) -> None:
-    await given.plane.fail_next("create_branch", retry_after=retry_after)
+    await given.control_plane.fail_next("create_branch", retry_after=retry_after)
     seen = await given.outcome(CREATING)
     assert "data" not in seen
     assert seen["error"] == {"name": "NeonOperationError", "status": "failed"}
 
 
 async def test_a_wait_that_times_out_tells_what_is_pending(given: Given) -> None:
-    await given.plane.fail_next("create_branch", retry_after=60.0)
+    await given.control_plane.fail_next("create_branch", retry_after=60.0)
     creating = "neon.branches.create({ projectId }, { wait: { timeoutMs: 1 } })"
     seen = await given.outcome(creating)
     assert seen["error"]["name"] == "NeonWaitTimeoutError"
@@ -135,16 +139,16 @@ async def test_a_wait_that_times_out_tells_what_is_pending(given: Given) -> None
 async def test_requests_are_sent_as_often_as_the_page_says(
     given: Given, expression: str, fault: Fault, requests: int
 ) -> None:
-    planned = given.plane.inject(fault)
+    planned = given.control_plane.inject(fault)
     seen = await given.outcome(expression)
     assert "data" not in seen
     assert planned.fired == requests
 
 
 async def test_each_operation_is_asked_for_by_itself(given: Given) -> None:
-    before = given.plane.requests_served
+    before = given.control_plane.requests_served
     await given.outcome(CREATING)
-    polls = [one.path for one in given.plane.requests][before:]
+    polls = [one.path for one in given.control_plane.requests][before:]
     assert len({path for path in polls if "/operations/" in path}) == 2
 
 
@@ -158,5 +162,5 @@ async def test_a_password_shows_in_what_is_logged(given: Given) -> None:
 async def test_a_raw_result_shows_the_key_and_others_do_not(given: Given) -> None:
     raw = "raw.getProject({ client: neon.client, path: { project_id: projectId } })"
     getting = "neon.projects.get({ projectId })"
-    assert given.plane.api_key in (await given.outcome(raw))["shown"]
-    assert given.plane.api_key not in (await given.outcome(getting))["shown"]
+    assert given.control_plane.api_key in (await given.outcome(raw))["shown"]
+    assert given.control_plane.api_key not in (await given.outcome(getting))["shown"]

@@ -37,22 +37,22 @@ class World:
 async def populated() -> AsyncGenerator[World]:
     """A world of its own, whose operations take no time."""
     async with (
-        LocalControlPlane(durations=Durations(default=0.0)) as plane,
-        Witness(plane.base_url) as witness,
+        LocalControlPlane(durations=Durations(default=0.0)) as control_plane,
+        Witness(control_plane.base_url) as witness,
         NeonClient(
-            plane.api_key,
+            control_plane.api_key,
             base_url=witness.base_url,
             budget=RateBudget.unlimited(),
             retry=RetryPolicy(attempts=1),
         ) as neon,
     ):
-        names = await _things(neon, plane)
-        yield World(Watched(neon, witness), names, await _others(neon, plane, names))
+        names = await _things(neon, control_plane)
+        yield World(Watched(neon, witness), names, await _others(neon, control_plane, names))
 
 
-async def _things(neon: NeonClient, plane: LocalControlPlane) -> dict[str, object]:
+async def _things(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str, object]:
     """What parameters of a name stand for."""
-    made = await neon.projects.create(name="world", org_id=plane.org_id)
+    made = await neon.projects.create(name="world", org_id=control_plane.org_id)
     project, root = made.project.id, made.branch.id
     branch = (await neon.branches.create(project, name="child")).branch.id
     role = (await neon.roles.create(project, branch, name="someone")).role.name
@@ -63,10 +63,14 @@ async def _things(neon: NeonClient, plane: LocalControlPlane) -> dict[str, objec
         project, jwks_url="https://example.com/jwks.json", provider_name="example"
     )
     permission = await neon.projects.grant_permission(project, email="friend@example.com")
-    await neon.organizations.assign_vpc_endpoint(plane.org_id, REGION, VPC_ENDPOINT, label="there")
+    await neon.organizations.assign_vpc_endpoint(
+        control_plane.org_id, REGION, VPC_ENDPOINT, label="there"
+    )
     await neon.projects.assign_vpc_endpoint(project, VPC_ENDPOINT, label="there")
-    await plane.add_member(plane.org_id, await plane.create_user("other", "other@example.com"))
-    members = await neon.organizations.list_members(plane.org_id).collect()
+    await control_plane.add_member(
+        control_plane.org_id, await control_plane.create_user("other", "other@example.com")
+    )
+    members = await neon.organizations.list_members(control_plane.org_id).collect()
     return {
         "project_id": project,
         "project_ids": [project],
@@ -83,15 +87,17 @@ async def _things(neon: NeonClient, plane: LocalControlPlane) -> dict[str, objec
         "permission_id": permission.id,
         "region_id": REGION,
         "vpc_endpoint_id": VPC_ENDPOINT,
-        "org_id": plane.org_id,
-        "source_org_id": plane.org_id,
-        "destination_org_id": await plane.create_organization("other"),
+        "org_id": control_plane.org_id,
+        "source_org_id": control_plane.org_id,
+        "destination_org_id": await control_plane.create_organization("other"),
         "member_id": next(one.member.id for one in members if one.member.role == "member"),
         "key_id": (await neon.api_keys.create(key_name="mine")).id,
     }
 
 
-async def _others(neon: NeonClient, plane: LocalControlPlane, names: Names) -> dict[str, Names]:
+async def _others(
+    neon: NeonClient, control_plane: LocalControlPlane, names: Names
+) -> dict[str, Names]:
     """What some methods need instead."""
     project = str(names["project_id"])
     deleted = await neon.branches.create(project, name="deleted")
@@ -100,9 +106,9 @@ async def _others(neon: NeonClient, plane: LocalControlPlane, names: Names) -> d
     restored = await neon.snapshots.restore(project, str(names["snapshot_id"]))
     gone = (await neon.projects.create(name="gone")).project.id
     await neon.projects.delete(gone)
-    offered = (await neon.projects.create(name="offered", org_id=plane.org_id)).project.id
+    offered = (await neon.projects.create(name="offered", org_id=control_plane.org_id)).project.id
     transfer = await neon.projects.create_transfer_request(offered)
-    key = await neon.organizations.create_api_key(plane.org_id, key_name="ours")
+    key = await neon.organizations.create_api_key(control_plane.org_id, key_name="ours")
     return {
         "branches.anonymize": anonymized,
         "branches.anonymized_status": anonymized,

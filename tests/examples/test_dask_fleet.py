@@ -52,14 +52,15 @@ async def test_each_branch_is_made_once_and_waited_for_though_a_worker_is_killed
     tmp_path: Path,
 ) -> None:
     async with (
-        serving("--quiet", "--duration", "2") as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        serving("--quiet", "--duration", "2") as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         ids = [(await neon.projects.create(wait=True)).project.id for _ in range(PROJECTS)]
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, EXAMPLE, str(BRANCHES), "--projects", ",".join(ids)),
             *("--workers", str(WORKERS), "--per-minute", "60000", "--per-second", "1000"),
-            env=os.environ | {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url},
+            env=os.environ
+            | {"NEON_API_KEY": control_plane.api_key, "NEON_API_HOST": control_plane.base_url},
             cwd=tmp_path,
             stdout=asyncio.subprocess.PIPE,
             start_new_session=True,

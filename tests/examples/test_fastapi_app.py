@@ -23,19 +23,19 @@ async def served(
 ) -> AsyncGenerator[tuple[httpx.AsyncClient, LocalControlPlane, NeonClient]]:
     """The application, with its lifespan, on a project of a plane that is there already."""
     async with (
-        LocalControlPlane(durations=durations) as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        LocalControlPlane(durations=durations) as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         project = (await neon.projects.create(name="previews")).project
-        monkeypatch.setenv("NEON_API_KEY", plane.api_key)
-        monkeypatch.setenv("NEON_API_HOST", plane.base_url)
+        monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
+        monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
         monkeypatch.setenv("NEON_PROJECT_ID", project.id)
         transport = httpx.ASGITransport(app)
         async with (
             app.router.lifespan_context(app),
             httpx.AsyncClient(transport=transport, base_url="http://previews") as http,
         ):
-            yield http, plane, neon
+            yield http, control_plane, neon
 
 
 async def begun(http: httpx.AsyncClient, name: str = "pr-17") -> dict[str, Any]:
@@ -71,8 +71,8 @@ async def test_a_preview_is_answered_at_once_and_ready_later(
 
 
 async def test_a_preview_that_failed_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with served(monkeypatch, Durations(default=0.05)) as (http, plane, _):
-        await plane.fail_next("create_branch", error="out of storage")
+    async with served(monkeypatch, Durations(default=0.05)) as (http, control_plane, _):
+        await control_plane.fail_next("create_branch", error="out of storage")
         preview = await concluded(http, await begun(http))
         assert preview["status"] == "failed"
         assert "out of storage" in preview["reason"]

@@ -82,10 +82,10 @@ class Provisioning:
     """The example on a project of a plane that outlives it."""
 
     def __init__(
-        self, runs: Runs, plane: LocalControlPlane, neon: NeonClient, project_id: str
+        self, runs: Runs, control_plane: LocalControlPlane, neon: NeonClient, project_id: str
     ) -> None:
         self.runs = runs
-        self.plane = plane
+        self.control_plane = control_plane
         self.neon = neon
         self.project_id = project_id
 
@@ -93,7 +93,7 @@ class Provisioning:
     def creations(self) -> list[int]:
         """The statuses of the requests for a branch, in the order in which they were served."""
         path = f"/projects/{self.project_id}/branches"
-        return [status for *what, status in self.plane.requests if what == ["POST", path]]
+        return [status for *what, status in self.control_plane.requests if what == ["POST", path]]
 
     async def fatal_moment(self, chance: random.Random) -> None:
         """Come back when the process is to die: anywhere, or where it hurts."""
@@ -101,13 +101,13 @@ class Provisioning:
             case "anywhere":
                 await asyncio.sleep(chance.uniform(0.0, 0.3))
             case "served":
-                served = self.plane.requests_served + chance.randint(1, 10)
-                await until(lambda: self.plane.requests_served >= served)
+                served = self.control_plane.requests_served + chance.randint(1, 10)
+                await until(lambda: self.control_plane.requests_served >= served)
             case "late":
-                late = self.plane.inject(Fault(route=CREATE, delay=LATE))
+                late = self.control_plane.inject(Fault(route=CREATE, delay=LATE))
                 await until(lambda: late.fired >= 1)
             case _:
-                lost = self.plane.inject(Fault(route=CREATE, hang=True, when="after"))
+                lost = self.control_plane.inject(Fault(route=CREATE, hang=True, when="after"))
                 await until(lambda: lost.fired >= 1)
 
     async def check(self, count: int) -> None:
@@ -141,12 +141,15 @@ def forks() -> Generator[Forks]:
 @pytest.fixture
 async def provisioning(forks: Forks, tmp_path: Path) -> AsyncGenerator[Provisioning]:
     async with (
-        LocalControlPlane(durations=Durations(default=0.1)) as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        LocalControlPlane(durations=Durations(default=0.1)) as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         project_id = (await neon.projects.create(name=CUSTOMER)).project.id
-        environment = {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url}
-        yield Provisioning(Runs(forks, tmp_path, environment), plane, neon, project_id)
+        environment = {
+            "NEON_API_KEY": control_plane.api_key,
+            "NEON_API_HOST": control_plane.base_url,
+        }
+        yield Provisioning(Runs(forks, tmp_path, environment), control_plane, neon, project_id)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +165,7 @@ async def test_killed_again_and_again_it_makes_every_branch_once(
             async with asyncio.timeout(0.3):  # where all is known, nothing is asked for
                 await provisioning.fatal_moment(chance)
         assert await runs.kill() in (-signal.SIGKILL, 0)
-        provisioning.plane.clear_faults()
+        provisioning.control_plane.clear_faults()
         if chance.random() < 0.3:
             await asyncio.to_thread(runs.tear, chance)
     ready = f"{2 * KILLS} of {2 * KILLS} branches are ready"
@@ -175,7 +178,7 @@ async def test_killed_again_and_again_it_makes_every_branch_once(
 async def test_a_request_that_comes_after_its_process_died_makes_no_second_branch(
     provisioning: Provisioning,
 ) -> None:
-    late = provisioning.plane.inject(Fault(route=CREATE, delay=LATE, times=1))
+    late = provisioning.control_plane.inject(Fault(route=CREATE, delay=LATE, times=1))
     await provisioning.runs.start(1)
     await until(lambda: late.fired == 1)
     await provisioning.runs.kill()
@@ -186,8 +189,8 @@ async def test_a_request_that_comes_after_its_process_died_makes_no_second_branc
 
 
 async def test_where_no_answer_tells_it_asks_again(provisioning: Provisioning) -> None:
-    provisioning.plane.inject(Fault(route=CREATE, when="after", drop=True, times=1))
-    provisioning.plane.inject(Fault(route=CREATE, when="after", status=502, times=1))
+    provisioning.control_plane.inject(Fault(route=CREATE, when="after", drop=True, times=1))
+    provisioning.control_plane.inject(Fault(route=CREATE, when="after", status=502, times=1))
     assert await provisioning.runs.finish(3) == (0, "3 of 3 branches are ready")
     assert {0, 502, 409} <= set(provisioning.creations)
     await provisioning.check(3)
@@ -196,8 +199,8 @@ async def test_where_no_answer_tells_it_asks_again(provisioning: Provisioning) -
 async def test_a_branch_that_failed_is_told_and_made_anew_once_it_is_deleted(
     provisioning: Provisioning,
 ) -> None:
-    provisioning.plane.inject(Fault(route=CREATE, when="after", drop=True, times=2))
-    await provisioning.plane.fail_next("create_branch")
+    provisioning.control_plane.inject(Fault(route=CREATE, when="after", drop=True, times=2))
+    await provisioning.control_plane.fail_next("create_branch")
     assert await provisioning.runs.finish(2) == (1, "1 of 2 branches are ready")
     branches = provisioning.neon.branches
     for branch in await branches.list(provisioning.project_id).collect():
@@ -223,10 +226,13 @@ async def test_the_sample_is_provisioned_with_a_project_for_each_customer(
     forks: Forks, tmp_path: Path
 ) -> None:
     async with (
-        LocalControlPlane(durations=Durations(default=0.05)) as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        LocalControlPlane(durations=Durations(default=0.05)) as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
-        environment = {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url}
+        environment = {
+            "NEON_API_KEY": control_plane.api_key,
+            "NEON_API_HOST": control_plane.base_url,
+        }
         output = tmp_path / "output"
         results = ("--results", str(tmp_path / "results"))
         await forks.start(*results, environment=environment, output=output)
@@ -251,13 +257,13 @@ async def test_what_failed_is_told_and_takes_nothing_with_it(forks: Forks, tmp_p
 
 
 async def test_an_interrupted_run_says_how_to_go_on(provisioning: Provisioning) -> None:
-    provisioning.plane.inject(Fault(route=CREATE, hang=True, when="after"))
+    provisioning.control_plane.inject(Fault(route=CREATE, hang=True, when="after"))
     await provisioning.runs.start(2)
-    await until(lambda: provisioning.plane.faults[0].fired == 2)
+    await until(lambda: provisioning.control_plane.faults[0].fired == 2)
     assert await provisioning.runs.kill(signal.SIGINT) == 130
     said = await asyncio.to_thread(provisioning.runs.output.read_text)
     assert said.splitlines()[-1] == "interrupted: run it again, and it goes on from here"
-    provisioning.plane.clear_faults()
+    provisioning.control_plane.clear_faults()
     assert await provisioning.runs.finish(2) == (0, "2 of 2 branches are ready")
     await provisioning.check(2)
 

@@ -22,10 +22,10 @@ KEYS = "/organizations/{org_id}/api_keys"
 class Organization:
     """The plane's own, with two keys for all of it and one for a project."""
 
-    def __init__(self, plane: LocalControlPlane, neon: NeonClient) -> None:
-        self.plane = plane
+    def __init__(self, control_plane: LocalControlPlane, neon: NeonClient) -> None:
+        self.control_plane = control_plane
         self.neon = neon
-        self.id = plane.org_id
+        self.id = control_plane.org_id
         self.tokens: list[str] = []
 
     async def make_keys(self) -> None:
@@ -44,7 +44,7 @@ class Organization:
         return [await self._works(token) for token in tokens].count(True)
 
     async def _works(self, token: str) -> bool:
-        async with NeonClient(token, base_url=self.plane.base_url) as neon:
+        async with NeonClient(token, base_url=self.control_plane.base_url) as neon:
             try:
                 await neon.projects.list().collect()
             except AuthenticationError:
@@ -55,10 +55,10 @@ class Organization:
 @pytest.fixture
 async def organization() -> AsyncGenerator[Organization]:
     async with (
-        LocalControlPlane() as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        LocalControlPlane() as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
-        organization = Organization(plane, neon)
+        organization = Organization(control_plane, neon)
         await organization.make_keys()
         yield organization
 
@@ -79,7 +79,7 @@ async def test_every_key_has_a_successor_that_its_owner_alone_can_read(
 ) -> None:
     before = await organization.keys()
     code, output, complaints = await run(
-        organization.plane, EXAMPLE, organization.id, directory=tmp_path
+        organization.control_plane, EXAMPLE, organization.id, directory=tmp_path
     )
     assert (code, complaints) == (0, "")
     assert "3 of 3 keys were rotated" in output
@@ -96,7 +96,7 @@ async def test_every_key_has_a_successor_that_its_owner_alone_can_read(
 
 async def test_a_dry_run_changes_nothing(organization: Organization) -> None:
     before = scopes(await organization.keys())
-    code, output, _ = await run(organization.plane, EXAMPLE, organization.id, "--dry-run")
+    code, output, _ = await run(organization.control_plane, EXAMPLE, organization.id, "--dry-run")
     assert (code, output.count("would be rotated")) == (0, 3)
     assert scopes(await organization.keys()) == before
     assert await organization.working(organization.tokens) == 3
@@ -119,9 +119,9 @@ async def test_a_key_of_which_a_step_failed_stays_valid_and_is_told(
 ) -> None:
     fault, command, told = FAILURES[step]
     if fault is not None:
-        organization.plane.inject(fault)
+        organization.control_plane.inject(fault)
     code, output, _ = await run(
-        organization.plane, EXAMPLE, organization.id, "--store", f"{command} > /dev/null"
+        organization.control_plane, EXAMPLE, organization.id, "--store", f"{command} > /dev/null"
     )
     assert code == 1
     assert told in output
@@ -134,9 +134,11 @@ async def test_an_interrupt_revokes_nothing_whose_successor_is_not_stored(
     organization: Organization,
 ) -> None:
     arguments = (organization.id, "--store", "exec sleep 60")
-    async with started(organization.plane, EXAMPLE, *arguments) as process:
+    async with started(organization.control_plane, EXAMPLE, *arguments) as process:
         await until(
-            lambda: [request.status for request in organization.plane.requests].count(200) == 8
+            lambda: (
+                [request.status for request in organization.control_plane.requests].count(200) == 8
+            )
         )
         process.send_signal(signal.SIGINT)
         output, _ = await process.communicate()
@@ -148,7 +150,7 @@ async def test_an_interrupt_revokes_nothing_whose_successor_is_not_stored(
 async def test_a_key_of_the_organization_is_not_taken_for_it(organization: Organization) -> None:
     token = organization.tokens[0]
     code, _, complaints = await run(
-        organization.plane, EXAMPLE, organization.id, environment={"NEON_API_KEY": token}
+        organization.control_plane, EXAMPLE, organization.id, environment={"NEON_API_KEY": token}
     )
     assert (code, "take a personal key" in complaints) == (1, True)
     assert await organization.working(organization.tokens) == 3

@@ -33,18 +33,18 @@ def told(lines: list[str], operation: Operation) -> list[str]:
 @pytest.mark.usefixtures("interruptible")
 async def test_what_others_begin_is_shown_with_its_changes_until_interrupted() -> None:
     async with (
-        LocalControlPlane(durations=Durations(default=0.1)) as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        LocalControlPlane(durations=Durations(default=0.1)) as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         begun = await neon.projects.create(wait=True)
         project_id = begun.project.id
-        async with started(plane, EXAMPLE, project_id, "--every", "0.05") as process:
+        async with started(control_plane, EXAMPLE, project_id, "--every", "0.05") as process:
             assert process.stdout is not None
             lines = await lines_until(process.stdout, "create_timeline finished")
-            lost = plane.inject(Fault(route=LOOK, status=501, times=1))
+            lost = control_plane.inject(Fault(route=LOOK, status=501, times=1))
             await until(lambda: lost.fired == 1)  # it looks again
             created = await neon.branches.create(project_id)
-            await plane.fail_next("delete_timeline", error="out of order")
+            await control_plane.fail_next("delete_timeline", error="out of order")
             lines += await lines_until(process.stdout, "create_branch finished")
             deleted = await neon.branches.delete(project_id, created.branch.id)
             lines += await lines_until(process.stdout, "delete_timeline failed")
@@ -65,8 +65,8 @@ async def test_it_ends_when_the_time_is_up() -> None:
 
 
 async def test_a_project_that_there_is_not_is_told() -> None:
-    async with LocalControlPlane() as plane:
-        code, _, complaints = await run(plane, EXAMPLE, "late-frost-12345678")
+    async with LocalControlPlane() as control_plane:
+        code, _, complaints = await run(control_plane, EXAMPLE, "late-frost-12345678")
     assert code == 1
     assert "404" in complaints
     assert "Traceback" not in complaints

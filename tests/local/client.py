@@ -112,16 +112,16 @@ class Http:
 class Client(Http):
     """Sends requests to a plane with a key, its first one unless another is given."""
 
-    def __init__(self, plane: LocalControlPlane, key: str | None = None) -> None:
-        super().__init__(plane.base_url, plane.api_key if key is None else key)
-        self.plane = plane
+    def __init__(self, control_plane: LocalControlPlane, key: str | None = None) -> None:
+        super().__init__(control_plane.base_url, control_plane.api_key if key is None else key)
+        self.control_plane = control_plane
 
     async def project(self, **spec: object) -> Any:  # Any: as Reply.json
         """The answer to a new project of the first organization, unless told otherwise."""
-        spec = {"org_id": self.plane.org_id} | spec
+        spec = {"org_id": self.control_plane.org_id} | spec
         return await self.done("POST", "/projects", {"project": spec})
 
     async def newcomer(self, email: str) -> str:
         """The personal key of a user who has just signed up."""
-        user_id = await self.plane.create_user(email.partition("@")[0], email)
-        return await self.plane.create_api_key("theirs", user_id=user_id)
+        user_id = await self.control_plane.create_user(email.partition("@")[0], email)
+        return await self.control_plane.create_api_key("theirs", user_id=user_id)

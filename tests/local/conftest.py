@@ -15,16 +15,16 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def plane(clock: ManualClock) -> AsyncIterator[LocalControlPlane]:
+async def control_plane(clock: ManualClock) -> AsyncIterator[LocalControlPlane]:
     """A plane with the default settings: operations take a second."""
-    async with LocalControlPlane(clock=clock) as plane:
-        yield plane
+    async with LocalControlPlane(clock=clock) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture
-async def api(plane: LocalControlPlane) -> AsyncIterator[Client]:
+async def api(control_plane: LocalControlPlane) -> AsyncIterator[Client]:
     """A client with the first key, of an administrator of the first organization."""
-    async with Client(plane) as client:
+    async with Client(control_plane) as client:
         yield client
 
 

@@ -63,7 +63,7 @@ async def test_it_makes_one_more_key_where_asked(tmp_path: Path) -> None:
 async def test_its_settings_are_those_of_the_plane() -> None:
     arguments = (
         *("--duration", "0", "--duration-of", "start_compute=1000", "--lock", "project"),
-        *("--periods", '{"suspend_after": 5}', "--quiet"),
+        *("--intervals", '{"suspend_after": 5}', "--quiet"),
         *("--fault", '{"route": "GET /users/me", "status": 503, "times": 1}'),
         *("--fail", '{"action": "create_timeline"}'),
     )
@@ -113,7 +113,7 @@ async def test_killed_it_has_lost_nothing_that_was_answered(tmp_path: Path) -> N
         (["--duration-of", "x"], "create_branch=2.5"),
         (["--port", "99999"], "65535"),
         (["--port", "x"], "65535"),
-        (["--periods", '{"unknown": 1}'], "unknown"),
+        (["--intervals", '{"unknown": 1}'], "unknown"),
     ],
 )
 def test_arguments_that_make_no_sense_are_refused(

@@ -104,4 +104,4 @@ async def test_neon_api_runs_its_calls_unchanged(api: Client, clock: ManualClock
         assert neon.project_delete(project_id).project.id == project_id
 
     await asyncio.to_thread(run)
-    assert {request.status for request in api.plane.requests} == {200, 201, 401}
+    assert {request.status for request in api.control_plane.requests} == {200, 201, 401}

@@ -43,8 +43,8 @@ async def test_the_control_planes_file_and_log_hold_none(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     durations = Durations(default=0.01)
-    async with LocalControlPlane(data=tmp_path / "plane.db", durations=durations) as plane:
-        await use(plane.base_url, plane.api_key)
+    async with LocalControlPlane(data=tmp_path / "plane.db", durations=durations) as control_plane:
+        await use(control_plane.base_url, control_plane.api_key)
         files = await asyncio.to_thread(stored, tmp_path)
     assert b"neondb_owner" in files
     assert SECRETS.findall(files) == []

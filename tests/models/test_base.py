@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from neonctl_async import InvalidResponseError, OperationStatus
 from neonctl_async.models.base import OpenEnum
-from neonctl_async.types import ApiKey, EndpointState, EndpointType, OperationAction
+from neonctl_async.models.operations import OperationsPage
+from neonctl_async.types import ApiKey, EndpointState, EndpointType, OperationAction, Pagination
 from tests.models.answers import decode
 
 ENUMS = [EndpointState, EndpointType, OperationAction, OperationStatus]
@@ -93,3 +94,16 @@ def test_a_timestamp_is_aware_and_in_utc(text: str, moment: datetime) -> None:
 def test_a_timestamp_without_a_zone_is_refused(text: str) -> None:
     with pytest.raises(InvalidResponseError):
         decode(ApiKey, {"id": 1, "name": "ci", "created_at": text})
+
+
+def test_both_styles_of_cursor_are_kept() -> None:
+    assert decode(Pagination, {"cursor": "a=/+ b"}) == Pagination(cursor="a=/+ b")
+    shown = {"next": "n", "sort_by": "updated_at", "sort_order": "desc"}
+    assert decode(Pagination, shown) == Pagination(
+        next="n", sort_by="updated_at", sort_order="desc"
+    )
+
+
+@pytest.mark.parametrize("end", [{}, {"pagination": None}])
+def test_a_page_may_come_without(end: dict[str, None]) -> None:
+    assert decode(OperationsPage, {"operations": [], **end}).pagination is None

@@ -1,5 +1,5 @@
-from neonctl_async.types import Database
-from tests.models.answers import AT_NOON, DATABASE, decode
+from neonctl_async.types import ConnectionDetails, Database
+from tests.models.answers import AT_NOON, CONNECTION, DATABASE, decode
 
 
 def test_a_database_and_its_owner() -> None:
@@ -7,3 +7,16 @@ def test_a_database_and_its_owner() -> None:
     assert (database.id, database.branch_id, database.name) == (1, "br-1", "neondb")
     assert database.owner_name == "owner"
     assert database.created_at == database.updated_at == AT_NOON
+
+
+def test_uri_and_password_are_secrets() -> None:
+    details = decode(ConnectionDetails, CONNECTION)
+    assert details.connection_uri.reveal() == CONNECTION["connection_uri"]
+    assert details.connection_parameters.password.reveal() == "hunter2"
+    assert "hunter2" not in f"{details} {details!r}"
+
+
+def test_what_is_no_secret_shows() -> None:
+    parameters = decode(ConnectionDetails, CONNECTION).connection_parameters
+    assert (parameters.database, parameters.role) == ("neondb", "owner")
+    assert (parameters.host, parameters.pooler_host) == ("ep-1.example.com", None)

@@ -66,15 +66,15 @@ def test_what_is_installed_for_others_is_not_imported(complete: Installed) -> No
 
 
 async def test_the_command_line_creates(complete: Installed) -> None:
-    async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
+    async with LocalControlPlane(durations=Durations(default=0.01)) as control_plane:
         process = await asyncio.create_subprocess_exec(
             complete.python.with_name("neonctl-async"),
             *("projects", "create", "--name", "shop", "--output", "json"),
-            env={"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url},
+            env={"NEON_API_KEY": control_plane.api_key, "NEON_API_HOST": control_plane.base_url},
             stdout=asyncio.subprocess.PIPE,
         )
         output, _ = await process.communicate()
-        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             [project] = await neon.projects.list().collect()
     assert (project.name, process.returncode) == ("shop", 0)
     assert project.id in json.dumps(json.loads(output))

@@ -12,26 +12,28 @@ from tests.support.records import EPOCH
 
 
 @pytest.fixture
-async def plane() -> AsyncIterator[LocalControlPlane]:
+async def control_plane() -> AsyncIterator[LocalControlPlane]:
     """A plane whose operations take a second, which is none to a test of virtual time."""
     loop = asyncio.get_running_loop()
-    async with LocalControlPlane(clock=lambda: EPOCH + timedelta(seconds=loop.time())) as plane:
-        yield plane
+    async with LocalControlPlane(
+        clock=lambda: EPOCH + timedelta(seconds=loop.time())
+    ) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture
-async def neon(plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
     """A client of the first user."""
-    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         yield neon
 
 
 @pytest.fixture
-async def guest(plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+async def guest(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
     """A client of another user, ``guest@example.com``."""
-    user_id = await plane.create_user("guest", "guest@example.com")
-    key = await plane.create_api_key("theirs", user_id=user_id)
-    async with NeonClient(key, base_url=plane.base_url) as neon:
+    user_id = await control_plane.create_user("guest", "guest@example.com")
+    key = await control_plane.create_api_key("theirs", user_id=user_id)
+    async with NeonClient(key, base_url=control_plane.base_url) as neon:
         yield neon
 
 

@@ -211,27 +211,29 @@ async def test_members_go_on_by_next_in_the_same_order_and_none_comes_twice() ->
     assert further == {**begin, "cursor": "b+/="}
 
 
-async def test_a_member_is_promoted_and_removed(plane: LocalControlPlane, neon: NeonClient) -> None:
-    user_id = await plane.create_user("ada", "ada@example.com")
-    await plane.add_member(plane.org_id, user_id)
-    listed = await neon.organizations.list_members(plane.org_id, limit=1).collect()
+async def test_a_member_is_promoted_and_removed(
+    control_plane: LocalControlPlane, neon: NeonClient
+) -> None:
+    user_id = await control_plane.create_user("ada", "ada@example.com")
+    await control_plane.add_member(control_plane.org_id, user_id)
+    listed = await neon.organizations.list_members(control_plane.org_id, limit=1).collect()
     [joined] = [one for one in listed if one.user.email == "ada@example.com"]
     promoted = await neon.organizations.update_member(
-        plane.org_id, joined.member.id, role=MemberRole.ADMIN
+        control_plane.org_id, joined.member.id, role=MemberRole.ADMIN
     )
     assert (joined.member.role, promoted.role) == (MemberRole.MEMBER, MemberRole.ADMIN)
-    await neon.organizations.remove_member(plane.org_id, joined.member.id)
+    await neon.organizations.remove_member(control_plane.org_id, joined.member.id)
     with pytest.raises(NotFoundError):
-        await neon.organizations.get_member(plane.org_id, joined.member.id)
+        await neon.organizations.get_member(control_plane.org_id, joined.member.id)
 
 
 async def test_projects_move_to_another_organization(
-    plane: LocalControlPlane, neon: NeonClient
+    control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
-    other = await plane.create_organization("Store")
-    project = (await neon.projects.create(org_id=plane.org_id)).project
+    other = await control_plane.create_organization("Store")
+    project = (await neon.projects.create(org_id=control_plane.org_id)).project
     await neon.organizations.transfer_projects(
-        plane.org_id, destination_org_id=other, project_ids=[project.id]
+        control_plane.org_id, destination_org_id=other, project_ids=[project.id]
     )
     moved = await neon.projects.list(org_id=other).collect()
     assert [(one.id, one.org_id) for one in moved] == [(project.id, other)]

@@ -164,17 +164,17 @@ async def test_a_key_set_comes_and_goes(neon: NeonClient, project_id: str) -> No
 
 
 async def test_a_project_is_restricted_to_a_vpc_endpoint_of_its_organization(
-    plane: LocalControlPlane, neon: NeonClient
+    control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
-    project = (await neon.projects.create(org_id=plane.org_id)).project
+    project = (await neon.projects.create(org_id=control_plane.org_id)).project
     await neon.organizations.assign_vpc_endpoint(
-        plane.org_id, project.region_id, "vpce-1234567890abcdef0", label="office"
+        control_plane.org_id, project.region_id, "vpce-1234567890abcdef0", label="office"
     )
     await neon.projects.assign_vpc_endpoint(project.id, "vpce-1234567890abcdef0", label="shop")
     restricted = await neon.projects.list_vpc_endpoints(project.id)
     assert restricted == [VPCEndpoint(vpc_endpoint_id="vpce-1234567890abcdef0", label="shop")]
     shown = await neon.organizations.get_vpc_endpoint(
-        plane.org_id, project.region_id, "vpce-1234567890abcdef0"
+        control_plane.org_id, project.region_id, "vpce-1234567890abcdef0"
     )
     assert shown.example_restricted_projects == [project.id]
     await neon.projects.delete_vpc_endpoint(project.id, "vpce-1234567890abcdef0")

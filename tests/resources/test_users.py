@@ -36,8 +36,11 @@ async def test_what_it_asks_and_gives(call: Call) -> None:
     await check(call)
 
 
-async def test_whose_the_key_is(plane: LocalControlPlane, neon: NeonClient) -> None:
-    assert (await neon.users.me()).id == plane.user_id
-    assert [one.id for one in await neon.users.organizations()] == [plane.org_id]
+async def test_whose_the_key_is(control_plane: LocalControlPlane, neon: NeonClient) -> None:
+    assert (await neon.users.me()).id == control_plane.user_id
+    assert [one.id for one in await neon.users.organizations()] == [control_plane.org_id]
     details = await neon.users.auth_details()
-    assert (details.account_id, details.auth_method) == (plane.user_id, AuthMethod.API_KEY_USER)
+    assert (details.account_id, details.auth_method) == (
+        control_plane.user_id,
+        AuthMethod.API_KEY_USER,
+    )

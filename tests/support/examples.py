@@ -14,7 +14,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 @asynccontextmanager
 async def started(
-    plane: LocalControlPlane | None,
+    control_plane: LocalControlPlane | None,
     example: str,
     *arguments: str,
     environment: Mapping[str, str] | None = None,
@@ -22,8 +22,8 @@ async def started(
 ) -> AsyncGenerator[asyncio.subprocess.Process]:
     """An example as a process, warnings being errors, against ``plane`` or one of its own."""
     there = {name: value for name, value in os.environ.items() if "NEON_" not in name}
-    if plane is not None:
-        there |= {"NEON_API_KEY": plane.api_key, "NEON_API_HOST": plane.base_url}
+    if control_plane is not None:
+        there |= {"NEON_API_KEY": control_plane.api_key, "NEON_API_HOST": control_plane.base_url}
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", str(EXAMPLES / example), *arguments),
         cwd=directory,
@@ -40,14 +40,16 @@ async def started(
 
 
 async def run(
-    plane: LocalControlPlane | None,
+    control_plane: LocalControlPlane | None,
     example: str,
     *arguments: str,
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
 ) -> tuple[int | None, str, str]:
     """The exit code of an example, what it said, and what it complained of."""
-    start = started(plane, example, *arguments, environment=environment, directory=directory)
+    start = started(
+        control_plane, example, *arguments, environment=environment, directory=directory
+    )
     async with start as process:
         output, complaints = await process.communicate()
     return process.returncode, output.decode(), complaints.decode()

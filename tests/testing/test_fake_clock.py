@@ -31,8 +31,8 @@ async def test_an_hour_passes_in_no_time_and_to_the_second() -> None:
 
 async def test_operations_of_a_plane_on_the_loops_clock_end_in_step_with_it() -> None:
     durations = Durations(default=60.0)
-    async with LocalControlPlane(clock=loop_clock(), durations=durations) as plane:
-        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+    async with LocalControlPlane(clock=loop_clock(), durations=durations) as control_plane:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             created = await neon.projects.create(name="slow")
             await neon.operations.wait(created, timeout=None)
     assert 2 * 60 <= now() <= 2 * 60 + 2 * 5.5
@@ -40,8 +40,8 @@ async def test_operations_of_a_plane_on_the_loops_clock_end_in_step_with_it() ->
 
 async def test_a_deadline_comes_when_it_is_due() -> None:
     durations = Durations(default=60.0)
-    async with LocalControlPlane(clock=loop_clock(), durations=durations) as plane:
-        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+    async with LocalControlPlane(clock=loop_clock(), durations=durations) as control_plane:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             created = await neon.projects.create(name="slow")
             begun = now()
             with pytest.raises(WaitTimeoutError):
@@ -50,17 +50,19 @@ async def test_a_deadline_comes_when_it_is_due() -> None:
 
 
 async def test_the_delay_that_a_server_asks_for_takes_no_time() -> None:
-    async with LocalControlPlane(clock=loop_clock()) as plane:
-        plane.inject(Fault(status=503, headers={"Retry-After": "90"}, times=3))
+    async with LocalControlPlane(clock=loop_clock()) as control_plane:
+        control_plane.inject(Fault(status=503, headers={"Retry-After": "90"}, times=3))
         retry = RetryPolicy(deadline=1000)
-        async with NeonClient(plane.api_key, base_url=plane.base_url, retry=retry) as neon:
+        async with NeonClient(
+            control_plane.api_key, base_url=control_plane.base_url, retry=retry
+        ) as neon:
             await neon.projects.list().collect()
     assert 3 * 90 <= now() <= 3 * 90 + 1
 
 
 async def test_the_time_of_day_of_client_and_plane_goes_along() -> None:
-    async with LocalControlPlane(clock=loop_clock()) as plane:
-        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+    async with LocalControlPlane(clock=loop_clock()) as control_plane:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             project = (await neon.projects.create(name="p", wait=True)).project
             await asyncio.sleep(24 * 3600)
             async with neon.branches.ephemeral(project.id, ttl_seconds=600) as branch:
@@ -70,9 +72,9 @@ async def test_the_time_of_day_of_client_and_plane_goes_along() -> None:
 
 
 async def test_an_operation_that_is_tried_again_later_is_pending_until_then() -> None:
-    async with LocalControlPlane(clock=loop_clock()) as plane:
-        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
-            await plane.fail_next("create_timeline", retry_after=120)
+    async with LocalControlPlane(clock=loop_clock()) as control_plane:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
+            await control_plane.fail_next("create_timeline", retry_after=120)
             await neon.projects.create(name="p", wait=150.0)
     assert 120 < now() < 150
 

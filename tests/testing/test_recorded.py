@@ -227,8 +227,8 @@ async def test_another_address_is_answered_too_if_it_is_named() -> None:
 
 
 async def test_what_is_asked_elsewhere_goes_there(answers: RecordedResponses) -> None:
-    async with LocalControlPlane() as plane:
-        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+    async with LocalControlPlane() as control_plane:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             assert await neon.regions.list()
     assert answers.requests == []
 

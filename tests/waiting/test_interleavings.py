@@ -20,8 +20,8 @@ from neonctl_async import (
     PollPolicy,
     WaitTimeoutError,
 )
+from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsPage
-from neonctl_async.models.pagination import Pagination
 from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.types import OperationAction

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.virtual_time
 
 
 @pytest.fixture
-async def plane() -> AsyncIterator[LocalControlPlane]:
+async def control_plane() -> AsyncIterator[LocalControlPlane]:
     """A control plane on which running operations lock their whole project."""
     loop = asyncio.get_running_loop()
 
@@ -25,8 +25,8 @@ async def plane() -> AsyncIterator[LocalControlPlane]:
         return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=loop.time())
 
     durations = Durations(default=2.0)
-    async with LocalControlPlane(durations=durations, clock=clock, lock="project") as plane:
-        yield plane
+    async with LocalControlPlane(durations=durations, clock=clock, lock="project") as control_plane:
+        yield control_plane
 
 
 @pytest.fixture
@@ -76,19 +76,19 @@ async def test_it_is_tried_again_as_soon_as_the_operations_that_go_on_have_ended
     assert platform.pages == [100]
 
 
-async def test_many_that_are_locked_out_go_in_turn(plane: LocalControlPlane) -> None:
-    async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
+async def test_many_that_are_locked_out_go_in_turn(control_plane: LocalControlPlane) -> None:
+    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         project = (await neon.projects.create(name="busy", wait=True)).project
-        before = plane.requests_served
+        before = control_plane.requests_served
         created = await asyncio.gather(
             *(neon.branches.create(project.id, name=f"b{n}", wait=True) for n in range(10))
         )
         assert now() < 10 * 5
     assert len({one.branch.id for one in created}) == 10
-    posts = [request for request in plane.requests if request.method == "POST"][1:]
+    posts = [request for request in control_plane.requests if request.method == "POST"][1:]
     assert sum(request.status == 201 for request in posts) == 10
     assert sum(request.status == 423 for request in posts) <= 10
-    assert plane.requests_served - before < 200
+    assert control_plane.requests_served - before < 200
 
 
 async def test_other_projects_do_not_wait_for_the_turn() -> None:
@@ -234,10 +234,10 @@ async def test_a_watch_that_fails_slowly_is_part_of_the_delay() -> None:
 
 
 async def test_cancelling_one_that_is_locked_out_lets_the_next_go(
-    plane: LocalControlPlane,
+    control_plane: LocalControlPlane,
 ) -> None:
     async with NeonClient(
-        plane.api_key, base_url=plane.base_url, budget=RateBudget.unlimited()
+        control_plane.api_key, base_url=control_plane.base_url, budget=RateBudget.unlimited()
     ) as neon:
         project = (await neon.projects.create(name="busy", wait=True)).project
         await neon.branches.create(project.id, name="first")

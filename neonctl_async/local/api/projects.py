@@ -200,7 +200,7 @@ def _insert(
 ) -> Project:
     project_id = ids.project_id()
     newest = tx.number("SELECT max(created_at) FROM projects") or 0
-    after = tx.rules.periods.detach_after
+    after = tx.rules.intervals.detach_after
     project = Project(
         id=project_id,
         name=spec.name or project_id,

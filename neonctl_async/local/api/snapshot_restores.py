@@ -9,8 +9,8 @@ from neonctl_async.local import ids
 from neonctl_async.local.api import branches, endpoints, snapshots
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request.bodies import FinalizeRestore, SnapshotRestore
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
-from neonctl_async.local.api.request.snapshot_bodies import FinalizeRestore, SnapshotRestore
 from neonctl_async.local.engine import computes, operations, timelines
 from neonctl_async.local.engine.branches import (
     insert_branch,

@@ -6,7 +6,7 @@ from neonctl_async.local import ids
 from neonctl_async.local.api import branches
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.bodies import LONGEST_NAME
+from neonctl_async.local.api.request.bodies import LONGEST_NAME, BackupSchedule, SnapshotUpdate
 from neonctl_async.local.api.request.calls import (
     Call,
     Json,
@@ -16,7 +16,6 @@ from neonctl_async.local.api.request.calls import (
     respond,
     stored,
 )
-from neonctl_async.local.api.request.snapshot_bodies import BackupSchedule, SnapshotUpdate
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
 from neonctl_async.local.engine import branch_objects, operations
 from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot

@@ -41,7 +41,7 @@ def catch_up(tx: Transaction, project_id: str) -> None:
 
 def _skip_checks(tx: Transaction, project_id: str) -> None:
     # Who was away for long finds the last checks that were missed, at the times they were due.
-    every = tx.rules.periods.check_availability_every
+    every = tx.rules.intervals.check_availability_every
     due = "project_id = ? AND check_at <= ?"
     branches_due = tx.number(f"SELECT count(*) FROM branches WHERE {due}", project_id, tx.now)
     if every is None or not branches_due:
@@ -67,7 +67,7 @@ def _suspend(tx: Transaction, endpoint_id: str) -> None:
 
 def _check(tx: Transaction, branch_id: str) -> None:
     branch = tx.get(Branch, branch_id)
-    every = tx.rules.periods.check_availability_every
+    every = tx.rules.intervals.check_availability_every
     candidates = computes.of_branch(tx, branch.id)
     if every is None or not candidates:
         tx.update(branch, check_at=None)
@@ -82,7 +82,7 @@ def _check(tx: Transaction, branch_id: str) -> None:
 
 def _archive(tx: Transaction, branch_id: str) -> None:
     branch = tx.get(Branch, branch_id)
-    if tx.rules.periods.archive_after_age is None:
+    if tx.rules.intervals.archive_after_age is None:
         tx.update(branch, archive_at=None)
         return
     timelines.archive(tx, branch, Chain(tx, branch.project_id))
@@ -102,7 +102,7 @@ def _expire_snapshot(tx: Transaction, snapshot_id: str) -> None:
 
 def _detach(tx: Transaction, project_id: str) -> None:
     project = tx.get(Project, project_id)
-    after = tx.rules.periods.detach_after
+    after = tx.rules.intervals.detach_after
     if after is None:
         tx.update(project, detach_at=None)
         return
@@ -125,7 +125,7 @@ def _reattach(tx: Transaction, project: Project) -> None:
 
 
 def _postpone_detachment(tx: Transaction, project: Project) -> None:
-    after = tx.rules.periods.detach_after
+    after = tx.rules.intervals.detach_after
     if after is None:
         return
     at = tx.now + span(after)

@@ -100,7 +100,7 @@ def timeout(tx: Transaction, endpoint: Endpoint) -> float | None:
     """The idle time after which a compute is suspended, in seconds; ``None`` for never."""
     own = endpoint.suspend_timeout_seconds
     if own == 0:
-        return tx.rules.periods.suspend_after
+        return tx.rules.intervals.suspend_after
     return None if own < 0 else own
 
 
@@ -133,7 +133,7 @@ def in_use(endpoint: Endpoint, now: Instant) -> bool:
 
 def watch_branch(tx: Transaction, branch_id: str) -> None:
     """Have a branch checked for availability from now on if it has a compute, else not (2.3)."""
-    every = tx.rules.periods.check_availability_every
+    every = tx.rules.intervals.check_availability_every
     has_compute = bool(of_branch(tx, branch_id))
     if not has_compute or every is None:
         tx.execute("UPDATE branches SET check_at = NULL WHERE id = ?", branch_id)

@@ -36,8 +36,8 @@ def watch(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
 
     The default branch never is, nor one that is protected, archived already or in use.
     """
-    periods = tx.rules.periods
-    if periods.archive_after_age is None:
+    intervals = tx.rules.intervals
+    if intervals.archive_after_age is None:
         tx.execute("UPDATE branches SET archive_at = NULL WHERE id = ?", branch_id)
         return
     tx.execute(
@@ -46,8 +46,8 @@ def watch(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
         "SELECT 1 FROM endpoints WHERE branch_id = branches.id AND state = 'active' "
         "AND deleted_at IS NULL) THEN NULL "
         "ELSE max(created_at + ?, ?) END WHERE id = ?",
-        span(periods.archive_after_age),
-        idle_since + span(periods.archive_after_idle),
+        span(intervals.archive_after_age),
+        idle_since + span(intervals.archive_after_idle),
         branch_id,
     )
 

@@ -18,7 +18,7 @@ from neonctl_async.local.settings import BackgroundIntervals, Durations, Lock, R
 _logger = logging.getLogger(__name__)
 _SHUTDOWN_SECONDS: Final = 0.5
 _DURATIONS: Final = Durations()
-_PERIODS: Final = BackgroundIntervals()
+_INTERVALS: Final = BackgroundIntervals()
 
 
 class LocalControlPlane(Tenant):
@@ -29,7 +29,7 @@ class LocalControlPlane(Tenant):
     - ``data``: the SQLite file to keep everything in; in memory if left out. A process that is
       killed loses nothing that was answered.
     - ``host``, ``port``: where it listens; port 0 is any free one.
-    - ``durations``: how long operations take; ``periods``: when the plane acts by itself.
+    - ``durations``: how long operations take; ``intervals``: when the plane acts by itself.
     - ``clock``: tells the time that operations, periods and limits go by.
     - ``rate_limits``: answer 429 past the platform's limits, or past the ones given.
     - ``lock``: what running operations lock (423): ``"none"``, their ``"branch"``, or their
@@ -43,7 +43,7 @@ class LocalControlPlane(Tenant):
         host: str = "127.0.0.1",
         port: int = 0,
         durations: Durations = _DURATIONS,
-        periods: BackgroundIntervals = _PERIODS,
+        intervals: BackgroundIntervals = _INTERVALS,
         clock: Clock = utc_now,
         rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
@@ -53,7 +53,7 @@ class LocalControlPlane(Tenant):
             if not expose:
                 raise ValueError(f"host {host!r} is not loopback: pass expose=True if you mean it")
             _logger.warning("serving on %s: keys and passwords cross the network in clear", host)
-        rules = Rules(durations=durations, periods=periods, lock=lock)
+        rules = Rules(durations=durations, intervals=intervals, lock=lock)
         limits = RateLimits() if rate_limits is True else rate_limits or None
         super().__init__(TenantState(clock, rules, limits, None if data is None else Path(data)))
         self._host = host

@@ -12,8 +12,8 @@ async def names(neon: NeonClient, project_id: str) -> list[str]:
     return [branch.name async for branch in neon.branches.list(project_id)]
 
 
-def sent(plane: LocalControlPlane, method: str) -> int:
-    return sum(one.method == method and "/branches" in one.path for one in plane.requests)
+def sent(control_plane: LocalControlPlane, method: str) -> int:
+    return sum(one.method == method and "/branches" in one.path for one in control_plane.requests)
 
 
 async def enter(neon: NeonClient, project_id: str) -> BranchCreated:

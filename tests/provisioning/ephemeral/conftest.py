@@ -14,16 +14,16 @@ from neonctl_async.local import Durations, LocalControlPlane
 
 
 @pytest.fixture
-async def plane() -> AsyncIterator[LocalControlPlane]:
-    async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
-        yield plane
+async def control_plane() -> AsyncIterator[LocalControlPlane]:
+    async with LocalControlPlane(durations=Durations(default=0.01)) as control_plane:
+        yield control_plane
 
 
 @pytest.fixture
-async def neon(plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
     async with NeonClient(
-        plane.api_key,
-        base_url=plane.base_url,
+        control_plane.api_key,
+        base_url=control_plane.base_url,
         budget=RateBudget.unlimited(),
         polling=PollPolicy(initial=0.02),
         retry=RetryPolicy(initial=0.02),

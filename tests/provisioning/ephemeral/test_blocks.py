@@ -116,13 +116,13 @@ async def test_twenty_at_once_are_all_gone_in_the_end(neon: NeonClient, project_
     ],
 )
 async def test_what_cannot_be_is_refused_before_anything_is_sent(
-    plane: LocalControlPlane,
+    control_plane: LocalControlPlane,
     neon: NeonClient,
     project_id: str,
     odd: dict[str, Any],
     kind: type[Exception],
 ) -> None:
-    before = plane.requests_served
+    before = control_plane.requests_served
     with pytest.raises(kind, match=f"^{next(iter(odd))} is "):
         neon.branches.ephemeral(project_id, **odd)
-    assert plane.requests_served == before
+    assert control_plane.requests_served == before

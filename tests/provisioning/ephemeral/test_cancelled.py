@@ -31,9 +31,11 @@ async def test_a_cancelled_block_is_cleaned_up(neon: NeonClient, project_id: str
 
 
 @pytest.fixture
-def busy(plane: LocalControlPlane) -> InjectedFault:
+def busy(control_plane: LocalControlPlane) -> InjectedFault:
     """A platform that is busy as the branch is to be deleted, for a moment."""
-    return plane.inject(Fault(route=DELETE, status=503, times=1, headers={"Retry-After": "0.2"}))
+    return control_plane.inject(
+        Fault(route=DELETE, status=503, times=1, headers={"Retry-After": "0.2"})
+    )
 
 
 async def test_a_timeout_does_not_cut_the_deletion_short(
@@ -87,11 +89,11 @@ async def test_a_scope_that_is_cancelled_does_not_cut_the_deletion_short(
 
 
 async def test_cancelled_before_it_is_ready_it_is_deleted(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    await plane.fail_next("create_branch", retry_after=3600)
+    await control_plane.fail_next("create_branch", retry_after=3600)
     task = asyncio.create_task(enter(neon, project_id))
-    await until(lambda: plane.requests[-1].path.endswith("/operations"))
+    await until(lambda: control_plane.requests[-1].path.endswith("/operations"))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -100,25 +102,25 @@ async def test_cancelled_before_it_is_ready_it_is_deleted(
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_cancelled_while_it_is_created_it_is_deleted(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
 ) -> None:
-    slow = plane.inject(Fault(route=CREATE, delay=0.2, when=when))
+    slow = control_plane.inject(Fault(route=CREATE, delay=0.2, when=when))
     task = asyncio.create_task(enter(neon, project_id))
     await until(lambda: slow.fired == 1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert sent(plane, "DELETE") == 1
+    assert sent(control_plane, "DELETE") == 1
     assert await names(neon, project_id) == ["main"]
 
 
 async def test_a_creation_refused_to_one_who_was_cancelled_leaves_nothing_to_do(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    slow = plane.inject(Fault(route=CREATE, delay=0.1, status=409))
+    slow = control_plane.inject(Fault(route=CREATE, delay=0.1, status=409))
     task = asyncio.create_task(enter(neon, project_id))
     await until(lambda: slow.fired == 1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert (sent(plane, "DELETE"), sent(plane, "GET")) == (0, 0)
+    assert (sent(control_plane, "DELETE"), sent(control_plane, "GET")) == (0, 0)

@@ -23,17 +23,17 @@ from tests.support.server import MisbehavingServer, Received, Respond, drop, han
 
 
 async def test_one_that_is_made_after_its_answer_was_given_up_is_found_and_deleted(
-    plane: LocalControlPlane, project_id: str
+    control_plane: LocalControlPlane, project_id: str
 ) -> None:
-    plane.inject(Fault(route=CREATE, delay=0.5))
+    control_plane.inject(Fault(route=CREATE, delay=0.5))
     async with NeonClient(
-        plane.api_key, base_url=plane.base_url, timeout=Timeout(total=0.3)
+        control_plane.api_key, base_url=control_plane.base_url, timeout=Timeout(total=0.3)
     ) as neon:
         with pytest.raises(RequestTimeoutError) as caught:
             await enter(neon, project_id)
         assert await names(neon, project_id) == ["main"]
     assert not hasattr(caught.value, "__notes__")
-    assert sent(plane, "DELETE") == 1
+    assert sent(control_plane, "DELETE") == 1
 
 
 @pytest.mark.virtual_time
@@ -49,42 +49,42 @@ async def test_one_that_is_not_found_may_still_be_made_and_that_is_told() -> Non
 
 
 async def test_one_whose_answer_was_lost_is_found_and_deleted(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
     await neon.branches.create(project_id, name="ephemeral-of-mine")
-    plane.inject(Fault(route=CREATE, drop=True, when="after"))
+    control_plane.inject(Fault(route=CREATE, drop=True, when="after"))
     with pytest.raises(ConnectionLostError) as caught:
         await enter(neon, project_id)
     assert caught.value.maybe_delivered
     assert sorted(await names(neon, project_id)) == ["ephemeral-of-mine", "main"]
-    assert sent(plane, "DELETE") == 1
+    assert sent(control_plane, "DELETE") == 1
 
 
 async def test_a_creation_that_is_refused_leaves_others_alone(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
     with pytest.raises(ConflictError):
         async with neon.branches.ephemeral(project_id, name="main"):
             pytest.fail("there is a branch of that name")
-    assert (sent(plane, "DELETE"), sent(plane, "GET")) == (0, 0)
+    assert (sent(control_plane, "DELETE"), sent(control_plane, "GET")) == (0, 0)
 
 
 async def test_a_lost_answer_to_a_name_of_ones_own_deletes_nothing(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
     await neon.branches.create(project_id, name="precious")
-    plane.inject(Fault(route=CREATE, drop=True))
+    control_plane.inject(Fault(route=CREATE, drop=True))
     with pytest.raises(ConnectionLostError) as caught:
         async with neon.branches.ephemeral(project_id, name="precious"):
             pytest.fail("no answer came")
     assert "may still be there: it was given a name" in caught.value.__notes__[0]
-    assert sent(plane, "DELETE") == 0
+    assert sent(control_plane, "DELETE") == 0
 
 
 async def test_one_that_fails_to_start_is_deleted(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    await plane.fail_next("start_compute")
+    await control_plane.fail_next("start_compute")
     with pytest.raises(OperationFailedError) as caught:
         await enter(neon, project_id)
     assert isinstance(caught.value.result, BranchCreated)
@@ -92,9 +92,9 @@ async def test_one_that_fails_to_start_is_deleted(
 
 
 async def test_one_that_is_not_ready_in_time_is_deleted(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    await plane.fail_next("create_branch", retry_after=3600)
+    await control_plane.fail_next("create_branch", retry_after=3600)
     with pytest.raises(WaitTimeoutError):
         async with neon.branches.ephemeral(project_id, timeout=0.1):
             pytest.fail("it is not ready")
@@ -102,9 +102,9 @@ async def test_one_that_is_not_ready_in_time_is_deleted(
 
 
 async def test_a_deletion_that_fails_is_raised(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    plane.inject(Fault(route=DELETE, status=500))
+    control_plane.inject(Fault(route=DELETE, status=500))
     with pytest.raises(ServerError) as caught:
         await enter(neon, project_id)
     assert "may still be there" in caught.value.__notes__[0]
@@ -112,9 +112,9 @@ async def test_a_deletion_that_fails_is_raised(
 
 @pytest.mark.parametrize("when", ["before", "after"])
 async def test_a_deletion_whose_answer_is_lost_is_sent_again(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
 ) -> None:
-    plane.inject(Fault(route=DELETE, drop=True, times=1, when=when))
+    control_plane.inject(Fault(route=DELETE, drop=True, times=1, when=when))
     await enter(neon, project_id)
     assert await names(neon, project_id) == ["main"]
 
@@ -129,9 +129,9 @@ async def test_a_client_that_is_closed_within_the_block_says_what_it_leaves(
 
 
 async def test_a_deletion_that_fails_is_noted_on_what_failed_before(
-    plane: LocalControlPlane, neon: NeonClient, project_id: str
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    plane.inject(Fault(route=DELETE, status=500))
+    control_plane.inject(Fault(route=DELETE, status=500))
     with pytest.raises(RuntimeError) as caught:
         async with neon.branches.ephemeral(project_id):
             raise RuntimeError("mine")

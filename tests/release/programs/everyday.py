@@ -100,16 +100,16 @@ async def paging_and_requests(neon: NeonClient) -> None:
 
 
 async def local_control_plane() -> None:
-    async with LocalControlPlane() as plane:
-        assert_type((plane.api_key, plane.base_url), tuple[str, str])
-        assert_type(plane.inject(Fault(status=503, times=1)), InjectedFault)
-        assert_type(plane.requests, Sequence[ServedRequest])
+    async with LocalControlPlane() as control_plane:
+        assert_type((control_plane.api_key, control_plane.base_url), tuple[str, str])
+        assert_type(control_plane.inject(Fault(status=503, times=1)), InjectedFault)
+        assert_type(control_plane.requests, Sequence[ServedRequest])
 
 
-async def tests(make_branch: BranchFactory, plane: ControlPlane) -> None:
+async def tests(make_branch: BranchFactory, control_plane: ControlPlane) -> None:
     assert_type(await make_branch(parent_id="br-1"), types.BranchCreated)
     assert_type(make_branch.create(), types.BranchCreated)
-    assert_type(await plane.requests(), Sequence[ServedRequest])
+    assert_type(await control_plane.requests(), Sequence[ServedRequest])
 
 
 def tests_without_waiting() -> None:

@@ -1,0 +1,5 @@
+"""The fixtures of the command line, for the tests of the pages that show commands."""
+
+from tests.cli.conftest import cli, quick
+
+__all__ = ["cli", "quick"]

@@ -1,0 +1,110 @@
+"""The page for those who come from neon-api shows code of it that runs, and names that exist."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neonctl_async import NeonClient
+from neonctl_async.local import Durations, Fault, LocalControlPlane
+from tests.support.pages import code_blocks, compiled, names_side_by_side
+
+PAGE = Path(__file__).parents[2] / "docs" / "from-neon-api.md"
+TEXT = PAGE.read_text(encoding="utf-8")
+# Found by name: it has no types.
+NEON_API: Any = import_module("neon_api.client")
+
+
+def at_once(_seconds: float) -> None:
+    """What the code of neon-api waits for is there before it asks again."""
+
+
+@pytest.fixture
+async def control_plane(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[LocalControlPlane]:
+    """Where neon-api takes the platform to be."""
+    async with LocalControlPlane(durations=Durations(default=0.001)) as control_plane:
+        monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
+        monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
+        monkeypatch.setattr(NEON_API, "NEON_API_BASE_URL", f"{control_plane.base_url}/")
+        monkeypatch.setattr("time.sleep", at_once)
+        yield control_plane
+
+
+async def test_the_code_of_neon_api_runs_from_top_to_bottom(
+    control_plane: LocalControlPlane,
+) -> None:
+    def run() -> None:
+        shown: dict[str, object] = {}
+        for line, code in code_blocks(TEXT, 'python title="neon-api"'):
+            exec(compiled(PAGE, line, code), shown)
+
+    await asyncio.to_thread(run)
+    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
+        [shop] = await neon.projects.list().collect()
+        branches = await neon.branches.list(shop.id).collect()
+    assert {"preview", "preview-3", "careful"} < {branch.name for branch in branches}
+
+
+@pytest.mark.parametrize("status", [423, 429, 503])
+async def test_neon_api_sends_each_request_once_and_tells_failures_apart_by_text_alone(
+    control_plane: LocalControlPlane, status: int
+) -> None:
+    planned = control_plane.inject(Fault(route="GET /users/me", status=status))
+    with pytest.raises(NEON_API.NeonAPIError) as raised:
+        await asyncio.to_thread(NEON_API.NeonAPI.from_environ().me)
+    assert planned.fired == 1
+    error: Any = raised.value
+    assert error.response is None
+    assert error.__context__.response.status_code == status
+    assert control_plane.api_key in error.__context__.request.headers["Authorization"]
+
+
+async def test_a_lost_connection_is_no_error_of_neon_api(control_plane: LocalControlPlane) -> None:
+    control_plane.inject(Fault(route="GET /users/me", drop=True))
+    with pytest.raises(NEON_API.requests.ConnectionError) as raised:
+        await asyncio.to_thread(NEON_API.NeonAPI.from_environ().me)
+    assert not isinstance(raised.value, NEON_API.NeonAPIError)
+
+
+def fields(record: object) -> set[str]:
+    return set(vars(record))
+
+
+@pytest.mark.usefixtures("plane")
+async def test_neon_api_drops_cursors_and_what_came_with_a_project() -> None:
+    def run() -> None:
+        neon = NEON_API.NeonAPI.from_environ()
+        created = neon.project_create(project={"name": "shop"})
+        assert fields(created) == {"project"}
+        assert fields(neon.operations(created.project.id)) == {"operations"}
+        branch = neon.branch_create(created.project.id)
+        assert fields(branch) == {"branch", "operations"}
+        role = neon.role_create(created.project.id, branch.branch.id, "alex").role
+        assert role.password in repr(role)
+
+    await asyncio.to_thread(run)
+
+
+def test_neon_api_fails_at_an_answer_with_an_action_that_is_new() -> None:
+    one = {"id": "op-1", "project_id": "p-1", "action": "brand_new", "status": "running"}
+    told = {"failures_count": 0, "created_at": "", "updated_at": "", "total_duration_ms": 0}
+    with pytest.raises(ValueError, match="action"):
+        NEON_API.schema.OperationsResponse(operations=[one | told])
+    assert NEON_API.schema.OperationsResponse(operations=[one | told | {"action": "create_branch"}])
+
+
+def test_every_method_of_neon_api_has_its_row() -> None:
+    named = {name for names, _ in names_side_by_side(TEXT) for name in names}
+    methods = {name for name in dir(NEON_API.NeonAPI) if not name.startswith("_")}
+    assert named - {"NeonAPIError"} == methods - {"from_environ"}
+
+
+def test_what_the_rows_name_here_exists() -> None:
+    resources = NeonClient.__annotations__
+    ours = (name for _, names in names_side_by_side(TEXT) for name in names)
+    for name in (name for name in ours if name != "NeonError"):
+        resource, _, method = name.partition(".")
+        assert resource == "created" or hasattr(resources[resource], method), name

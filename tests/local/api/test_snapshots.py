@@ -1,0 +1,183 @@
+"""Snapshots and the schedules of branches."""
+
+from typing import Any
+
+import pytest
+
+from neonctl_async.local import LocalControlPlane, ManualClock
+from tests.local.client import Client
+
+
+# Any: as Client.get, here and below.
+async def snapshot_of_main(api: Client, project_id: str, query: str = "") -> Any:
+    """The answer to a new snapshot of the default branch."""
+    (main,) = (await api.get(f"/projects/{project_id}/branches?search=main"))["branches"]
+    return await api.done("POST", f"/projects/{project_id}/branches/{main['id']}/snapshot{query}")
+
+
+async def listed(api: Client, project_id: str) -> list[str]:
+    """The names of the snapshots of a project."""
+    page = await api.get(f"/projects/{project_id}/snapshots")
+    return [snapshot["name"] for snapshot in page["snapshots"]]
+
+
+async def test_a_snapshot_is_taken_of_a_branch(api: Client, project_id: str) -> None:
+    taken = await snapshot_of_main(api, project_id, "?name=before&expires_at=2026-02-01T00:00:00Z")
+    snapshot, (operation,) = taken["snapshot"], taken["operations"]
+    assert (operation["action"], operation["status"]) == ("create_branch", "running")
+    assert operation["branch_id"] == snapshot["source_branch_id"]
+    assert snapshot.items() >= {"name": "before", "manual": True}.items()
+    assert snapshot["expires_at"] == "2026-02-01T00:00:00Z"
+    assert (await api.get(f"/projects/{project_id}/snapshots"))["snapshots"] == [snapshot]
+
+
+async def test_snapshots_are_listed_newest_first_and_named_by_their_id_unless_told(
+    api: Client, project_id: str
+) -> None:
+    first = (await snapshot_of_main(api, project_id))["snapshot"]
+    await snapshot_of_main(api, project_id, "?name=second")
+    assert first["name"] == first["id"]
+    assert await listed(api, project_id) == ["second", first["id"]]
+
+
+async def test_a_snapshot_is_of_a_point_in_the_restore_window(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(60)
+    at = "2026-01-01T00:00:30Z"
+    taken = await snapshot_of_main(api, project_id, f"?timestamp={at}")
+    assert taken["snapshot"]["timestamp"] == at
+    for lsn in ("0/1A2B3C", "ffffffff/ffffffff"):
+        taken = await snapshot_of_main(api, project_id, f"?lsn={lsn}")
+        assert (taken["snapshot"]["lsn"], "timestamp" in taken["snapshot"]) == (lsn, False)
+
+
+@pytest.mark.parametrize(
+    ("query", "field"),
+    [
+        ("lsn=0/1&timestamp=2026-01-01T00:00:00Z", "lsn"),
+        ("timestamp=2025-12-31T23:59:59Z", "timestamp"),
+        ("timestamp=2026-01-01T00:00:01Z", "timestamp"),
+        ("timestamp=yesterday", "timestamp"),
+        ("timestamp=2026-01-01T00:00:00", "timestamp"),
+        ("lsn=0x1A2B3C", "lsn"),
+        ("lsn=0/123456789", "lsn"),
+        ("lsn=/1", "lsn"),
+        ("lsn=0/1%0A", "lsn"),
+        (f"name={'n' * 257}", "name"),
+        ("expires_at=2026-01-01T00:00:00Z", "expires_at"),
+        ("expires_at=9999-12-31T23:59:59-14:00", "expires_at"),
+    ],
+)
+async def test_a_snapshot_that_does_not_fit_names_the_parameter(
+    api: Client, project_id: str, query: str, field: str
+) -> None:
+    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    path = f"/projects/{project_id}/branches/{main['id']}/snapshot?{query}"
+    reply = await api.send("POST", path)
+    assert (reply.status, f": {field}:" in reply.message) == (400, True)
+    assert await listed(api, project_id) == []
+
+
+async def test_a_snapshot_is_renamed_and_deleted(api: Client, project_id: str) -> None:
+    snapshot = (await snapshot_of_main(api, project_id))["snapshot"]
+    path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
+    renamed = await api.done("PATCH", path, {"snapshot": {"name": "kept"}})
+    assert renamed == {"snapshot": snapshot | {"name": "kept"}}
+    reply = await api.send("PATCH", path, {"snapshot": {"name": ""}})
+    assert (reply.status, "snapshot.name" in reply.message) == (400, True)
+    deleted = await api.send("DELETE", path)
+    assert deleted.status == 202
+    assert [one["action"] for one in deleted.json["operations"]] == ["delete_timeline"]
+    assert await listed(api, project_id) == []
+    for method in ("PATCH", "DELETE"):
+        gone = await api.send(method, path, {"snapshot": {}})
+        assert (gone.status, snapshot["id"] in gone.message) == (404, True)
+
+
+async def test_a_snapshot_is_found_in_its_own_project_only(api: Client, project_id: str) -> None:
+    snapshot = (await snapshot_of_main(api, project_id))["snapshot"]
+    other = (await api.project())["project"]["id"]
+    assert await listed(api, other) == []
+    assert (await api.send("DELETE", f"/projects/{other}/snapshots/{snapshot['id']}")).status == 404
+
+
+async def test_a_snapshot_is_deleted_when_it_expires(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await snapshot_of_main(api, project_id, "?expires_at=2026-01-01T00:01:00Z")
+    clock.advance(59)
+    assert len(await listed(api, project_id)) == 1
+    clock.advance(9)
+    assert await listed(api, project_id) == []
+    last = (await api.operations(project_id))[-1]
+    assert (last["action"], last["created_at"]) == ("delete_timeline", "2026-01-01T00:01:00Z")
+
+
+async def test_a_snapshot_of_a_deleted_project_expires_once_it_is_recovered(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    for name, hour in (("due", 1), ("later", 3)):
+        await snapshot_of_main(
+            api, project_id, f"?name={name}&expires_at=2026-01-01T0{hour}:00:00Z"
+        )
+    await api.done("DELETE", f"/projects/{project_id}")
+    clock.advance(2 * 3600)
+    assert (await api.actions(project_id))[-1] == "delete_tenant"
+    await api.done("POST", f"/projects/{project_id}/recover")
+    assert await listed(api, project_id) == ["later"]
+    last = (await api.operations(project_id))[-1]
+    assert (last["action"], last["created_at"]) == ("delete_timeline", "2026-01-01T02:00:00Z")
+    clock.advance(3600)
+    assert await listed(api, project_id) == []
+
+
+async def test_taking_and_deleting_a_snapshot_wait_for_what_runs_on_its_branch(
+    clock: ManualClock,
+) -> None:
+    async with (
+        LocalControlPlane(clock=clock, lock="branch") as control_plane,
+        Client(control_plane) as api,
+    ):
+        project_id = (await api.project())["project"]["id"]
+        (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+        path = f"/projects/{project_id}/branches/{main['id']}/snapshot"
+        assert (await api.send("POST", path)).status == 423
+        clock.advance(9)
+        snapshot = (await api.done("POST", path))["snapshot"]
+        path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
+        assert (await api.send("DELETE", path)).status == 423
+        clock.advance(9)
+        assert (await api.send("DELETE", path)).status == 202
+
+
+async def test_a_branch_keeps_its_backup_schedule(api: Client, project_id: str) -> None:
+    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    path = f"/projects/{project_id}/branches/{main['id']}/backup_schedule"
+    assert await api.get(path) == {"schedule": []}
+    schedule = [
+        {"frequency": "daily", "hour": 3, "retention_seconds": 7200},
+        {"frequency": "yearly", "hour": 0, "day": 31, "month": 12},
+    ]
+    assert await api.done("PUT", path, {"schedule": schedule}) == {}
+    assert await api.get(path) == {"schedule": schedule}
+
+
+@pytest.mark.parametrize(
+    ("item", "field"),
+    [
+        ({}, "frequency"),
+        ({"frequency": "now"}, "frequency"),
+        ({"frequency": "daily", "hour": 24}, "hour"),
+        ({"frequency": "monthly", "day": 0}, "day"),
+        ({"frequency": "yearly", "month": 13}, "month"),
+        ({"frequency": "hourly", "retention_seconds": 3599}, "retention_seconds"),
+    ],
+)
+async def test_a_schedule_that_does_not_fit_names_the_field(
+    api: Client, project_id: str, item: object, field: str
+) -> None:
+    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    path = f"/projects/{project_id}/branches/{main['id']}/backup_schedule"
+    reply = await api.send("PUT", path, {"schedule": [item]})
+    assert (reply.status, f"schedule[0].{field}" in reply.message) == (400, True), reply.message

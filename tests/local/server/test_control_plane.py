@@ -1,0 +1,213 @@
+"""Starting and stopping; what a file keeps, even where the process is killed."""
+
+import asyncio
+import sqlite3
+import threading
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+from yarl import URL
+
+from neonctl_async.local import Fault, LocalControlPlane, ManualClock
+from tests.local.client import Client
+
+
+async def test_it_is_started_in_one_task_and_stopped_in_another() -> None:
+    control_plane = LocalControlPlane()
+    await asyncio.create_task(control_plane.start())
+    async with Client(control_plane) as api:
+        assert (await api.send("GET", "/projects")).status == 200
+    await asyncio.create_task(control_plane.stop())
+    await control_plane.stop()
+
+
+async def test_it_starts_again_afresh_in_memory() -> None:
+    control_plane = LocalControlPlane()
+    keys: list[str] = []
+    for _ in range(2):
+        async with control_plane:
+            keys.append(control_plane.api_key)
+            with pytest.raises(RuntimeError, match="running already"):
+                await control_plane.start()
+    assert keys[0] != keys[1]
+
+
+async def test_what_is_not_running_says_so() -> None:
+    control_plane = LocalControlPlane()
+    with pytest.raises(RuntimeError, match="not started"):
+        _ = control_plane.api_key
+    with pytest.raises(RuntimeError, match="not running"):
+        await control_plane.fail_next("create_branch")
+    async with control_plane:
+        pass
+    with pytest.raises(RuntimeError, match="not running"):
+        _ = control_plane.base_url
+    assert (list(control_plane.requests), control_plane.requests_served) == ([], 0)
+
+
+async def test_stopping_leaves_no_thread_task_or_socket_behind() -> None:
+    threads, tasks = threading.active_count(), asyncio.all_tasks()
+    async with LocalControlPlane() as control_plane, aiohttp.ClientSession() as session:
+        async with session.get(control_plane.base_url):
+            pass
+        url = control_plane.base_url
+        await control_plane.stop()
+        assert (threading.active_count(), asyncio.all_tasks()) == (threads, tasks)
+        with pytest.raises(aiohttp.ClientConnectionError):
+            await session.get(url)
+
+
+async def test_an_open_connection_does_not_delay_the_stop() -> None:
+    async with LocalControlPlane() as control_plane:
+        host, port = "127.0.0.1", int(control_plane.base_url.split(":")[2].split("/")[0])
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(b"GET /api/v2/projects HTTP/1.1\r\nHost: x\r\n")
+        await writer.drain()
+        async with asyncio.timeout(5):
+            await control_plane.stop()
+            assert await reader.read() == b""
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_a_port_that_is_taken_leaves_nothing_open() -> None:
+    threads = threading.active_count()
+    async with LocalControlPlane() as control_plane:
+        port = int(control_plane.base_url.split(":")[2].split("/")[0])
+        second = LocalControlPlane(port=port)
+        with pytest.raises(OSError, match="address already in use"):
+            await second.start()
+    assert threading.active_count() == threads
+
+
+async def test_a_file_keeps_everything_and_operations_go_on(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    data = tmp_path / "plane.db"
+    async with (
+        LocalControlPlane(data=data, clock=clock) as control_plane,
+        Client(control_plane) as api,
+    ):
+        key, org_id = control_plane.api_key, control_plane.org_id
+        project_id = (await api.project())["project"]["id"]
+        await control_plane.fail_next("create_branch")
+        assert [op["status"] for op in await api.operations(project_id)] == [
+            "running",
+            "scheduling",
+        ]
+    clock.advance(1.5)
+    async with (
+        LocalControlPlane(data=data, clock=clock) as control_plane,
+        Client(control_plane, key) as api,
+    ):
+        assert control_plane.org_id == org_id
+        with pytest.raises(RuntimeError, match="first start"):
+            _ = control_plane.api_key
+        statuses = [op["status"] for op in await api.operations(project_id)]
+        assert statuses == ["finished", "running"]
+        await api.branch(project_id)
+        clock.advance(5)
+        assert (await api.operations(project_id))[-1]["status"] == "failed"
+        assert await api.get("/users/me", key=await control_plane.create_api_key("another"))
+
+
+async def test_a_key_is_stored_as_a_hash(tmp_path: Path) -> None:
+    data = tmp_path / "plane.db"
+    async with LocalControlPlane(data=data) as control_plane:
+        token = control_plane.api_key
+    files = await asyncio.to_thread(lambda: list(tmp_path.iterdir()))
+    stored = b"".join([await asyncio.to_thread(file.read_bytes) for file in files])
+    assert b"first key" in stored
+    assert token.encode() not in stored
+    assert token.rpartition("_")[2].encode() not in stored
+
+
+async def test_a_clock_set_back_moves_no_status_back(clock: ManualClock) -> None:
+    early = clock()
+    moments = [early]
+    async with (
+        LocalControlPlane(clock=lambda: moments[-1]) as control_plane,
+        Client(control_plane) as api,
+    ):
+        project_id = (await api.project())["project"]["id"]
+        clock.advance(60)
+        moments.append(clock())
+        assert (await api.operations(project_id))[0]["status"] == "finished"
+        moments.append(early)
+        assert (await api.operations(project_id))[0]["status"] == "finished"
+
+
+def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:
+    data = tmp_path / "plane.db"
+    with closing(sqlite3.connect(data)) as connection:
+        connection.execute("CREATE TABLE projects (id TEXT)")
+    with pytest.raises(RuntimeError, match=r"plane\.db: it was made by another version"):
+        asyncio.run(LocalControlPlane(data=data).start())
+    with closing(sqlite3.connect(data)) as connection:
+        assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("projects",)]
+
+
+async def test_a_file_is_of_one_process_at_a_time(tmp_path: Path) -> None:
+    data = tmp_path / "plane.db"
+    async with LocalControlPlane(data=data):
+        with pytest.raises(RuntimeError, match=r"plane\.db: database is locked"):
+            await LocalControlPlane(data=data).start()
+
+
+async def test_a_start_that_fails_gives_the_first_key_away_to_nobody(tmp_path: Path) -> None:
+    data = tmp_path / "plane.db"
+    async with LocalControlPlane() as other:
+        taken = URL(other.base_url).port
+        assert taken is not None
+        with pytest.raises(OSError, match="address already in use"):
+            await LocalControlPlane(data=data, port=taken).start()
+    async with LocalControlPlane(data=data) as control_plane:
+        assert control_plane.api_key
+
+
+async def test_a_clock_set_back_between_two_runs_takes_no_status_back(tmp_path: Path) -> None:
+    data, clock = tmp_path / "plane.db", ManualClock()
+    async with (
+        LocalControlPlane(data=data, clock=clock) as control_plane,
+        Client(control_plane) as api,
+    ):
+        project_id = (await api.project())["project"]["id"]
+        clock.advance(10)
+        before = (await api.get(f"/projects/{project_id}/operations"))["operations"]
+        key = control_plane.api_key
+    async with LocalControlPlane(data=data, clock=ManualClock()) as control_plane:
+        async with Client(control_plane, key) as api:
+            after = (await api.get(f"/projects/{project_id}/operations"))["operations"]
+    assert {operation["status"] for operation in before} == {"finished"}
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("plan", "said"),
+    [
+        ({"action": "create_brunch"}, "one of apply_config"),
+        ({"action": "create_branch", "status": "finished"}, "status is 'finished'"),
+        ({"action": "create_branch", "times": 0}, "times is 0"),
+        ({"action": "create_branch", "retry_after": -1.0}, "retry_after is -1.0"),
+    ],
+)
+async def test_a_failure_that_cannot_be_is_not_planned(plan: dict[str, Any], said: str) -> None:
+    async with LocalControlPlane() as control_plane:
+        with pytest.raises(ValueError, match=said):
+            await control_plane.fail_next(**plan)
+
+
+async def test_a_fault_on_a_route_that_there_is_not_is_refused() -> None:
+    control_plane = LocalControlPlane()
+    with pytest.raises(ValueError, match=r"did you mean 'GET /projects/\{project_id\}/operations'"):
+        control_plane.inject(Fault(route="GET /projects/{id}/operations", status=503))
+
+
+def test_only_loopback_is_served_unless_told_otherwise(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ValueError, match="not loopback"):
+        LocalControlPlane(host="0.0.0.0")
+    LocalControlPlane(host="0.0.0.0", expose=True)
+    assert "cross the network" in caplog.text

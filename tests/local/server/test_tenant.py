@@ -1,0 +1,116 @@
+"""Tenants of one plane, and starting over."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from neonctl_async.local import Fault, LocalControlPlane, RateLimits
+from tests.local.client import Client, Http
+
+
+@pytest.fixture
+async def second(control_plane: LocalControlPlane) -> AsyncIterator[Http]:
+    """A client of a second tenant."""
+    tenant = await control_plane.add_tenant()
+    async with Http(control_plane.base_url, tenant.api_key) as http:
+        yield http
+
+
+async def names(http: Http) -> list[str]:
+    return [project["name"] for project in (await http.send("GET", "/projects")).json["projects"]]
+
+
+async def test_what_one_tenant_does_shows_in_no_other(api: Client, second: Http) -> None:
+    await api.project(name="first's")
+    assert await names(second) == []
+    await second.send("POST", "/projects", {"project": {"name": "second's"}})
+    assert (await names(api), await names(second)) == (["first's"], ["second's"])
+
+
+async def test_each_tenant_has_faults_requests_and_planned_failures_of_its_own(
+    control_plane: LocalControlPlane, api: Client
+) -> None:
+    tenant = await control_plane.add_tenant()
+    before = control_plane.requests_served
+    async with Http(control_plane.base_url, tenant.api_key) as second:
+        broken = tenant.inject(Fault(route="GET /projects", status=503))
+        await tenant.fail_next("create_branch")
+        assert (await api.send("GET", "/projects")).status == 200
+        assert (await second.send("GET", "/projects")).status == 503
+    assert broken.fired == 1
+    assert (control_plane.requests_served - before, tenant.requests_served) == (1, 1)
+    assert tenant.requests == (("GET", "/projects", 503),)
+    assert (list(control_plane.faults), await control_plane.planned_failures()) == ([], [])
+
+
+async def test_a_key_made_in_a_tenant_stays_there_even_once_it_is_revoked(
+    control_plane: LocalControlPlane,
+) -> None:
+    tenant = await control_plane.add_tenant()
+    async with Http(control_plane.base_url, tenant.api_key) as second:
+        made = (await second.send("POST", "/api_keys", {"key_name": "other"})).json
+        async with Http(control_plane.base_url, made["key"]) as other:
+            await other.send("POST", "/projects", {"project": {"name": "by the other key"}})
+            assert await names(second) == ["by the other key"]
+            await second.send("DELETE", f"/api_keys/{made['id']}")
+            assert (await other.send("GET", "/projects")).status == 401
+    assert tenant.requests[-1] == ("GET", "/projects", 401)
+
+
+async def test_each_tenant_has_a_rate_of_its_own() -> None:
+    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
+        tenant = await control_plane.add_tenant()
+        for key in (control_plane.api_key, tenant.api_key):
+            async with Http(control_plane.base_url, key) as http:
+                answers = [(await http.send("GET", "/projects")).status for _ in range(2)]
+            assert answers == [200, 429]
+
+
+async def test_a_tenant_takes_a_running_plane() -> None:
+    with pytest.raises(RuntimeError, match="not running"):
+        await LocalControlPlane().add_tenant()
+
+
+async def test_starting_over_keeps_the_first_user_organization_and_key_alone(
+    control_plane: LocalControlPlane, api: Client
+) -> None:
+    await api.project(name="old")
+    key_id = (await api.send("GET", "/api_keys")).json[0]["id"]
+    await control_plane.create_user("Somebody", "somebody@example.com")
+    await control_plane.create_organization("Another")
+    await control_plane.remove_member(control_plane.org_id, await joined(control_plane))
+    await control_plane.fail_next("create_branch")
+    control_plane.inject(Fault(status=500))
+    await control_plane.reset()
+    assert (control_plane.requests_served, list(control_plane.faults)) == (0, [])
+    assert await control_plane.planned_failures() == []
+    assert await names(api) == []
+    assert [key["id"] for key in (await api.send("GET", "/api_keys")).json] == [key_id]
+    mine = (await api.send("GET", "/users/me/organizations")).json["organizations"]
+    assert [organization["id"] for organization in mine] == [control_plane.org_id]
+    assert (await api.send("GET", "/users/me")).json["id"] == control_plane.user_id
+
+
+async def joined(control_plane: LocalControlPlane) -> str:
+    """A second administrator, so that the first may leave."""
+    user_id = await control_plane.create_user("Second", "second@example.com")
+    await control_plane.add_member(control_plane.org_id, user_id, "admin")
+    return control_plane.user_id
+
+
+async def test_a_key_that_was_revoked_is_back_after_starting_over(
+    control_plane: LocalControlPlane, api: Client
+) -> None:
+    key_id = (await api.send("GET", "/api_keys")).json[0]["id"]
+    await api.send("DELETE", f"/api_keys/{key_id}")
+    assert (await api.send("GET", "/projects")).status == 401
+    await control_plane.reset()
+    assert (await api.send("GET", "/projects")).status == 200
+
+
+async def test_starting_over_opens_the_windows_of_the_limits() -> None:
+    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
+        async with Client(control_plane) as api:
+            await api.send("GET", "/projects")
+            await control_plane.reset()
+            assert (await api.send("GET", "/projects")).status == 200
