@@ -39,7 +39,7 @@ def process_needs_its_marker(
     def refuse(*_arguments: object, **_options: object) -> None:
         raise AssertionError("this test starts a process: mark it with pytest.mark.process")
 
-    if request.node.get_closest_marker("process") is None:
+    if not any(map(request.node.get_closest_marker, ("process", "contract", "release"))):
         monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
 
 

@@ -137,6 +137,7 @@ def test_a_wait_is_in_the_picture_of_the_waits_alone() -> None:
     assert "a wait" not in draw([late, cost])
 
 
+@pytest.mark.process
 async def test_a_branch_of_the_scenario_server_takes_and_ends_as_its_name_says() -> None:
     async with (
         ScenarioServer(Settings()) as server,

@@ -7,6 +7,8 @@ import pytest
 from neonctl_async.cli.exits import ExitCode
 from tests.cli.process import UNWRITABLE, ended, redirected, started
 
+pytestmark = pytest.mark.process
+
 PRINTS = [
     "neonctl_async --version",
     "neonctl_async --help",

@@ -28,6 +28,7 @@ def test_there_is_no_option_for_the_key(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+@pytest.mark.process
 def test_there_is_completion_for_the_usual_shells(cli: CommandLine, shell: str) -> None:
     script = cli(_NEONCTL_ASYNC_COMPLETE=f"source_{shell}").stdout
     assert "_NEONCTL_ASYNC_COMPLETE" in script
@@ -43,6 +44,7 @@ def test_there_is_completion_for_the_usual_shells(cli: CommandLine, shell: str) 
     assert "delete" not in completed.stdout
 
 
+@pytest.mark.process
 def test_the_script_of_the_shell_it_runs_in_is_shown() -> None:
     program = shlex.join(COMMAND)
     with started("bash", "-c", f"{program} --show-completion; exit $?") as process:
@@ -52,6 +54,7 @@ def test_the_script_of_the_shell_it_runs_in_is_shown() -> None:
 
 
 @pytest.mark.parametrize("group", [(), ("branches",)])
+@pytest.mark.process
 def test_help_needs_no_docstrings(cli: CommandLine, group: tuple[str, ...]) -> None:
     expected = cli(*group, "--help", COLUMNS="80", NO_COLOR="1").stdout
     environment = {"PYTHONOPTIMIZE": "2", "COLUMNS": "80", "NO_COLOR": "1"}
@@ -60,6 +63,7 @@ def test_help_needs_no_docstrings(cli: CommandLine, group: tuple[str, ...]) -> N
     assert output == (expected, "", 0)
 
 
+@pytest.mark.process
 def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(name='typer')")
     with started(*COMMAND, PYTHONPATH=f"{tmp_path}:{PACKAGE}") as process:

@@ -70,6 +70,7 @@ def test_the_example_of_the_demo_has_all_branches_ready_without_a_key(cli: Comma
     assert result.exit_code == 0
 
 
+@pytest.mark.process
 def test_the_example_of_a_local_control_plane_serves_until_it_is_ended(cli: CommandLine) -> None:
     with started(*COMMAND, *example_of(cli, ("local",))) as process:
         assert process.stdout is not None

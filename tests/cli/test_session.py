@@ -16,6 +16,8 @@ from tests.cli.served import Served
 from tests.support.pages import TEXTS, code_blocks
 from tests.support.records import API_KEY
 
+pytestmark = pytest.mark.process
+
 
 def test_without_a_key_it_says_how_to_get_one(cli: CommandLine) -> None:
     result = cli("projects", "list")

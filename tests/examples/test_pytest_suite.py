@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.examples import EXAMPLES
 
-pytestmark = pytest.mark.scale
+pytestmark = [pytest.mark.process, pytest.mark.scale]
 
 
 def test_it_passes_offline_whatever_the_settings_of_those_around_it(

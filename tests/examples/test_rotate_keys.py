@@ -14,7 +14,7 @@ from tests.support.examples import run, started
 from tests.support.records import SECRETS
 from tests.support.until import until
 
-pytestmark = pytest.mark.scale
+pytestmark = [pytest.mark.process, pytest.mark.scale]
 EXAMPLE = "rotate_keys.py"
 KEYS = "/organizations/{org_id}/api_keys"
 

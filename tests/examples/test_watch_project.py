@@ -10,7 +10,7 @@ from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.support.examples import run, started
 from tests.support.until import until
 
-pytestmark = pytest.mark.scale
+pytestmark = [pytest.mark.process, pytest.mark.scale]
 EXAMPLE = "watch_project.py"
 LOOK = "GET /projects/{project_id}/operations"
 

@@ -10,6 +10,8 @@ from neonctl_async.local.__main__ import main
 from tests.local.client import Http
 from tests.local.process import serving
 
+pytestmark = pytest.mark.process
+
 
 async def test_it_prints_two_lines_to_paste_and_the_key_at_first_start_only(
     tmp_path: Path,

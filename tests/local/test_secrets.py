@@ -58,6 +58,7 @@ async def test_the_control_planes_file_is_for_its_owner_alone(tmp_path: Path) ->
     assert rights == {0}
 
 
+@pytest.mark.process
 async def test_the_command_prints_the_first_key_once_and_nothing_more() -> None:
     async with serving("--duration", "0.01") as served:
         await use(served.base_url, served.api_key)

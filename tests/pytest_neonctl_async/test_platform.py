@@ -14,7 +14,7 @@ WHATEVER_TESTS_DO = """
     import asyncio, os
     import pytest
 
-    pytestmark = pytest.mark.asyncio
+    pytestmark = [pytest.mark.process, pytest.mark.asyncio]
 
     @pytest.mark.parametrize("number", range(4))
     async def test_passes(number, neon_client, neon_branch, neon_project):
