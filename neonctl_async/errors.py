@@ -3,9 +3,9 @@
 ::
 
     NeonError
-    ├── ConfigurationError (also ValueError)    the client cannot be built like this
+    ├── ConfigurationError (also ValueError)    a setting is missing or invalid
     ├── ClientClosedError                       the client was closed
-    ├── APIError                                the platform answered with an error
+    ├── APIError                                the API returned an error status
     │   ├── AuthenticationError                 401
     │   ├── PermissionDeniedError               403
     │   ├── NotFoundError                       404
@@ -13,13 +13,13 @@
     │   ├── LockedError                         423
     │   ├── RateLimitedError                    429
     │   └── ServerError                         5xx
-    ├── TransportError                          no answer came
+    ├── TransportError                          no response arrived
     │   ├── ConnectionFailedError               nothing was sent
     │   ├── ConnectionLostError                 the connection broke
     │   └── RequestTimeoutError (also TimeoutError)
-    ├── InvalidResponseError                    an answer came that cannot be read
-    └── WaitError                               a wait ended without success
-        ├── OperationFailedError                operations ended unsuccessfully
+    ├── InvalidResponseError                    the response cannot be read
+    └── WaitError                               a wait was not successful
+        ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
 
 Bad arguments are a plain ValueError or TypeError. Cancellation is never converted.

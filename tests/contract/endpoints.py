@@ -1,4 +1,4 @@
-"""``python -m tests.contract.endpoints`` writes the page of all endpoints and their methods."""
+"""Write ``docs/endpoints.md``: every endpoint and its method. Run by ``make endpoints``."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -11,11 +11,12 @@ from tests.support.methods import Method
 
 PAGE = Path(__file__).parents[2] / "docs" / "endpoints.md"
 
-_BEGIN = """\
+_INTRODUCTION = """\
 # Every endpoint of the API
 
-What the platform publishes, in the npm package `{package}` {version}, and the method of a
-client `neon` that calls it. What has no method is called by [`neon.request`](request.md).
+This page lists every endpoint that Neon publishes, and the method of a `NeonClient` that calls it.
+Call endpoints without a method with [`neon.request`](request.md). The list comes from the npm
+package `{package}` {version}.
 
 """
 
@@ -23,7 +24,7 @@ client `neon` that calls it. What has no method is called by [`neon.request`](re
 def method_of_each(
     description: Description, calls: Mapping[Method, Call | Exception]
 ) -> dict[str, str]:
-    """The method that calls each endpoint, by what was sent."""
+    """Return the method that calls each endpoint, from the requests that the methods sent."""
     seen = [call for call in calls.values() if isinstance(call, Call)]
     return {
         str(description.endpoint_of(call.exchange.method, call.exchange.path)): str(call.method)
@@ -32,8 +33,8 @@ def method_of_each(
 
 
 def page(description: Description, methods: Mapping[str, str]) -> str:
-    """The text of the page: a table for each tag."""
-    lines = [_BEGIN.format(package=PACKAGE, version=description.version)]
+    """Return the text of the page, with a table for each tag."""
+    lines = [_INTRODUCTION.format(package=PACKAGE, version=description.version)]
     for tag in dict.fromkeys(endpoint.tags[0] for endpoint in description.endpoints):
         lines.append(f"## {tag}\n\n| endpoint | stability | method |\n|---|---|---|\n")
         lines += [
@@ -46,12 +47,12 @@ def page(description: Description, methods: Mapping[str, str]) -> str:
 
 
 def _row(endpoint: Endpoint, method: str | None) -> str:
-    standing = ", ".join(_standing(endpoint)) or "stable"
-    called = f"`neon.{method}`" if method else "by `request()`"
-    return f"| `{endpoint}` | {standing} | {called} |\n"
+    stability = ", ".join(_stability(endpoint)) or "stable"
+    called = f"`neon.{method}`" if method else "`neon.request`"
+    return f"| `{endpoint}` | {stability} | {called} |\n"
 
 
-def _standing(endpoint: Endpoint) -> Iterator[str]:
+def _stability(endpoint: Endpoint) -> Iterator[str]:
     if endpoint.stability:
         yield endpoint.stability
     if endpoint.deprecated:

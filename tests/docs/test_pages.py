@@ -25,15 +25,15 @@ importlib.import_module("rich")  # here, for it asks for the current directory: 
 async def test_the_code_of_a_page_runs_from_top_to_bottom(
     page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with LocalControlPlane(durations=Durations(default=0.01)) as control_plane:
-        monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
-        monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
-        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
+    async with LocalControlPlane(durations=Durations(default=0.01)) as plane:
+        monkeypatch.setenv("NEON_API_KEY", plane.api_key)
+        monkeypatch.setenv("NEON_API_HOST", plane.base_url)
+        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
             project = await neon.projects.create(name="docs", wait=True)
             given: dict[str, object] = {
                 "__name__": "__main__",
                 "neon": neon,
-                "plane": control_plane,
+                "control_plane": plane,
                 "project_id": project.project.id,
             }
             shown: dict[str, object] = {}
@@ -41,9 +41,9 @@ async def test_the_code_of_a_page_runs_from_top_to_bottom(
                 shown |= given
                 block = compiled(ROOT / page, line, code)
                 if "asyncio.run(" in code:  # a program, with a loop of its own
-                    before = control_plane.requests_served
+                    before = plane.requests_served
                     await asyncio.to_thread(exec, block, shown)
-                    assert control_plane.requests_served > before
+                    assert plane.requests_served > before
                 elif inspect.iscoroutine(result := eval(block, shown)):
                     await result
 
@@ -87,12 +87,10 @@ SAYS = {
 @pytest.mark.parametrize("where", ["embedded", "elsewhere"])
 @pytest.mark.process
 async def test_the_examples_run(example: str, where: str) -> None:
-    async with LocalControlPlane(durations=Durations(default=0.05)) as control_plane:
-        code, output, complaints = await run(
-            control_plane if where == "elsewhere" else None, example
-        )
-        assert (control_plane.requests_served > 0) == (where == "elsewhere")
-        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
+    async with LocalControlPlane(durations=Durations(default=0.05)) as plane:
+        code, output, complaints = await run(plane if where == "elsewhere" else None, example)
+        assert (plane.requests_served > 0) == (where == "elsewhere")
+        async with NeonClient(plane.api_key, base_url=plane.base_url) as neon:
             assert await neon.projects.list().collect() == []
     assert (complaints, code) == ("", 0)
     assert SAYS[example] in output

@@ -21,7 +21,7 @@ def test_the_tests_shown_that_need_no_fixture_pass() -> None:
             if name.startswith("test_") and callable(test) and not _takes_fixtures(test):
                 test()
                 passed.append(name)
-    assert "test_a_wait_ends_in_time" in passed
+    assert "test_wait_ends_at_its_timeout" in passed
 
 
 def _takes_fixtures(test: Callable[..., object]) -> bool:

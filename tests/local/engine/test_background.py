@@ -334,7 +334,7 @@ async def test_what_fell_due_together_keeps_the_order_of_its_times(
 
 
 @pytest.mark.parametrize(
-    "periods",
+    "intervals",
     [{"check_availability_every": 0}, {"suspend_after": -1}, {"archive_after_idle": -1}],
 )
 async def test_periods_make_sense(intervals: dict[str, float]) -> None:

@@ -1,0 +1,11 @@
+"""The page on secrets names tests that exist."""
+
+import re
+
+from tests.support.pages import ROOT, TEXTS
+
+
+def test_every_test_file_that_the_page_names_exists() -> None:
+    named = re.findall(r"`(tests/[\w./]+)`", TEXTS["docs/secrets.md"])
+    assert len(named) > 10
+    assert [path for path in named if not (ROOT / path).exists()] == []
