@@ -159,7 +159,7 @@ async def test_cancelling_and_closing_leave_no_span_open(traced: FinishedSpans) 
         await asyncio.sleep(1)
         calls[1].cancel()
         await neon.aclose()
-        await asyncio.wait(calls)
+        await asyncio.gather(*calls, return_exceptions=True)
     assert len(traced.spans("wait")) == 2
     assert len(traced.spans()) == 2 + len(server.received)
 

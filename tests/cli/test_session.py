@@ -149,7 +149,7 @@ def test_a_further_try_is_told_in_a_line_that_no_terminal_obeys(
         )
     )
     [line] = cli("projects", "list", "-o", "json", at=quick).stderr.splitlines()
-    assert line.startswith("trying again in ")
+    assert line.startswith("retrying in ")
     assert r"503 Service Unavailable: no\nroom \x1b]0;owned\x07 (request" in line
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from neonctl_async import Secret
 from neonctl_async.transport import redaction
-from neonctl_async.transport.redaction import SEARCHED, hide_secrets
+from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from tests.support.records import API_KEY
 from tests.transport.wire import api_error, invalid
 
@@ -94,7 +94,7 @@ def test_a_secret_at_the_edge_of_the_excerpt_is_not_cut_into_view() -> None:
 
 def test_a_key_at_the_end_of_what_is_searched_is_not_cut_into_view() -> None:
     for left_out in range(len(OTHER_KEY)):
-        text = "x" * (SEARCHED - len(OTHER_KEY) + left_out) + OTHER_KEY
+        text = "x" * (MAX_CHARACTERS - len(OTHER_KEY) + left_out) + OTHER_KEY
         assert hide_secrets(text, Secret(OTHER_KEY)).strip("x*") == ""
 
 
@@ -109,7 +109,7 @@ def test_hiding_takes_time_in_proportion_to_the_text(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Quadratic, this would run into the time limit of the test.
-    monkeypatch.setattr(redaction, "SEARCHED", 2**18)
+    monkeypatch.setattr(redaction, "MAX_CHARACTERS", 2**18)
     assert hide_secrets(text * (2**18 // len(text)) + " x", Secret(OTHER_KEY))
 
 

@@ -88,7 +88,7 @@ async def test_a_success_after_failures_is_a_success(caplog: pytest.LogCaptureFi
         assert await neon.request("POST", "/projects") == {"projects": []}
     logged = [one.getMessage() for one in caplog.records]
     assert len(logged) == 3
-    assert all(one.startswith("trying again in ") for one in logged)
+    assert all(one.startswith("retrying in ") for one in logged)
 
 
 @pytest.mark.parametrize(
