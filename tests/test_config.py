@@ -209,6 +209,7 @@ def test_max_connections_below_one_is_refused(limit: int) -> None:
         ("RetryPolicy.maximum", lambda: RetryPolicy(maximum=NAN)),
         ("RetryPolicy.deadline", lambda: RetryPolicy(deadline=INF)),
         ("RateBudget.per_minute", lambda: RateBudget(per_minute=0)),
+        ("RateBudget.per_minute", lambda: RateBudget(per_minute=-1)),
         ("RateBudget.per_route_per_second", lambda: RateBudget(per_route_per_second=-1)),
         ("RateBudget.route_limits", lambda: RateBudget(route_limits={"GET /projects": 0})),
         ("PollPolicy.initial", lambda: PollPolicy(initial=0)),
