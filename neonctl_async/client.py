@@ -15,10 +15,10 @@ from neonctl_async.config import (
     RateBudget,
     RetryPolicy,
     Timeout,
-    find_api_key,
-    find_base_url,
-    find_hooks,
-    wrap,
+    as_secret,
+    check_hooks,
+    resolve_api_key,
+    resolve_base_url,
 )
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
@@ -102,15 +102,15 @@ class NeonClient:
         trust_env: bool = False,
     ) -> None:
         # From here on no frame holds a secret in the clear.
-        api_key, base_url = wrap(api_key), wrap(base_url)
+        api_key, base_url = as_secret(api_key), as_secret(base_url)
         self._config = Config(
-            api_key=find_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
-            base_url=find_base_url(base_url, Secret(os.environ.get(BASE_URL_VARIABLE, ""))),
+            api_key=resolve_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
+            base_url=resolve_base_url(base_url, Secret(os.environ.get(BASE_URL_VARIABLE, ""))),
             timeout=timeout,
             retry=retry,
             budget=budget,
             polling=polling,
-            hooks=find_hooks(hooks),
+            hooks=check_hooks(hooks),
             max_connections=max_connections,
             max_response_bytes=max_response_bytes,
             ca_file=None if ca_file is None else os.fspath(ca_file),

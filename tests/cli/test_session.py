@@ -173,7 +173,7 @@ def test_retry_is_logged_on_one_line_without_control_characters(
         )
     )
     [line] = cli("projects", "list", "-o", "json", at=quick).stderr.splitlines()
-    assert line.startswith("trying again in ")
+    assert line.startswith("retrying in ")
     assert r"503 Service Unavailable: no\nroom \x1b]0;owned\x07 (request" in line
 
 

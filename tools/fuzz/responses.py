@@ -14,7 +14,7 @@ from multidict import CIMultiDict
 from neonctl_async import APIError, InvalidResponseError, NeonError, Secret
 from neonctl_async.models.secret import decode_hook
 from neonctl_async.transport.protocol import EXCERPT_CHARACTERS, Request, Response, Wire, request
-from neonctl_async.transport.redaction import SEARCHED
+from neonctl_async.transport.redaction import MAX_CHARACTERS
 from neonctl_async.types import ApiKey
 from tests.models.answers import LEAST, SENT
 from tests.support.records import API_KEY
@@ -77,7 +77,7 @@ def _check_error(error: APIError | InvalidResponseError) -> None:
             assert len(error.excerpt) <= EXCERPT_CHARACTERS
     shown = f"{error} {error!r} {error.__cause__} {vars(error)}"
     assert API_KEY not in shown
-    assert len(str(error)) <= 3 * SEARCHED
+    assert len(str(error)) <= 3 * MAX_CHARACTERS
     str(error).encode()
     cause = error.__cause__
     assert cause is None or (cause.__traceback__ is None and cause.__context__ is None)

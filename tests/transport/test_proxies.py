@@ -1,104 +1,21 @@
-"""Whom a client trusts with its key: the base URL, certified, and proxies only if asked to."""
+"""Proxies from the environment: used only with trust_env, and only for https."""
 
 import os
 import ssl
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import trustme
 
 from neonctl_async import ConfigurationError, ConnectionFailedError, NeonClient, RetryPolicy
 from tests.support.proxy import ConnectProxy
 from tests.support.records import API_KEY, client_of
 from tests.support.server import MisbehavingServer, http_response, in_turn
-from tests.support.tls import certified
-
-
-@pytest.fixture(scope="module")
-def authority() -> trustme.CA:
-    return trustme.CA()
-
-
-@pytest.fixture(scope="module")
-def ca_file(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("ca") / "ca.pem"
-    authority.cert_pem.write_to_path(str(path))
-    return path
-
-
-@pytest.fixture(scope="module")
-def certificates(authority: trustme.CA) -> dict[str, ssl.SSLContext]:
-    """What servers show of themselves, by what is special about it."""
-    yesterday = datetime.now(UTC) - timedelta(days=1)
-    return {
-        "good": certified(authority, "localhost"),
-        "of another host": certified(authority, "elsewhere.example.com"),
-        "expired": certified(authority, "localhost", not_after=yesterday),
-    }
-
-
-def serving(tls: ssl.SSLContext) -> MisbehavingServer:
-    return MisbehavingServer(in_turn(http_response(content={"answered": True})), tls)
-
-
-async def test_a_certificate_of_a_trusted_authority_is_accepted(
-    certificates: dict[str, ssl.SSLContext], ca_file: Path
-) -> None:
-    async with (
-        serving(certificates["good"]) as server,
-        client_of(server, ca_file=ca_file) as neon,
-    ):
-        assert await neon.request("GET", "/projects") == {"answered": True}
-
-
-@pytest.mark.parametrize(
-    ("certificate", "is_trusted", "reason"),
-    [
-        ("good", False, "unable to get local issuer certificate.*ca_file"),
-        ("of another host", True, "not valid for 'localhost'"),
-        ("expired", True, "expired"),
-    ],
-)
-async def test_any_other_certificate_is_refused_before_anything_is_sent(
-    certificates: dict[str, ssl.SSLContext],
-    ca_file: Path,
-    certificate: str,
-    is_trusted: bool,
-    reason: str,
-) -> None:
-    ca = ca_file if is_trusted else None
-    async with (
-        serving(certificates[certificate]) as server,
-        client_of(server, ca_file=ca, retry=RetryPolicy.never()) as neon,
-    ):
-        with pytest.raises(ConnectionFailedError, match=reason) as caught:
-            await neon.api_keys.create(key_name="ci")
-    assert not caught.value.maybe_delivered
-    assert server.received == []
-
-
-def test_a_ca_file_that_is_not_there_is_told_at_once(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"ca_file is .*none\.pem"):
-        NeonClient(API_KEY, ca_file=tmp_path / "none.pem")
-
-
-@pytest.mark.parametrize("name", ["", "a\0b"])
-def test_a_ca_file_without_a_usable_name_is_told_at_once(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="ca_file is"):
-        NeonClient(API_KEY, ca_file=name)
-
-
-def test_a_ca_file_that_holds_no_certificate_is_told_at_once(tmp_path: Path) -> None:
-    path = tmp_path / "empty.pem"
-    path.write_text("no certificate")
-    with pytest.raises(ConfigurationError, match="PEM"):
-        NeonClient(API_KEY, ca_file=path)
+from tests.transport.tls import server_with
 
 
 @pytest.fixture
 def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
-    """An environment that names no proxy yet."""
+    """The environment variables, without any proxy."""
     for name in list(os.environ):
         if name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
@@ -106,7 +23,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 
 
 @pytest.mark.parametrize("trust_env", [False, True])
-async def test_a_proxy_of_the_environment_is_used_only_if_asked_for(
+async def test_proxy_from_the_environment_is_used_only_with_trust_env(
     certificates: dict[str, ssl.SSLContext],
     ca_file: Path,
     environment: pytest.MonkeyPatch,
@@ -114,7 +31,7 @@ async def test_a_proxy_of_the_environment_is_used_only_if_asked_for(
 ) -> None:
     async with (
         ConnectProxy() as proxy,
-        serving(certificates["good"]) as server,
+        server_with(certificates["good"]) as server,
     ):
         environment.setenv("HTTPS_PROXY", proxy.url.replace("://", "://ada:lovelace@"))
         async with client_of(server, ca_file=ca_file, trust_env=trust_env) as neon:
@@ -125,10 +42,9 @@ async def test_a_proxy_of_the_environment_is_used_only_if_asked_for(
     assert server.received[0].headers["authorization"] == f"Bearer {API_KEY}"
 
 
-async def test_plain_http_to_loopback_goes_through_no_proxy(
+async def test_plain_http_to_loopback_uses_no_proxy(
     environment: pytest.MonkeyPatch,
 ) -> None:
-    """A proxy would see the key in clear."""
     async with (
         ConnectProxy() as proxy,
         MisbehavingServer(in_turn(http_response(content={}))) as server,
@@ -139,12 +55,12 @@ async def test_plain_http_to_loopback_goes_through_no_proxy(
         assert proxy.heads == []
 
 
-async def test_a_proxy_that_refuses_means_nothing_was_sent(
+async def test_refusal_of_the_proxy_means_nothing_was_sent(
     certificates: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
 ) -> None:
     async with (
         ConnectProxy(407) as proxy,
-        serving(certificates["good"]) as server,
+        server_with(certificates["good"]) as server,
     ):
         environment.setenv("HTTPS_PROXY", proxy.url)
         settings = {"ca_file": ca_file, "trust_env": True, "retry": RetryPolicy.never()}
@@ -154,13 +70,13 @@ async def test_a_proxy_that_refuses_means_nothing_was_sent(
     assert not caught.value.maybe_delivered
 
 
-async def test_a_proxy_that_is_not_there_is_told_as_that(
+async def test_refused_connection_to_the_proxy_names_the_proxy(
     certificates: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
 ) -> None:
     async with ConnectProxy() as proxy:
         environment.setenv("HTTPS_PROXY", proxy.url)
         port = proxy.port
-    async with serving(certificates["good"]) as server:
+    async with server_with(certificates["good"]) as server:
         settings = {"ca_file": ca_file, "trust_env": True, "retry": RetryPolicy.never()}
         async with client_of(server, **settings) as neon:
             with pytest.raises(ConnectionFailedError, match=f"the proxy 127.0.0.1:{port}"):
@@ -168,7 +84,7 @@ async def test_a_proxy_that_is_not_there_is_told_as_that(
 
 
 @pytest.mark.parametrize("host", ["localhost", "*"])
-async def test_no_proxy_excepts_hosts(
+async def test_hosts_in_no_proxy_are_called_directly(
     certificates: dict[str, ssl.SSLContext],
     ca_file: Path,
     environment: pytest.MonkeyPatch,
@@ -177,10 +93,10 @@ async def test_no_proxy_excepts_hosts(
     environment.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     environment.setenv("NO_PROXY", host)
     async with (
-        serving(certificates["good"]) as server,
+        server_with(certificates["good"]) as server,
         client_of(server, ca_file=ca_file, trust_env=True) as neon,
     ):
-        assert await neon.request("GET", "/projects") == {"answered": True}
+        assert await neon.request("GET", "/projects") == {"ok": True}
 
 
 @pytest.mark.parametrize(
@@ -197,7 +113,7 @@ async def test_no_proxy_excepts_hosts(
         "socks5://ada:lovelace@127.0.0.1:9",
     ],
 )
-def test_a_proxy_that_cannot_be_used_is_told_at_once_without_its_password(
+def test_invalid_proxy_is_refused_without_showing_its_password(
     environment: pytest.MonkeyPatch, proxy: str
 ) -> None:
     environment.setenv("HTTPS_PROXY", proxy)
@@ -216,11 +132,11 @@ def netrc(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("netrc")
-async def test_a_password_of_the_netrc_file_does_not_replace_the_key(
+async def test_netrc_password_does_not_replace_the_key(
     certificates: dict[str, ssl.SSLContext], ca_file: Path
 ) -> None:
     async with (
-        serving(certificates["good"]) as server,
+        server_with(certificates["good"]) as server,
         client_of(server, ca_file=ca_file, trust_env=True) as neon,
     ):
         await neon.request("GET", "/projects")
