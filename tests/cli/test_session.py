@@ -159,5 +159,5 @@ def test_a_wait_tells_people_how_far_it_is_and_scripts_nothing(
     created = quick.project()
     ids = [one.id for one in created.operations]
     arguments = ("operations", "wait", *ids, "-p", created.project.id)
-    assert "2 of 2 operations ended" in cli(*arguments, at=quick).stderr
+    assert "2 of 2 operations done" in cli(*arguments, at=quick).stderr
     assert cli(*arguments, "-o", "json", at=quick).stderr == ""
