@@ -160,7 +160,7 @@ async def test_a_status_never_heard_of_is_a_warning(caplog: pytest.LogCaptureFix
         await neon.operations.wait(ref("a"))
     status = f"create_branch a in {PROJECT} is"
     assert [(one.levelno, one.getMessage()) for one in caplog.records] == [
-        (logging.WARNING, f"{status} paused, which is unknown here and taken for pending"),
+        (logging.WARNING, f"{status} paused (unknown status, treated as pending)"),
         (logging.INFO, f"{status} finished"),
     ]
 
