@@ -48,13 +48,13 @@ def _find_targets(what: Waitable) -> list[Target]:
     items = list(what)
     if not items:
         raise ValueError(f"cannot wait on an empty {type(what).__name__}: {_EXPECTED}")
-    targets = []
+    found: list[Target] = []
     for index, item in enumerate(items):
         item_targets = _targets_of_item(item)
         if item_targets is None:
             raise TypeError(f"cannot wait on item {index}, {type(item).__name__}: {_EXPECTED}")
-        targets += item_targets
-    return targets
+        found += item_targets
+    return found
 
 
 def _targets_of_item(item: object) -> list[Target] | None:
