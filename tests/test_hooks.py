@@ -131,8 +131,8 @@ async def test_unknown_status_is_logged_as_a_warning(caplog: pytest.LogCaptureFi
     async with platform.server, client_of(platform.server) as neon:
         await neon.operations.wait(ref("a"))
     status = f"create_branch a in {PROJECT} is"
-    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (logging.WARNING, f"{status} paused, which is unknown here and taken for pending"),
+    assert [(one.levelno, one.getMessage()) for one in caplog.records] == [
+        (logging.WARNING, f"{status} paused (unknown status, treated as pending)"),
         (logging.INFO, f"{status} finished"),
     ]
 

@@ -65,7 +65,7 @@ def test_example_of_every_command_works(
 def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
     result = cli(*example_of(cli, ("demo",)))
     assert "20 branches ready in 5 projects" in result.stdout
-    assert "40 of 40 operations ended" in result.stderr
+    assert "40 of 40 operations done" in result.stderr
     assert not SECRETS.search(result.output_bytes)
     assert result.exit_code == 0
 

@@ -183,5 +183,5 @@ def test_wait_shows_progress_to_people_and_nothing_to_scripts(
     created = quick.project()
     ids = [one.id for one in created.operations]
     arguments = ("operations", "wait", *ids, "-p", created.project.id)
-    assert "2 of 2 operations ended" in cli(*arguments, at=quick).stderr
+    assert "2 of 2 operations done" in cli(*arguments, at=quick).stderr
     assert cli(*arguments, "-o", "json", at=quick).stderr == ""

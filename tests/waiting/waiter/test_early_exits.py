@@ -1,4 +1,4 @@
-"""How a wait ends before its operations do: deadlines, cancellation, closing."""
+"""Deadlines, cancellations and closed clients that end a wait before its operations."""
 
 import asyncio
 
@@ -21,7 +21,7 @@ from tests.support.server import hang, http_response
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_the_deadline_tells_what_is_settled_and_what_is_pending() -> None:
+async def test_timeout_error_lists_settled_and_pending_operations() -> None:
     platform = Platform()
     platform.start("quick", ends=1)
     platform.start("slow", ends=1000)
@@ -36,7 +36,7 @@ async def test_the_deadline_tells_what_is_settled_and_what_is_pending() -> None:
         assert now() == pytest.approx(20, abs=0.01)
     error = caught.value
     assert isinstance(error, TimeoutError)
-    assert [one.id for one in error.settled] == ["quick"]
+    assert [record.id for record in error.settled] == ["quick"]
     assert isinstance(error.pending[0], Operation)
     assert error.pending[0].ref == ref("slow")
     assert error.pending[1] == ref("unseen")
@@ -53,7 +53,7 @@ async def test_pending_operations_of_a_timeout_can_be_waited_on_again() -> None:
     assert done.status == OperationStatus.FINISHED
 
 
-async def test_the_deadline_bounds_a_request_that_hangs() -> None:
+async def test_deadline_interrupts_a_hanging_poll() -> None:
     platform = Platform()
     platform.fault = lambda _request: hang
     async with platform.server, client_of(platform.server) as neon:
@@ -63,7 +63,7 @@ async def test_the_deadline_bounds_a_request_that_hangs() -> None:
         assert platform.server.open_connections <= 1
 
 
-async def test_a_last_look_is_taken_just_before_the_deadline() -> None:
+async def test_last_poll_comes_just_before_the_deadline() -> None:
     platform = Platform()
     platform.start("a", ends=6.5)
     async with (
@@ -75,7 +75,7 @@ async def test_a_last_look_is_taken_just_before_the_deadline() -> None:
     assert platform.gets == 2
 
 
-async def test_a_deadline_of_zero_looks_at_what_is_known_and_asks_nothing() -> None:
+async def test_timeout_of_zero_uses_known_records_and_sends_no_request() -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         assert len(await neon.operations.wait(operation("a", "finished"), timeout=0)) == 1
@@ -84,7 +84,7 @@ async def test_a_deadline_of_zero_looks_at_what_is_known_and_asks_nothing() -> N
     assert platform.server.received == []
 
 
-async def test_without_a_deadline_it_waits_on_and_on() -> None:
+async def test_timeout_none_waits_without_a_deadline() -> None:
     platform = Platform()
     platform.start("a", ends=3000)
     async with (
@@ -95,21 +95,21 @@ async def test_without_a_deadline_it_waits_on_and_on() -> None:
     assert done.status == OperationStatus.FINISHED
 
 
-async def test_cancelling_one_wait_leaves_the_others_alone() -> None:
+async def test_cancelling_one_wait_leaves_the_others_running() -> None:
     platform = Platform()
     platform.start("a", ends=20)
     async with platform.server, client_of(platform.server) as neon:
-        kept = asyncio.create_task(neon.operations.wait(ref("a")))
-        dropped = asyncio.create_task(neon.operations.wait(ref("a")))
+        other = asyncio.create_task(neon.operations.wait(ref("a")))
+        cancelled = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(5)
-        dropped.cancel()
+        cancelled.cancel()
         with pytest.raises(asyncio.CancelledError):
-            await dropped
-        [done] = await kept
+            await cancelled
+        [done] = await other
     assert done.status == OperationStatus.FINISHED
 
 
-async def test_the_last_wait_to_go_stops_the_polling() -> None:
+async def test_cancelling_the_last_wait_stops_the_polls() -> None:
     platform = Platform()
     platform.start("a", ends=1000)
     async with platform.server, client_of(platform.server) as neon:
@@ -123,7 +123,7 @@ async def test_the_last_wait_to_go_stops_the_polling() -> None:
     assert len(platform.server.received) == polls
 
 
-async def test_a_wait_cancelled_while_a_poll_hangs_ends_at_once() -> None:
+async def test_wait_with_a_hanging_poll_can_be_cancelled_at_once() -> None:
     platform = Platform()
     platform.fault = lambda _request: hang
     async with platform.server, client_of(platform.server) as neon:
@@ -136,7 +136,7 @@ async def test_a_wait_cancelled_while_a_poll_hangs_ends_at_once() -> None:
 
 
 @pytest.mark.parametrize("library", ["asyncio", "anyio"])
-async def test_a_timeout_of_the_callers_works_around_a_wait(library: str) -> None:
+async def test_timeout_context_of_the_caller_can_wrap_a_wait(library: str) -> None:
     platform = Platform()
     platform.start("a", ends=1000)
     async with platform.server, client_of(platform.server) as neon:
@@ -151,7 +151,7 @@ async def test_a_timeout_of_the_callers_works_around_a_wait(library: str) -> Non
         assert now() == pytest.approx(5, abs=0.01)
 
 
-async def test_closing_the_client_ends_what_still_waits() -> None:
+async def test_closing_the_client_ends_pending_waits() -> None:
     platform = Platform()
     platform.start("a", ends=1000)
     async with platform.server:
@@ -159,14 +159,14 @@ async def test_closing_the_client_ends_what_still_waits() -> None:
         wait = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(3)
         await neon.aclose()
-        with pytest.raises(ClientClosedError, match=r"^the client was closed while "):
+        with pytest.raises(ClientClosedError, match=r"^the client was closed during a wait"):
             await wait
-        with pytest.raises(ClientClosedError, match=r"^the client is closed: nothing "):
+        with pytest.raises(ClientClosedError, match=r"^the client is closed: create a new "):
             await neon.operations.wait(ref("a"))
         await neon.aclose()
 
 
-async def test_a_client_may_be_closed_in_another_task_than_it_was_opened_in() -> None:
+async def test_client_can_be_opened_and_closed_in_different_tasks() -> None:
     platform = Platform()
     platform.start("a", ends=2)
     async with platform.server:
@@ -175,7 +175,7 @@ async def test_a_client_may_be_closed_in_another_task_than_it_was_opened_in() ->
         await asyncio.create_task(neon.aclose())
 
 
-async def test_closing_while_being_cancelled_closes_all_the_same() -> None:
+async def test_cancelled_close_still_closes_the_client() -> None:
     platform = Platform()
     platform.start("a", ends=1000)
     async with platform.server:

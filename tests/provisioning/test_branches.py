@@ -1,4 +1,4 @@
-"""A branch for a while is there within the block, and nowhere after it."""
+"""The branch of ``branches.ephemeral`` exists during the block, and not after it."""
 
 import asyncio
 import re
@@ -7,31 +7,28 @@ from typing import Any
 
 import pytest
 
-from neonctl_async import (
-    EndpointSpec,
-    NeonClient,
-)
+from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.local import LocalControlPlane
-from tests.provisioning.ephemeral.blocks import enter, names
+from tests.provisioning.helpers import branch_names, enter_and_exit
 from tests.resources.wire import answering
 from tests.support.records import PROJECT, branch_json
 
 
-async def test_it_is_ready_and_can_be_reached_within_the_block(
+async def test_branch_is_ready_during_the_block_and_deleted_after_it(
     neon: NeonClient, project_id: str
 ) -> None:
     async with neon.branches.ephemeral(project_id) as created:
         assert {operation.status for operation in created.operations} == {"finished"}
         assert created.connection_uri.reveal().startswith("postgresql://")
-        assert created.branch.name in await names(neon, project_id)
-    assert created.branch.name not in await names(neon, project_id)
+        assert created.branch.name in await branch_names(neon, project_id)
+    assert created.branch.name not in await branch_names(neon, project_id)
 
 
-async def test_it_is_made_as_asked() -> None:
+async def test_all_arguments_are_sent() -> None:
     async with answering({"branch": branch_json(), "operations": []}) as exchange:
         async with exchange.neon.branches.ephemeral(
             PROJECT,
-            name="for-now",
+            name="temporary",
             parent_id="br-1",
             parent_lsn="0/1E88FA8",
             parent_timestamp=datetime(2026, 1, 1, tzinfo=UTC),
@@ -41,7 +38,7 @@ async def test_it_is_made_as_asked() -> None:
         ):
             assert exchange.asked.body == {
                 "branch": {
-                    "name": "for-now",
+                    "name": "temporary",
                     "parent_id": "br-1",
                     "parent_lsn": "0/1E88FA8",
                     "parent_timestamp": "2026-01-01T00:00:00Z",
@@ -51,62 +48,64 @@ async def test_it_is_made_as_asked() -> None:
             }
 
 
-async def test_the_platform_deletes_it_should_the_process_die(
-    neon: NeonClient, project_id: str
-) -> None:
-    for lifetime, ephemeral in (
+async def test_branch_expires_after_ttl_seconds(neon: NeonClient, project_id: str) -> None:
+    for ttl, ephemeral in (
         (timedelta(hours=1), neon.branches.ephemeral(project_id)),
         (timedelta(minutes=10), neon.branches.ephemeral(project_id, ttl_seconds=600)),
     ):
         async with ephemeral as created:
             expires_at = created.branch.expires_at
         assert expires_at is not None
-        assert abs(expires_at - datetime.now(UTC) - lifetime) < timedelta(seconds=60)
+        assert abs(expires_at - datetime.now(UTC) - ttl) < timedelta(seconds=60)
     async with neon.branches.ephemeral(project_id, ttl_seconds=None) as created:
         assert created.branch.expires_at is None
 
 
-async def test_its_end_is_told_to_the_second() -> None:
+async def test_expires_at_is_sent_in_whole_seconds() -> None:
     async with answering({"branch": branch_json(), "operations": []}) as exchange:
         async with exchange.neon.branches.ephemeral(PROJECT):
-            told = re.search(rb'"expires_at":"([^"]+)"', exchange.server.received[0].body)
-    assert told
-    assert re.fullmatch(rb"[\d-]{10}T[\d:]{8}Z", told[1])
+            sent = re.search(rb'"expires_at":"([^"]+)"', exchange.server.received[0].body)
+    assert sent
+    assert re.fullmatch(rb"[\d-]{10}T[\d:]{8}Z", sent[1])
 
 
-async def test_an_error_in_the_block_comes_out_as_it_was(neon: NeonClient, project_id: str) -> None:
-    with pytest.raises(RuntimeError, match=r"^mine$") as caught:
+async def test_error_of_the_block_is_raised_without_a_note(
+    neon: NeonClient, project_id: str
+) -> None:
+    with pytest.raises(RuntimeError, match=r"^error of the block$") as caught:
         async with neon.branches.ephemeral(project_id):
-            raise RuntimeError("mine")
+            raise RuntimeError("error of the block")
     assert not hasattr(caught.value, "__notes__")
-    assert await names(neon, project_id) == ["main"]
+    assert await branch_names(neon, project_id) == ["main"]
 
 
-async def test_a_block_may_delete_it_itself(neon: NeonClient, project_id: str) -> None:
+async def test_block_can_delete_the_branch(neon: NeonClient, project_id: str) -> None:
     async with neon.branches.ephemeral(project_id) as created:
         await neon.branches.delete(project_id, created.branch.id)
-    assert await names(neon, project_id) == ["main"]
+    assert await branch_names(neon, project_id) == ["main"]
 
 
-async def test_it_may_be_entered_in_one_task_and_left_in_another(
+async def test_block_can_be_entered_and_left_in_different_tasks(
     neon: NeonClient, project_id: str
 ) -> None:
     ephemeral = neon.branches.ephemeral(project_id)
     created = await asyncio.create_task(ephemeral.__aenter__())
-    assert created.branch.name in await names(neon, project_id)
+    assert created.branch.name in await branch_names(neon, project_id)
     await asyncio.create_task(ephemeral.__aexit__(None, None, None))
-    assert await names(neon, project_id) == ["main"]
+    assert await branch_names(neon, project_id) == ["main"]
 
 
-async def test_twenty_at_once_are_all_gone_in_the_end(neon: NeonClient, project_id: str) -> None:
+async def test_twenty_concurrent_branches_are_all_deleted(
+    neon: NeonClient, project_id: str
+) -> None:
     async with asyncio.TaskGroup() as group:
         for _ in range(20):
-            group.create_task(enter(neon, project_id))
-    assert await names(neon, project_id) == ["main"]
+            group.create_task(enter_and_exit(neon, project_id))
+    assert await branch_names(neon, project_id) == ["main"]
 
 
 @pytest.mark.parametrize(
-    ("odd", "kind"),
+    ("arguments", "error"),
     [
         ({"timeout": -1}, ValueError),
         ({"ttl_seconds": 0}, ValueError),
@@ -115,14 +114,14 @@ async def test_twenty_at_once_are_all_gone_in_the_end(neon: NeonClient, project_
         ({"ttl_seconds": True}, TypeError),
     ],
 )
-async def test_what_cannot_be_is_refused_before_anything_is_sent(
+async def test_invalid_argument_is_rejected_without_a_request(
     control_plane: LocalControlPlane,
     neon: NeonClient,
     project_id: str,
-    odd: dict[str, Any],
-    kind: type[Exception],
+    arguments: dict[str, Any],
+    error: type[Exception],
 ) -> None:
     before = control_plane.requests_served
-    with pytest.raises(kind, match=f"^{next(iter(odd))} is "):
-        neon.branches.ephemeral(project_id, **odd)
+    with pytest.raises(error, match=f"^{next(iter(arguments))} is "):
+        neon.branches.ephemeral(project_id, **arguments)
     assert control_plane.requests_served == before

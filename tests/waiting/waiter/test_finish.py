@@ -1,4 +1,4 @@
-"""wait= on the requests that start work."""
+"""The argument ``wait=`` of calls that start operations."""
 
 import asyncio
 
@@ -13,8 +13,8 @@ from tests.support.server import Received, Respond, http_response
 pytestmark = pytest.mark.virtual_time
 
 
-def creating(platform: Platform, *ids: str) -> None:
-    """Have the platform answer a POST with these operations, all scheduling."""
+def serve_creation(platform: Platform, *ids: str) -> None:
+    """Respond to a POST with these operations, all with the status ``scheduling``."""
 
     def fault(request: Received) -> Respond | None:
         if request.method == "GET":
@@ -25,69 +25,69 @@ def creating(platform: Platform, *ids: str) -> None:
     platform.fault = fault
 
 
-async def test_comes_back_with_the_final_records() -> None:
+async def test_wait_returns_the_final_records() -> None:
     platform = Platform()
     platform.start("a", ends=2)
     platform.start("b", ends=4)
-    creating(platform, "a", "b")
+    serve_creation(platform, "a", "b")
     async with platform.server, client_of(platform.server) as neon:
         created = await neon.branches.create(PROJECT, wait=True)
         assert asyncio.get_running_loop().time() >= 4
     assert isinstance(created, BranchCreated)
-    assert [(one.id, one.status) for one in created.operations] == [
+    assert [(record.id, record.status) for record in created.operations] == [
         ("a", "finished"),
         ("b", "finished"),
     ]
 
 
-async def test_without_wait_it_comes_back_at_once() -> None:
+async def test_without_wait_the_call_returns_at_once() -> None:
     platform = Platform()
-    creating(platform, "a")
+    serve_creation(platform, "a")
     async with platform.server, client_of(platform.server) as neon:
         created = await neon.branches.create(PROJECT)
-    assert [one.status for one in created.operations] == ["scheduling"]
+    assert [record.status for record in created.operations] == ["scheduling"]
     assert len(platform.server.received) == 1
 
 
-async def test_a_failure_carries_what_was_created_with_the_final_records() -> None:
+async def test_failed_operation_error_has_the_response_as_result() -> None:
     platform = Platform()
     platform.start("a", ends=1, status="failed")
     platform.start("b", ends=2)
-    creating(platform, "a", "b")
+    serve_creation(platform, "a", "b")
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(OperationFailedError) as caught:
             await neon.branches.create(PROJECT, wait=True)
     result = caught.value.result
     assert isinstance(result, BranchCreated)
-    assert caught.value.maybe_delivered is True  # asking again would make another one
+    assert caught.value.maybe_delivered is True  # a second request would create another branch
     assert result.branch.id == "br-quiet-sun-87654321"
-    assert [one.status for one in result.operations] == ["failed", "finished"]
+    assert [record.status for record in result.operations] == ["failed", "finished"]
 
 
-async def test_a_number_is_the_deadline_and_a_timeout_carries_what_was_created() -> None:
+async def test_wait_timeout_error_has_the_response_as_result() -> None:
     platform = Platform()
     platform.start("a", ends=1)
     platform.start("b", ends=100)
-    creating(platform, "a", "b")
+    serve_creation(platform, "a", "b")
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(WaitTimeoutError) as caught:
             await neon.branches.create(PROJECT, wait=10)
         assert asyncio.get_running_loop().time() == pytest.approx(10, abs=0.1)
     assert isinstance(caught.value.result, BranchCreated)
-    assert [one.status for one in caught.value.result.operations] == ["finished", "running"]
+    assert [record.status for record in caught.value.result.operations] == ["finished", "running"]
 
 
-async def test_even_an_api_error_of_the_wait_carries_what_was_created() -> None:
+async def test_api_error_of_the_wait_has_the_response_as_result() -> None:
     platform = Platform()
-    creating(platform, "vanished")
+    serve_creation(platform, "vanished")
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(NotFoundError) as caught:
             await neon.branches.create(PROJECT, wait=True)
     assert isinstance(caught.value.result, BranchCreated)
-    assert [one.id for one in caught.value.result.operations] == ["vanished"]
+    assert [record.id for record in caught.value.result.operations] == ["vanished"]
 
 
-async def test_an_error_of_the_request_itself_carries_nothing() -> None:
+async def test_error_of_the_request_has_no_result() -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(NotFoundError) as caught:
@@ -96,18 +96,18 @@ async def test_an_error_of_the_request_itself_carries_nothing() -> None:
 
 
 @pytest.mark.parametrize("wait", [-1.0, float("nan")])
-async def test_a_deadline_that_is_no_time_is_refused_before_anything_is_created(
+async def test_invalid_timeout_is_rejected_before_the_request(
     wait: float,
 ) -> None:
     platform = Platform()
-    creating(platform, "a")
+    serve_creation(platform, "a")
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(ValueError, match="wait is"):
             await neon.branches.create(PROJECT, wait=wait)
     assert platform.server.received == []
 
 
-async def test_an_answer_without_operations_needs_no_wait() -> None:
+async def test_response_without_operations_needs_no_wait() -> None:
     platform = Platform()
     platform.fault = lambda _request: http_response(204, body=b"")
     async with platform.server, client_of(platform.server) as neon:
@@ -115,7 +115,7 @@ async def test_an_answer_without_operations_needs_no_wait() -> None:
     assert deleted == BranchDeleted()
 
 
-async def test_projects_wait_too() -> None:
+async def test_project_creation_can_wait() -> None:
     platform = Platform()
     platform.start("a", ends=2)
     project = {
@@ -142,13 +142,13 @@ async def test_projects_wait_too() -> None:
     async with platform.server, client_of(platform.server) as neon:
         created = await neon.projects.create(name="demo", wait=True)
     assert isinstance(created, ProjectCreated)
-    assert [one.status for one in created.operations] == ["finished"]
+    assert [record.status for record in created.operations] == ["finished"]
 
 
-async def test_true_is_a_deadline_of_300_seconds() -> None:
+async def test_wait_true_waits_for_at_most_300_seconds() -> None:
     platform = Platform()
     platform.start("a", ends=1000)
-    creating(platform, "a")
+    serve_creation(platform, "a")
     polls = PollPolicy.constant(50)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         with pytest.raises(WaitTimeoutError, match="after 300 s"):

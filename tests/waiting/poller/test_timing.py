@@ -1,4 +1,4 @@
-"""When the shared poller looks, and at what."""
+"""The times of polls, and the operations that each one reads."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,12 +8,7 @@ from itertools import pairwise
 import msgspec
 import pytest
 
-from neonctl_async import (
-    Operation,
-    OperationStatus,
-    PollPolicy,
-    WaitTimeoutError,
-)
+from neonctl_async import Operation, OperationStatus, PollPolicy, WaitTimeoutError
 from tests.support.clock import now
 from tests.support.platform import Fault, Platform
 from tests.support.records import client_of, operation, ref
@@ -22,48 +17,50 @@ from tests.support.server import Received, Respond, hang, http_response, in_turn
 pytestmark = pytest.mark.virtual_time
 
 
-def timed(platform: Platform, fault: Fault = lambda _request: None) -> list[tuple[float, str]]:
-    """When each request arrives from now on, and the last segment of its path."""
+def record_arrivals(
+    platform: Platform, fault: Fault = lambda _request: None
+) -> list[tuple[float, str]]:
+    """Record the time of each request and the last segment of its path."""
     arrivals: list[tuple[float, str]] = []
 
-    def noting(request: Received) -> Respond | None:
+    def respond(request: Received) -> Respond | None:
         arrivals.append((round(now(), 3), request.path.rpartition("/")[2]))
         return fault(request)
 
-    platform.fault = noting
+    platform.fault = respond
     return arrivals
 
 
 def stuck_hangs(request: Received) -> Respond | None:
-    """A look by id at the operation ``stuck`` is never answered."""
+    """Never respond to a poll of the operation ``stuck`` by id."""
     return hang if request.path.endswith("/stuck") else None
 
 
-def after(seconds: float, say: Callable[[], Respond]) -> Respond:
-    """What ``say`` says then."""
+def after(seconds: float, response: Callable[[], Respond]) -> Respond:
+    """Respond later, with the ``response`` of that time."""
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(seconds)
-        await say()(writer)
+        await response()(writer)
 
     return respond
 
 
 def slow(platform: Platform, seconds: float, *listed: str) -> Fault:
-    """The truth, so much later; pages hold the operations ``listed``."""
+    """Respond later; a page contains the operations ``listed``."""
 
-    def truth(request: Received) -> Respond:
+    def response(request: Received) -> Respond:
         id = request.path.rpartition("/")[2]
         if id == "operations":
-            return http_response(content={"operations": [platform.record(one) for one in listed]})
+            return http_response(content={"operations": [platform.record(id) for id in listed]})
         return http_response(content={"operation": platform.record(id)})
 
-    return lambda request: after(seconds, lambda: truth(request))
+    return lambda request: after(seconds, lambda: response(request))
 
 
-async def test_a_poll_that_fails_is_followed_by_the_next_of_the_cadence() -> None:
+async def test_failed_poll_is_followed_by_the_next_scheduled_poll() -> None:
     platform = Platform()
-    arrivals = timed(platform, lambda _request: http_response(503))
+    arrivals = record_arrivals(platform, lambda _request: http_response(503))
     polls = PollPolicy.constant(5.0)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         with pytest.raises(WaitTimeoutError):
@@ -71,12 +68,12 @@ async def test_a_poll_that_fails_is_followed_by_the_next_of_the_cadence() -> Non
     assert arrivals == [(0, "a"), (5, "a"), (10, "a"), (15, "a"), (17.95, "a")]
 
 
-async def test_those_missing_from_a_page_are_asked_for_at_the_same_time() -> None:
+async def test_missing_operations_are_read_by_id_at_the_same_time() -> None:
     platform = Platform()
     ids = ["a", "b", "c", "d", "e"]
     for id in ids:
         platform.start(id, ends=0)
-    arrivals = timed(platform, slow(platform, 1.0))
+    arrivals = record_arrivals(platform, slow(platform, 1.0))
     async with platform.server, client_of(platform.server) as neon:
         await neon.operations.wait([ref(id) for id in ids])
         assert now() == pytest.approx(2)
@@ -85,19 +82,21 @@ async def test_those_missing_from_a_page_are_asked_for_at_the_same_time() -> Non
 
 
 @pytest.mark.parametrize("ids", [["a"], ["a", "b"]])
-async def test_a_failed_look_is_no_reason_to_look_again_at_once(ids: list[str]) -> None:
+async def test_failed_poll_is_not_repeated_at_once(ids: list[str]) -> None:
     platform = Platform()
     for id in ids:
         platform.start(id, ends=1)
-    arrivals = timed(platform, lambda _request: http_response(503) if now() < 12 else None)
+    arrivals = record_arrivals(
+        platform, lambda _request: http_response(503) if now() < 12 else None
+    )
     polls = PollPolicy.constant(5.0)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         await neon.operations.wait([ref(id) for id in ids])
-    looked_at = "a" if ids == ["a"] else "operations"
-    assert arrivals == [(at, looked_at) for at in (0, 5, 10, 15)]
+    polled = "a" if ids == ["a"] else "operations"
+    assert arrivals == [(at, polled) for at in (0, 5, 10, 15)]
 
 
-async def test_a_new_wait_wakes_a_sleeping_poller() -> None:
+async def test_new_wait_wakes_a_sleeping_poller() -> None:
     platform = Platform()
     platform.start("old", ends=1500)
     platform.start("new", ends=1)
@@ -110,11 +109,11 @@ async def test_a_new_wait_wakes_a_sleeping_poller() -> None:
         await old
 
 
-async def test_what_is_added_during_a_look_is_looked_at_in_its_own_time() -> None:
+async def test_operation_added_during_a_poll_keeps_its_own_schedule() -> None:
     platform = Platform()
     platform.start("slow", ends=100)
     platform.start("new", ends=2)
-    arrivals = timed(platform, slow(platform, 3.0, "new", "slow"))
+    arrivals = record_arrivals(platform, slow(platform, 3.0, "new", "slow"))
     polls = PollPolicy.constant(5.0)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         first = asyncio.create_task(neon.operations.wait(ref("slow")))
@@ -125,10 +124,10 @@ async def test_what_is_added_during_a_look_is_looked_at_in_its_own_time() -> Non
     assert arrivals == [(0, "slow"), (6, "operations")]
 
 
-async def test_what_is_added_unseen_during_a_look_is_looked_at_at_once() -> None:
+async def test_reference_added_during_a_poll_is_polled_at_once() -> None:
     platform = Platform()
     platform.start("new", ends=0)
-    arrivals = timed(platform, stuck_hangs)
+    arrivals = record_arrivals(platform, stuck_hangs)
     async with platform.server, client_of(platform.server) as neon:
         stuck = asyncio.create_task(neon.operations.wait(ref("stuck")))
         await asyncio.sleep(1)
@@ -138,18 +137,18 @@ async def test_what_is_added_unseen_during_a_look_is_looked_at_at_once() -> None
     assert arrivals == [(0, "stuck"), (1, "new")]
 
 
-@pytest.mark.parametrize("old_look", ["finds its end", "fails"])
-async def test_an_older_look_ends_no_wait_that_began_after_it(old_look: str) -> None:
+@pytest.mark.parametrize("old_poll", ["finished", "fails"])
+async def test_result_of_an_earlier_poll_does_not_end_a_later_wait(old_poll: str) -> None:
     platform = Platform()
     platform.start("other", ends=1000)
     platform.start("a", ends=0)
 
-    def truth() -> Respond:
+    def current() -> Respond:
         return http_response(content={"operation": platform.record("a")})
 
     polls = in_turn(
-        after(3, truth if old_look == "finds its end" else lambda: http_response(404)),
-        after(3, truth),
+        after(3, current if old_poll == "finished" else lambda: http_response(404)),
+        after(3, current),
     )
     platform.hidden = {"a"}
     platform.fault = lambda request: polls(request) if request.path.endswith("/a") else None
@@ -171,26 +170,26 @@ def later(record: Operation) -> Operation:
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-async def test_of_two_records_of_one_operation_the_newest_counts(reverse: bool) -> None:
+async def test_newest_of_two_records_in_one_wait_is_used(reverse: bool) -> None:
     newest = later(operation("a", "finished"))
-    given = [operation("a", "running"), newest]
+    records = [operation("a", "running"), newest]
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
-        done = await neon.operations.wait(given[::-1] if reverse else given)
+        done = await neon.operations.wait(records[::-1] if reverse else records)
     assert done == [newest, newest]
     assert platform.server.received == []
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-async def test_of_the_records_that_two_waits_were_given_the_newest_counts(reverse: bool) -> None:
+async def test_newest_record_of_two_waits_is_used_by_both(reverse: bool) -> None:
     newest = later(operation("a", "running"))
-    given = [operation("a", "scheduling"), newest]
+    records = [operation("a", "scheduling"), newest]
     if reverse:
-        given.reverse()
+        records.reverse()
     platform = Platform()
     platform.fault = lambda _request: hang
     async with platform.server, client_of(platform.server) as neon:
-        waits = [asyncio.create_task(neon.operations.wait(one, timeout=1)) for one in given]
+        waits = [asyncio.create_task(neon.operations.wait(record, timeout=1)) for record in records]
         await asyncio.wait(waits)
     for wait in waits:
         error = wait.exception()
@@ -198,14 +197,14 @@ async def test_of_the_records_that_two_waits_were_given_the_newest_counts(revers
         assert error.pending == [newest]
 
 
-@pytest.mark.parametrize(("chance", "interval"), [(0.0, 0.5), (0.5, 1.0), (1.0, 1.5)])
-async def test_the_jitter_is_drawn_anew_for_each_look(
-    chance: float, interval: float, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("draw", "interval"), [(0.0, 0.5), (0.5, 1.0), (1.0, 1.5)])
+async def test_jitter_is_drawn_for_each_poll(
+    draw: float, interval: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("random.random", lambda: chance)
+    monkeypatch.setattr("random.random", lambda: draw)
     platform = Platform()
     platform.start("a", ends=3 * interval)
-    arrivals = timed(platform)
+    arrivals = record_arrivals(platform)
     polls = PollPolicy(initial=1, growth=1, maximum=10, jitter=0.5)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         await neon.operations.wait(operation("a"))
@@ -213,7 +212,7 @@ async def test_the_jitter_is_drawn_anew_for_each_look(
 
 
 @pytest.mark.parametrize("ids", [["a"], ["a", "b"]])
-async def test_the_last_look_comes_early_enough_to_be_answered(ids: list[str]) -> None:
+async def test_last_poll_is_early_enough_for_a_slow_response(ids: list[str]) -> None:
     platform = Platform()
     for id in ids:
         platform.start(id, ends=5)
@@ -221,11 +220,11 @@ async def test_the_last_look_comes_early_enough_to_be_answered(ids: list[str]) -
     polls = PollPolicy.constant(100)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         done = await neon.operations.wait([ref(id) for id in ids], timeout=20)
-    assert {one.status for one in done} == {"finished"}
+    assert {record.status for record in done} == {"finished"}
     assert len(platform.server.received) == 2
 
 
-async def test_what_is_added_unseen_while_looks_are_held_off_is_looked_at_after_that() -> None:
+async def test_reference_added_during_retry_after_is_polled_after_it() -> None:
     platform = Platform()
     for id in ("a", "b", "c"):
         platform.start(id, ends=4)
@@ -235,7 +234,7 @@ async def test_what_is_added_unseen_while_looks_are_held_off_is_looked_at_after_
             return after(3, lambda: http_response(content={"operation": platform.record("a")}))
         return http_response(503, headers={"Retry-After": "5"}) if now() < 1.5 else None
 
-    arrivals = timed(platform, fault)
+    arrivals = record_arrivals(platform, fault)
     polls = PollPolicy.constant(100)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         waits: list[asyncio.Task[object]] = []
@@ -246,20 +245,20 @@ async def test_what_is_added_unseen_while_looks_are_held_off_is_looked_at_after_
     assert arrivals == [(0, "a"), (1, "b"), (6, "operations")]
 
 
-async def test_a_last_look_is_taken_though_the_first_would_come_after_the_deadline() -> None:
+async def test_operation_is_polled_before_the_deadline_even_if_the_first_delay_is_longer() -> None:
     platform = Platform()
     platform.start("a", ends=5)
-    arrivals = timed(platform)
+    arrivals = record_arrivals(platform)
     polls = PollPolicy.constant(100)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         await neon.operations.wait(operation("a"), timeout=20)
     assert arrivals == [(19.95, "a")]
 
 
-async def test_deadlines_close_together_share_their_last_looks() -> None:
+async def test_deadlines_close_together_share_their_last_polls() -> None:
     platform = Platform()
     platform.start("a", ends=1000)
-    arrivals = timed(platform)
+    arrivals = record_arrivals(platform)
     polls = PollPolicy.constant(100)
     async with platform.server, client_of(platform.server, polling=polls) as neon:
         waits = [
@@ -270,7 +269,7 @@ async def test_deadlines_close_together_share_their_last_looks() -> None:
     assert 15 <= len(arrivals) <= 21
 
 
-async def test_a_look_by_id_that_hangs_holds_up_none_that_the_page_told_of() -> None:
+async def test_hanging_poll_by_id_does_not_delay_operations_of_the_page() -> None:
     platform = Platform()
     platform.start("a", ends=2)
     platform.start("stuck", ends=1000)
@@ -285,12 +284,12 @@ async def test_a_look_by_id_that_hangs_holds_up_none_that_the_page_told_of() -> 
         await asyncio.wait(waits)
 
 
-async def test_a_look_that_hangs_hurries_no_other_up() -> None:
+async def test_hanging_poll_does_not_cause_more_polls_of_others() -> None:
     platform = Platform()
     platform.start("old", ends=1000)
     platform.start("stuck", ends=1000)
     platform.hidden = {"stuck"}
-    arrivals = timed(platform, stuck_hangs)
+    arrivals = record_arrivals(platform, stuck_hangs)
     async with platform.server, client_of(platform.server) as neon:
         old = asyncio.create_task(neon.operations.wait(operation("old"), timeout=None))
         await asyncio.sleep(60)
@@ -302,20 +301,20 @@ async def test_a_look_that_hangs_hurries_no_other_up() -> None:
         await asyncio.wait([old, stuck])
 
 
-async def test_looks_of_a_long_wait_are_still_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_jitter_applies_to_the_longest_delay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.random", lambda: 0.0)
     platform = Platform()
     platform.start("a", ends=100)
-    arrivals = timed(platform)
+    arrivals = record_arrivals(platform)
     async with platform.server, client_of(platform.server) as neon:
         await neon.operations.wait(operation("a"))
     gaps = [second - first for (first, _), (second, _) in pairwise(arrivals)]
     assert gaps[-5:] == pytest.approx([4.5] * 5, abs=0.01)
 
 
-async def test_those_never_seen_that_come_one_after_another_share_looks() -> None:
+async def test_references_added_shortly_after_one_another_share_polls() -> None:
     platform = Platform()
-    arrivals = timed(platform)
+    arrivals = record_arrivals(platform)
     async with platform.server, client_of(platform.server) as neon:
         waits: list[asyncio.Task[object]] = []
         for number in range(100):

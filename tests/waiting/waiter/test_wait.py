@@ -1,4 +1,4 @@
-"""Operations.wait: what it takes, gives back and costs, on a virtual clock."""
+"""The arguments, results and requests of ``operations.wait``."""
 
 import asyncio
 import json
@@ -11,12 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from neonctl_async import (
-    Operation,
-    OperationFailedError,
-    OperationRef,
-    OperationStatus,
-)
+from neonctl_async import Operation, OperationFailedError, OperationRef, OperationStatus
 from tests.support.clock import now
 from tests.support.platform import Platform
 from tests.support.records import EPOCH, PROJECT, client_of, operation, ref
@@ -24,28 +19,28 @@ from tests.support.records import EPOCH, PROJECT, client_of, operation, ref
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_returns_final_records_in_the_order_given_duplicates_included() -> None:
+async def test_final_records_have_the_order_and_duplicates_of_the_argument() -> None:
     platform = Platform()
     platform.start("a", ends=3)
     platform.start("b", ends=1)
     async with platform.server, client_of(platform.server) as neon:
         done = await neon.operations.wait([operation("a"), operation("b"), ref("a")])
-    assert [(one.id, one.status) for one in done] == [
+    assert [(record.id, record.status) for record in done] == [
         ("a", "finished"),
         ("b", "finished"),
         ("a", "finished"),
     ]
 
 
-async def test_what_has_ended_already_costs_no_request() -> None:
+async def test_finished_operations_cost_no_request() -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
-        given = [operation("a", "finished"), operation("b", "skipped")]
-        assert await neon.operations.wait(given) == given
+        records = [operation("a", "finished"), operation("b", "skipped")]
+        assert await neon.operations.wait(records) == records
     assert platform.server.received == []
 
 
-async def test_what_has_failed_already_is_told_without_a_request() -> None:
+async def test_failed_operations_raise_without_a_request() -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(OperationFailedError):
@@ -53,7 +48,7 @@ async def test_what_has_failed_already_is_told_without_a_request() -> None:
     assert platform.server.received == []
 
 
-async def test_an_unknown_status_is_pending() -> None:
+async def test_unknown_status_is_pending() -> None:
     platform = Platform()
     platform.start("a", states={0: "hibernating", 2: "finished"})
     async with platform.server, client_of(platform.server) as neon:
@@ -61,7 +56,7 @@ async def test_an_unknown_status_is_pending() -> None:
     assert done.status == OperationStatus.FINISHED
 
 
-async def test_an_end_is_seen_though_the_platform_tells_no_newer_time() -> None:
+async def test_terminal_status_counts_even_if_updated_at_is_unchanged() -> None:
     platform = Platform()
     platform.start("a", ends=2, updated_at=EPOCH.isoformat())
     async with platform.server, client_of(platform.server) as neon:
@@ -69,16 +64,16 @@ async def test_an_end_is_seen_though_the_platform_tells_no_newer_time() -> None:
     assert done.status == OperationStatus.FINISHED
 
 
-async def test_a_failure_that_will_be_retried_is_pending() -> None:
+async def test_failure_with_a_future_retry_is_pending() -> None:
     platform = Platform()
-    soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-    platform.start("a", states={0: "failed", 2: "finished"}, retry_at=soon, failures_count=1)
+    retry_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    platform.start("a", states={0: "failed", 2: "finished"}, retry_at=retry_at, failures_count=1)
     async with platform.server, client_of(platform.server) as neon:
         [done] = await neon.operations.wait(ref("a"))
     assert (done.status, done.failures_count) == ("finished", 1)
 
 
-async def test_a_failure_whose_retry_time_has_passed_is_final() -> None:
+async def test_failure_with_a_past_retry_is_final() -> None:
     platform = Platform()
     platform.start("a", states={0: "failed"}, retry_at="2020-01-01T00:00:00Z")
     async with platform.server, client_of(platform.server) as neon:
@@ -88,15 +83,15 @@ async def test_a_failure_whose_retry_time_has_passed_is_final() -> None:
 
 
 @pytest.mark.parametrize("status", ["failed", "error", "cancelled"])
-async def test_waits_for_all_before_it_raises_for_some(status: str) -> None:
+async def test_wait_raises_only_after_all_operations_are_finished(status: str) -> None:
     platform = Platform()
     platform.start("bad", ends=1, status=status, error="disk full")
     platform.start("good", ends=5)
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(OperationFailedError, match=r"1 of 2 .* disk full") as caught:
             await neon.operations.wait([ref("good"), ref("bad")])
-    assert [one.id for one in caught.value.failed] == ["bad"]
-    assert [one.id for one in caught.value.settled] == ["good", "bad"]
+    assert [record.id for record in caught.value.failed] == ["bad"]
+    assert [record.id for record in caught.value.settled] == ["good", "bad"]
     assert caught.value.pending == []
 
 
@@ -108,7 +103,7 @@ async def test_fail_fast_raises_at_the_first_failure() -> None:
         with pytest.raises(OperationFailedError) as caught:
             await neon.operations.wait([ref("slow"), ref("bad")], fail_fast=True)
         assert now() < 3
-    assert [one.id for one in caught.value.pending] == ["slow"]
+    assert [record.id for record in caught.value.pending] == ["slow"]
 
 
 async def test_failures_can_be_returned_instead_of_raised() -> None:
@@ -119,18 +114,18 @@ async def test_failures_can_be_returned_instead_of_raised() -> None:
     assert done.status == OperationStatus.FAILED
 
 
-async def test_on_update_sees_the_first_state_and_every_change() -> None:
+async def test_on_update_gets_the_first_record_and_every_change() -> None:
     platform = Platform()
     platform.start("a", states={0: "scheduling", 1: "running", 3: "finished"})
     seen: list[str] = []
     async with platform.server, client_of(platform.server) as neon:
         await neon.operations.wait(
-            operation("a", "scheduling"), on_update=lambda one: seen.append(one.status)
+            operation("a", "scheduling"), on_update=lambda record: seen.append(record.status)
         )
     assert seen == ["scheduling", "running", "finished"]
 
 
-async def test_an_error_of_on_update_reaches_the_caller_and_ends_the_polling() -> None:
+async def test_error_of_on_update_is_raised_and_stops_the_polls() -> None:
     platform = Platform()
     platform.start("a", ends=50)
 
@@ -144,7 +139,7 @@ async def test_an_error_of_on_update_reaches_the_caller_and_ends_the_polling() -
     assert platform.server.received == []
 
 
-async def test_several_operations_of_a_project_cost_one_page_a_look() -> None:
+async def test_operations_of_one_project_cost_one_page_per_poll() -> None:
     platform = Platform()
     ids = [f"op-{n}" for n in range(40)]
     for id in ids:
@@ -156,7 +151,7 @@ async def test_several_operations_of_a_project_cost_one_page_a_look() -> None:
     assert platform.pages[0] == 50
 
 
-async def test_absence_from_the_page_is_not_taken_for_an_end() -> None:
+async def test_missing_operation_is_still_pending() -> None:
     platform = Platform()
     platform.start("buried", ends=4)
     for n in range(100):
@@ -165,11 +160,11 @@ async def test_absence_from_the_page_is_not_taken_for_an_end() -> None:
     async with platform.server, client_of(platform.server) as neon:
         done = await neon.operations.wait([operation("buried"), operation("shown")])
         assert now() >= 4
-    assert {one.status for one in done} == {"finished"}
+    assert {record.status for record in done} == {"finished"}
     assert platform.gets == len(platform.pages)
 
 
-async def test_the_page_reaches_as_far_back_as_the_pending_ones() -> None:
+async def test_page_is_large_enough_for_the_oldest_pending_operation() -> None:
     platform = Platform()
     for id in ("old-1", "old-2", "old-3"):
         platform.start(id, ends=20)
@@ -181,7 +176,7 @@ async def test_the_page_reaches_as_far_back_as_the_pending_ones() -> None:
     assert platform.gets <= 15
 
 
-async def test_waits_of_one_project_share_the_polls() -> None:
+async def test_waits_of_one_project_share_polls() -> None:
     platform = Platform()
     platform.start("a", ends=30)
     async with platform.server, client_of(platform.server) as neon:
@@ -193,7 +188,7 @@ async def test_waits_of_one_project_share_the_polls() -> None:
     assert len(platform.server.received) <= alone + 2
 
 
-async def test_a_new_wait_hurries_a_slow_poller_up() -> None:
+async def test_new_wait_shortens_the_delay_of_the_poller() -> None:
     platform = Platform()
     platform.start("old", ends=100)
     async with platform.server, client_of(platform.server) as neon:
@@ -205,7 +200,7 @@ async def test_a_new_wait_hurries_a_slow_poller_up() -> None:
         await old
 
 
-async def test_polls_grow_rarer_as_the_wait_grows_long() -> None:
+async def test_delays_grow_during_a_long_wait() -> None:
     platform = Platform()
     platform.start("a", ends=290)
     async with platform.server, client_of(platform.server) as neon:
@@ -231,7 +226,7 @@ async def test_references_resume_a_wait_in_another_process() -> None:
     platform.start("b", ends=2)
     async with platform.server, client_of(platform.server) as neon:
         done = await neon.operations.wait(refs)
-    assert [one.id for one in done] == ["b", "a"]
+    assert [record.id for record in done] == ["b", "a"]
     assert json.loads(written) == [
         {"project_id": PROJECT, "id": "a"},
         {"project_id": PROJECT, "id": "b"},
@@ -239,7 +234,7 @@ async def test_references_resume_a_wait_in_another_process() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "error", "said"),
+    ("what", "error", "message"),
     [
         ([], ValueError, "empty list"),
         (iter(()), ValueError, "empty"),
@@ -251,12 +246,12 @@ async def test_references_resume_a_wait_in_another_process() -> None:
         ({"operations": []}, TypeError, "item 0, str"),
     ],
 )
-async def test_what_holds_no_operations_is_refused(
-    what: Any, error: type[Exception], said: str
+async def test_argument_without_operations_is_rejected(
+    what: Any, error: type[Exception], message: str
 ) -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
-        with pytest.raises(error, match=said):
+        with pytest.raises(error, match=message):
             await neon.operations.wait(what)
 
 
@@ -270,7 +265,7 @@ async def test_what_holds_no_operations_is_refused(
         ("10", TypeError),
     ],
 )
-async def test_a_timeout_that_is_no_time_is_refused(timeout: Any, error: type[Exception]) -> None:
+async def test_invalid_timeout_is_rejected(timeout: Any, error: type[Exception]) -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         for wait in (neon.operations.as_completed, neon.operations.watch):
@@ -280,19 +275,19 @@ async def test_a_timeout_that_is_no_time_is_refused(timeout: Any, error: type[Ex
             await neon.operations.wait(ref("a"), timeout=timeout)
 
 
-async def test_fail_fast_contradicts_not_raising() -> None:
+async def test_fail_fast_without_raise_on_failure_is_rejected() -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
-        with pytest.raises(ValueError, match=r"^fail_fast=True .* raise_on_failure=False .* it$"):
+        with pytest.raises(ValueError, match=r"^fail_fast=True and raise_on_failure=False "):
             await neon.operations.wait(ref("a"), fail_fast=True, raise_on_failure=False)
 
 
-@pytest.mark.parametrize("bad", ["../x", "", "a/b", ".", "\ud800"])
-async def test_an_id_that_cannot_be_one_is_refused_before_any_request(bad: str) -> None:
+@pytest.mark.parametrize("id", ["../x", "", "a/b", ".", "\ud800"])
+async def test_invalid_id_is_rejected_without_a_request(id: str) -> None:
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(ValueError, match="operation_id is"):
-            await neon.operations.wait([ref("a"), ref(bad)])
+            await neon.operations.wait([ref("a"), ref(id)])
         with pytest.raises(ValueError, match="project_id is"):
-            await neon.operations.wait(OperationRef(project_id=bad, id="a"))
+            await neon.operations.wait(OperationRef(project_id=id, id="a"))
     assert platform.server.received == []

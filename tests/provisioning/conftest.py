@@ -1,15 +1,10 @@
-"""A control plane whose operations take next to no time, and a client of it."""
+"""A local control plane with fast operations, and a client for it."""
 
 from collections.abc import AsyncIterator
 
 import pytest
 
-from neonctl_async import (
-    NeonClient,
-    PollPolicy,
-    RateBudget,
-    RetryPolicy,
-)
+from neonctl_async import NeonClient, PollPolicy, RateBudget, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
 
 
