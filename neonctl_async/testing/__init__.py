@@ -6,8 +6,8 @@ Recorded answers are in :mod:`neonctl_async.testing.recorded`, which needs
 
 from neonctl_async.testing.fake_clock import FakeClockLoop, loop_clock, real_time, real_time_hooks
 from neonctl_async.testing.plugin.branches import BranchFactory
-from neonctl_async.testing.plugin.commands import ActiveFault
 from neonctl_async.testing.plugin.control_plane import ControlPlane
+from neonctl_async.testing.plugin.tenant_calls import ActiveFault
 
 __all__ = [
     "ActiveFault",
