@@ -1,6 +1,6 @@
-"""For tests of code that uses the client.
+"""Tools for tests of code that uses the client.
 
-Recorded answers are in :mod:`neonctl_async.testing.recorded`, which needs
+Recorded responses are in :mod:`neonctl_async.testing.recorded`, which needs
 ``neonctl-async[testing]``.
 """
 
