@@ -73,7 +73,7 @@ def test_active_fault_is_encoded_with_its_count(call: Call, server: LocalControl
         ("fail_next", {"action": "destroy"}, "no action 'destroy'"),
         ("reset", {"hard": True}, "unknown field `hard`"),
         ("add_member", {"org_id": "o", "user_id": "u", "role": "owner"}, "Invalid enum value"),
-        ("inject", {"fault": {"status": 1}}, "status 1 is not within 200 to 599"),
+        ("inject", {"fault": {"status": 1}}, "status is 1: expected 200 to 599"),
     ],
 )
 def test_arguments_are_checked_against_the_signature(
