@@ -27,14 +27,14 @@ class Served:
             "NEON_API_HOST": self.control_plane.base_url,
         }
 
-    def ask(self, question: Callable[[NeonClient], Awaitable[T]]) -> T:
+    def run(self, call: Callable[[NeonClient], Awaitable[T]]) -> T:
         """What a client is answered."""
 
         async def answer() -> T:
             async with NeonClient(
                 self.control_plane.api_key, base_url=self.control_plane.base_url
             ) as neon:
-                return await question(neon)
+                return await call(neon)
 
         return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
 

@@ -58,7 +58,7 @@ def test_closed_pipe_is_not_reported_as_an_error(quick: Served) -> None:
 def test_unwritable_standard_output_is_reported(quick: Served, stdout: str) -> None:
     command = (*COMMAND, "api-keys", "create", "lost", "-o", "raw")
     output = redirected(stdout.format("1"), *command, **quick.environment)
-    keys = quick.send(lambda neon: neon.api_keys.list())
+    keys = quick.run(lambda neon: neon.api_keys.list())
     key = max((key for key in keys if key.name == "lost"), key=lambda key: key.id)
     warning, error = output.err.splitlines()
     assert warning.startswith(f"store the token of key {key.id} now: ")
