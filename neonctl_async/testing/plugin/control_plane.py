@@ -7,7 +7,7 @@ from typing import TypeVar
 from neonctl_async.client import NeonClient
 from neonctl_async.errors import APIError
 from neonctl_async.local import Fault, ServedRequest
-from neonctl_async.local.engine.lifecycle import AS_PLANNED
+from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
 from neonctl_async.local.storage.tables import MemberRole
 from neonctl_async.testing.plugin import commands
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
@@ -61,7 +61,7 @@ class ControlPlane:
         times: int = 1,
         retry_after: float | None = None,
         status: str = "failed",
-        error: str = AS_PLANNED,
+        error: str = PLANNED_ERROR,
     ) -> None:
         """Have the next operations of an action fail; see ``LocalControlPlane.fail_next``."""
         await self._ask(commands.FailNext(action, times, retry_after, status, error), NoneType)

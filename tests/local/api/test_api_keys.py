@@ -339,7 +339,7 @@ async def test_past_10000_keys_a_warning_is_logged_and_the_key_made(
         for name in ("second", "third"):
             await api.done("POST", "/api_keys", {"key_name": name})
     assert [record.message for record in caplog.records] == [
-        f"account {api.control_plane.user_id} holds 3 API keys; to stay under 2 is recommended"
+        f"account {api.control_plane.user_id} has 3 API keys; the recommended maximum is 2"
     ]
 
 

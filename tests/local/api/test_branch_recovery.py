@@ -127,7 +127,7 @@ async def test_a_branch_does_not_come_back_where_it_has_no_place(
     assert (taken.status, "'parent'" in taken.message) == (409, True)
     await api.send("DELETE", f"{path}/{parent}?hard_delete=true")
     orphan = await api.send("POST", f"{path}/{child}/recover")
-    assert (orphan.status, "deleted for good" in orphan.message) == (409, True)
+    assert (orphan.status, "permanently deleted" in orphan.message) == (409, True)
 
 
 async def test_a_branch_that_is_there_is_not_recovered(api: Client, project_id: str) -> None:

@@ -277,7 +277,7 @@ async def test_a_transfer_takes_an_admin_and_another_organization(
     body = {"destination_org_id": control_plane.org_id, "project_ids": [project_id]}
     assert (await api.send("POST", path, body, key=theirs)).status == 403
     reply = await api.send("POST", path, body)
-    assert (reply.status, "there already" in reply.message) == (400, True)
+    assert (reply.status, "already belong" in reply.message) == (400, True)
 
 
 async def test_deleting_and_recovering_announce_their_operations(

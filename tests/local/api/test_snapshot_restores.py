@@ -201,7 +201,7 @@ async def test_a_branch_that_is_to_be_replaced_is_recovered_first(
     await api.send("DELETE", f"{child}?hard_delete=true")
     at_once = f"{restores.path}/snapshots/{restores.snapshot}/restore"
     reply = await api.send("POST", at_once, {"finalize_restore": True})
-    assert (reply.status, "deleted for good" in reply.message) == (409, True)
+    assert (reply.status, "permanently deleted" in reply.message) == (409, True)
 
 
 async def test_a_finalized_branch_takes_over_what_was_set_up_for_its_target(

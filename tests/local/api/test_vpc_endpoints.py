@@ -82,7 +82,7 @@ async def test_a_deleted_endpoint_frees_its_projects_and_does_not_come_back(
     for method in ("GET", "DELETE"):
         assert (await api.send(method, path)).status == 404
     reply = await api.send("POST", path, {"label": "again"})
-    assert (reply.status, "cannot be added back" in reply.message) == (422, True)
+    assert (reply.status, "cannot be added again" in reply.message) == (422, True)
 
 
 async def test_a_deleted_endpoint_frees_deleted_projects_too_and_no_other_region(

@@ -26,7 +26,7 @@ PLANS = st.builds(planned, DURATIONS, FAILURES)
 
 def statuses(plan: Plan, *seconds: float) -> list[str]:
     """The status after so many seconds."""
-    return [lifecycle.at(plan, round(second * SECOND)).status for second in seconds]
+    return [lifecycle.state_at(plan, round(second * SECOND)).status for second in seconds]
 
 
 def test_an_operation_runs_and_finishes() -> None:
@@ -61,13 +61,13 @@ def test_what_follows_a_failure_fails_without_having_started() -> None:
     first = lifecycle.plan("create_branch", 0, durations, failure=Failure())
     second = lifecycle.plan("start_compute", 1, durations, after=first)
     assert statuses(second, 0.9, 1) == ["scheduling", "failed"]
-    end = lifecycle.at(second, SECOND)
+    end = lifecycle.state_at(second, SECOND)
     assert (end.failures_count, end.duration, end.error) == (0, 0, NOT_STARTED)
 
 
 def test_a_failure_counts_and_says_why() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(), failure=Failure(error="disk full"))
-    before, after = lifecycle.at(plan, SECOND - 1), lifecycle.at(plan, SECOND)
+    before, after = lifecycle.state_at(plan, SECOND - 1), lifecycle.state_at(plan, SECOND)
     assert (before.failures_count, before.error) == (0, None)
     assert (after.status, after.failures_count, after.error) == ("failed", 1, "disk full")
     assert after.retry_at is None
@@ -79,7 +79,7 @@ def test_a_failure_to_be_retried_says_when_then_runs_again_and_finishes() -> Non
         *("running", "failed", "failed"),
         *("running", "running", "finished"),
     ]
-    waiting, again, end = (lifecycle.at(plan, second * SECOND) for second in (1, 4, 5))
+    waiting, again, end = (lifecycle.state_at(plan, second * SECOND) for second in (1, 4, 5))
     assert waiting.retry_at == 4 * SECOND
     assert (again.retry_at, again.failures_count) == (None, 1)
     assert (end.error, end.failures_count) == (None, 1)
@@ -87,13 +87,15 @@ def test_a_failure_to_be_retried_says_when_then_runs_again_and_finishes() -> Non
 
 def test_the_duration_grows_while_running_and_then_stands() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(default=2, scheduling=0.5))
-    durations = [lifecycle.at(plan, round(second * SECOND)).duration for second in (0, 1.5, 2, 9)]
+    durations = [
+        lifecycle.state_at(plan, round(second * SECOND)).duration for second in (0, 1.5, 2, 9)
+    ]
     assert durations == [0, SECOND // 2, SECOND, SECOND]
 
 
 def rank(plan: Plan, now: int) -> tuple[int, int]:
     """How far an operation has come: more failures are further, then the order of statuses."""
-    state = lifecycle.at(plan, now)
+    state = lifecycle.state_at(plan, now)
     final = now >= plan.settles_at
     order = {"failed": 0, "scheduling": 1, "running": 2}
     return state.failures_count + final, 3 if final else order[state.status]
@@ -108,7 +110,7 @@ def test_a_status_moves_only_forward(plan: Plan, moments: list[int]) -> None:
 @given(PLANS, st.integers(min_value=0, max_value=400 * SECOND))
 def test_the_fields_agree_at_every_moment(plan: Plan, later: int) -> None:
     now = plan.created_at + later
-    state = lifecycle.at(plan, now)
+    state = lifecycle.state_at(plan, now)
     assert plan.created_at <= state.updated_at <= now
     assert 0 <= state.duration <= plan.settles_at - plan.starts_at
     assert (state.status == "failed") == (state.error is not None and state.status != "running")
@@ -119,8 +121,8 @@ def test_the_fields_agree_at_every_moment(plan: Plan, later: int) -> None:
 
 @given(PLANS, st.integers(min_value=0, max_value=400 * SECOND))
 def test_a_final_status_stays(plan: Plan, later: int) -> None:
-    final = lifecycle.at(plan, plan.settles_at)
-    assert lifecycle.at(plan, plan.settles_at + later) == final
+    final = lifecycle.state_at(plan, plan.settles_at)
+    assert lifecycle.state_at(plan, plan.settles_at + later) == final
 
 
 @pytest.mark.parametrize(

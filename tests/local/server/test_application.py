@@ -174,7 +174,7 @@ async def test_a_defect_is_500_in_the_shape_of_the_others_and_logged(
         raise RuntimeError("a defect")
 
     with monkeypatch.context() as patch:
-        patch.setattr("neonctl_async.local.api.projects.listed", broken)
+        patch.setattr("neonctl_async.local.api.projects.list_record", broken)
         reply = await api.send("POST", "/projects", {"project": {}})
     assert (reply.status, reply.message) == (500, "internal server error")
     assert "a defect" in caplog.text
