@@ -1,4 +1,4 @@
-"""The command, as a process of its own."""
+"""The command in a separate process."""
 
 import asyncio
 import os
@@ -12,31 +12,32 @@ _SLOW = re.compile(r"Executing <.*> took \d+\.\d+ seconds$")
 
 
 class Served:
-    """A process that serves, and what it told to export."""
+    """A server process, and the variables that it printed."""
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self.process = process
         self.base_url = self.api_key = ""
 
     async def kill(self) -> None:
-        """End the process as a power cut would."""
+        """Kill the process."""
         self.process.kill()
         await self.process.communicate()
 
     async def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int | None, str, str]:
-        """Ask it to stop; answers its exit status, and what it printed since.
+        """Send a signal. Return the exit status, and the output since the last read.
 
-        But for what asyncio's debug mode says of callbacks that take long, as on a busy machine.
+        The warnings of asyncio's debug mode about slow callbacks are left out: they depend on the
+        load of the machine.
         """
         self.process.send_signal(number)
         out, err = await self.process.communicate()
-        told = [line for line in err.decode().splitlines(True) if not _SLOW.match(line)]
-        return self.process.returncode, out.decode(), "".join(told)
+        lines = [line for line in err.decode().splitlines(True) if not _SLOW.match(line)]
+        return self.process.returncode, out.decode(), "".join(lines)
 
 
 @asynccontextmanager
 async def serving(*arguments: str, first: bool = True) -> AsyncGenerator[Served, None]:
-    """Run the command on a free port, warnings being errors; ``first`` if it prints a key."""
+    """Run the command on a free port with warnings as errors; ``first`` if it prints a key."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "neonctl_async.local", "--port", "0"),
         *arguments,
