@@ -95,7 +95,9 @@ class Campaign:
     async def _call_all(self, base_url: str, key: str) -> list[str]:
         """Make calls until there were faults enough; answers the projects that they shared."""
         async with Http(base_url, key) as http:
-            made = [await http.done("POST", "/projects", {"project": {}}) for _ in range(PROJECTS)]
+            made = [
+                await http.request("POST", "/projects", {"project": {}}) for _ in range(PROJECTS)
+            ]
         projects = [one["project"]["id"] for one in made]
         jumping = jumping_wall_clock(self._chance, lambda: self._count(JUMPED))
         async with AsyncExitStack() as stack:

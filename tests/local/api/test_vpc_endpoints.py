@@ -3,6 +3,7 @@
 import pytest
 
 from tests.local.client import Client
+from tests.local.keys import member_key
 
 REGION = "aws-us-east-2"
 
@@ -39,7 +40,7 @@ async def test_endpoints_are_assigned_labelled_and_listed_by_region(api: Client)
     }
 
 
-async def test_a_project_is_restricted_to_what_its_organization_was_assigned(
+async def test_project_is_restricted_to_endpoints_of_its_organization(
     api: Client, project_id: str
 ) -> None:
     path = f"/projects/{project_id}/vpc_endpoints/vpce-1"
@@ -55,7 +56,7 @@ async def test_a_project_is_restricted_to_what_its_organization_was_assigned(
     assert (await api.send("DELETE", path)).status == 404
 
 
-async def test_an_endpoint_tells_which_projects_are_restricted_to_it(api: Client) -> None:
+async def test_endpoint_lists_the_projects_restricted_to_it(api: Client) -> None:
     path = f"{region_path(api)}/vpce-1"
     await done(api, "POST", path, "first")
     made = [(await api.project())["project"]["id"] for _ in range(4)]
@@ -70,7 +71,7 @@ async def test_an_endpoint_tells_which_projects_are_restricted_to_it(api: Client
     }
 
 
-async def test_a_deleted_endpoint_frees_its_projects_and_does_not_come_back(
+async def test_deleted_endpoint_restricts_no_project_and_cannot_be_added_again(
     api: Client, project_id: str
 ) -> None:
     path = f"{region_path(api)}/vpce-1"
@@ -85,39 +86,39 @@ async def test_a_deleted_endpoint_frees_its_projects_and_does_not_come_back(
     assert (reply.status, "cannot be added again" in reply.message) == (422, True)
 
 
-async def test_a_deleted_endpoint_frees_deleted_projects_too_and_no_other_region(
+async def test_deleting_an_endpoint_affects_deleted_projects_but_no_other_region(
     api: Client, project_id: str
 ) -> None:
     elsewhere = (await api.project(region_id="aws-eu-central-1"))["project"]["id"]
     for region, project in ((REGION, project_id), ("aws-eu-central-1", elsewhere)):
         await done(api, "POST", f"{region_path(api, region)}/vpce-1", "first")
         await done(api, "POST", f"/projects/{project}/vpc_endpoints/vpce-1", "it")
-    await api.done("DELETE", f"/projects/{project_id}")
+    await api.request("DELETE", f"/projects/{project_id}")
     await done(api, "DELETE", f"{region_path(api)}/vpce-1")
-    await api.done("POST", f"/projects/{project_id}/recover")
+    await api.request("POST", f"/projects/{project_id}/recover")
     assert await restricted(api, project_id) == {}
     assert await restricted(api, elsewhere) == {"vpce-1": "it"}
 
 
-async def test_a_project_that_leaves_its_organization_is_free_of_its_endpoints(
+async def test_project_that_leaves_its_organization_loses_its_restrictions(
     api: Client, project_id: str
 ) -> None:
     await done(api, "POST", f"{region_path(api)}/vpce-1", "first")
     await done(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
     other = await api.control_plane.create_organization("Other")
     body = {"destination_org_id": other, "project_ids": [project_id]}
-    await api.done("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
+    await api.request("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
     assert await restricted(api, project_id) == {}
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_endpoints_of_an_organization_take_an_administrator(api: Client, method: str) -> None:
-    user_id = await api.control_plane.create_user("Member", "member@example.com")
-    await api.control_plane.add_member(api.control_plane.org_id, user_id)
-    theirs = await api.control_plane.create_api_key("theirs", user_id=user_id)
+async def test_changing_endpoints_of_an_organization_requires_an_administrator(
+    api: Client, method: str
+) -> None:
+    _, user_key = await member_key(api)
     path = f"{region_path(api)}/vpce-1"
-    assert (await api.send(method, path, {"label": "x"}, key=theirs)).status == 403
-    assert await api.get(region_path(api), key=theirs) == {"endpoints": []}
+    assert (await api.send(method, path, {"label": "x"}, key=user_key)).status == 403
+    assert await api.get(region_path(api), key=user_key) == {"endpoints": []}
 
 
 async def test_azure_has_no_vpc_endpoints(api: Client) -> None:
@@ -126,7 +127,7 @@ async def test_azure_has_no_vpc_endpoints(api: Client) -> None:
     assert (reply.status, "Azure" in reply.message) == (422, True)
 
 
-async def test_a_label_is_required(api: Client, project_id: str) -> None:
+async def test_label_is_required(api: Client, project_id: str) -> None:
     for path in (f"{region_path(api)}/vpce-1", f"/projects/{project_id}/vpc_endpoints/vpce-1"):
         reply = await api.send("POST", path, {})
         assert (reply.status, "label (field required)" in reply.message) == (400, True)

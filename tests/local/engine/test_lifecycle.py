@@ -29,12 +29,12 @@ def statuses(plan: Plan, *seconds: float) -> list[str]:
     return [lifecycle.state_at(plan, round(second * SECOND)).status for second in seconds]
 
 
-def test_an_operation_runs_and_finishes() -> None:
+def test_operation_runs_and_finishes() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(default=2))
     assert statuses(plan, 0, 1.9, 2, 100) == ["running", "running", "finished", "finished"]
 
 
-def test_a_share_of_the_duration_may_be_spent_scheduling() -> None:
+def test_part_of_the_duration_can_be_spent_scheduling() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(default=2, scheduling=0.5))
     assert statuses(plan, 0, 0.9, 1, 2) == ["scheduling", "scheduling", "running", "finished"]
 
@@ -45,18 +45,18 @@ def test_durations_are_set_by_action() -> None:
     assert lifecycle.plan("create_branch", 0, durations).settles_at == SECOND
 
 
-def test_an_operation_without_duration_is_final_at_once() -> None:
+def test_operation_without_duration_finishes_at_once() -> None:
     assert statuses(lifecycle.plan("create_branch", 0, Durations(default=0)), 0) == ["finished"]
 
 
-def test_the_second_starts_when_the_first_finishes() -> None:
+def test_second_operation_starts_when_the_first_has_finished() -> None:
     durations = Durations(default=1)
     first = lifecycle.plan("create_branch", 0, durations)
     second = lifecycle.plan("start_compute", 1, durations, after=first)
     assert statuses(second, 0.99, 1, 1.99, 2) == ["scheduling", "running", "running", "finished"]
 
 
-def test_what_follows_a_failure_fails_without_having_started() -> None:
+def test_operation_after_a_failure_fails_without_starting() -> None:
     durations = Durations(default=1)
     first = lifecycle.plan("create_branch", 0, durations, failure=Failure())
     second = lifecycle.plan("start_compute", 1, durations, after=first)
@@ -65,7 +65,7 @@ def test_what_follows_a_failure_fails_without_having_started() -> None:
     assert (end.failures_count, end.duration, end.error) == (0, 0, NOT_STARTED)
 
 
-def test_a_failure_counts_and_says_why() -> None:
+def test_failure_has_a_count_and_an_error() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(), failure=Failure(error="disk full"))
     before, after = lifecycle.state_at(plan, SECOND - 1), lifecycle.state_at(plan, SECOND)
     assert (before.failures_count, before.error) == (0, None)
@@ -73,7 +73,7 @@ def test_a_failure_counts_and_says_why() -> None:
     assert after.retry_at is None
 
 
-def test_a_failure_to_be_retried_says_when_then_runs_again_and_finishes() -> None:
+def test_failure_with_retry_runs_again_at_retry_at_and_finishes() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(), failure=Failure(retry_after=3))
     assert statuses(plan, 0, 1, 3.9, 4, 4.9, 5) == [
         *("running", "failed", "failed"),
@@ -85,7 +85,7 @@ def test_a_failure_to_be_retried_says_when_then_runs_again_and_finishes() -> Non
     assert (end.error, end.failures_count) == (None, 1)
 
 
-def test_the_duration_grows_while_running_and_then_stands() -> None:
+def test_duration_grows_only_while_running() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(default=2, scheduling=0.5))
     durations = [
         lifecycle.state_at(plan, round(second * SECOND)).duration for second in (0, 1.5, 2, 9)
@@ -102,13 +102,13 @@ def rank(plan: Plan, now: int) -> tuple[int, int]:
 
 
 @given(PLANS, st.lists(st.integers(min_value=1000, max_value=400 * SECOND), min_size=2))
-def test_a_status_moves_only_forward(plan: Plan, moments: list[int]) -> None:
+def test_status_never_moves_backwards(plan: Plan, moments: list[int]) -> None:
     ranks = [rank(plan, moment) for moment in sorted(moments)]
     assert ranks == sorted(ranks)
 
 
 @given(PLANS, st.integers(min_value=0, max_value=400 * SECOND))
-def test_the_fields_agree_at_every_moment(plan: Plan, later: int) -> None:
+def test_fields_are_consistent_at_every_time(plan: Plan, later: int) -> None:
     now = plan.created_at + later
     state = lifecycle.state_at(plan, now)
     assert plan.created_at <= state.updated_at <= now
@@ -120,7 +120,7 @@ def test_the_fields_agree_at_every_moment(plan: Plan, later: int) -> None:
 
 
 @given(PLANS, st.integers(min_value=0, max_value=400 * SECOND))
-def test_a_final_status_stays(plan: Plan, later: int) -> None:
+def test_final_status_never_changes(plan: Plan, later: int) -> None:
     final = lifecycle.state_at(plan, plan.settles_at)
     assert lifecycle.state_at(plan, plan.settles_at + later) == final
 
@@ -137,6 +137,6 @@ def test_a_final_status_stays(plan: Plan, later: int) -> None:
         {"scheduling": 1.5},
     ],
 )
-def test_durations_make_sense(settings: dict[str, object]) -> None:
+def test_invalid_durations_are_rejected(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"0 or more|share|no action"):
         msgspec.convert(settings, Durations)

@@ -151,7 +151,7 @@ async def test_each_request_is_logged_without_its_key(
     api: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        created = await api.done("POST", "/api_keys", {"key_name": "k"})
+        created = await api.request("POST", "/api_keys", {"key_name": "k"})
         await api.send("GET", "/projects", key="neon_api_key_wrong")
         await api.get("/projects", key=created["key"])
     lines = [line for line in caplog.messages if "request_id=" in line]
