@@ -149,8 +149,9 @@ async def test_keys_of_a_project_are_revoked_when_it_leaves_its_organization(
     api: Client, project_id: str
 ) -> None:
     _, token = await project_key(api, project_id)
-    here, there = api.control_plane.org_id, await api.control_plane.create_organization("Other")
-    for source, destination in ((here, there), (there, here)):
+    first = api.control_plane.org_id
+    other = await api.control_plane.create_organization("Other")
+    for source, destination in ((first, other), (other, first)):
         await api.request(
             "POST",
             f"/organizations/{source}/projects/transfer",

@@ -19,8 +19,7 @@ async def deleted_branch(api: Client, project_id: str, *, hard: bool = False) ->
 
 async def names_with_deleted(api: Client, project_id: str) -> list[str]:
     """Return the names of all branches, including the deleted ones."""
-    page = await api.get(f"/projects/{project_id}/branches?include_deleted=true")
-    return [branch["name"] for branch in page["branches"]]
+    return await api.branch_names(project_id, "?include_deleted=true")
 
 
 async def test_updating_a_branch_starts_no_operations(
@@ -62,7 +61,7 @@ async def test_branch_is_restored_from_another_branch(
     source = (await api.main_branch(project_id))["id"]
     branch_id = created["branch"]["id"]
     path = f"/projects/{project_id}/branches/{branch_id}"
-    await api.request("POST", f"{path}/roles", {"role": {"name": "gone"}})
+    await api.request("POST", f"{path}/roles", {"role": {"name": "alex"}})
     clock.advance(9)
     restored = await api.request("POST", f"{path}/restore", {"source_branch_id": source})
     assert actions_of(restored) == [
@@ -91,10 +90,10 @@ async def test_restore_can_preserve_the_old_state_as_a_new_branch(
     assert (refused.status, "preserve_under_name" in refused.message) == (400, True)
     body["preserve_under_name"] = "before"
     restored = (await api.request("POST", f"{path}/{branch_id}/restore", body))["branch"]
-    (kept,) = (await api.get(f"{path}?search=before"))["branches"]
-    assert (kept["restored_as"], restored["parent_id"]) == (branch_id, kept["id"])
+    (preserved,) = (await api.get(f"{path}?search=before"))["branches"]
+    assert (preserved["restored_as"], restored["parent_id"]) == (branch_id, preserved["id"])
     assert restored["parent_timestamp"] == "2026-01-01T00:00:05Z"
-    assert (await api.get(f"{path}/{child}"))["branch"]["parent_id"] == kept["id"]
+    assert (await api.get(f"{path}/{child}"))["branch"]["parent_id"] == preserved["id"]
 
 
 @pytest.mark.parametrize(
@@ -113,25 +112,25 @@ async def test_invalid_restore_is_rejected(
 ) -> None:
     main = (await api.main_branch(project_id))["id"]
     branch_id = (await api.branch(project_id))["branch"]["id"]
-    named = {"self": branch_id, "root": main}
-    sent = {name: named.get(value, value) for name, value in body.items()}
+    ids = {"self": branch_id, "root": main}
+    request = {name: ids.get(value, value) for name, value in body.items()}
     path = f"/projects/{project_id}/branches/{branch_id}/restore"
-    reply = await api.send("POST", path, sent)
+    reply = await api.send("POST", path, request)
     assert (reply.status, word in reply.message) == (status, True), reply.message
 
 
 async def test_deleted_branch_is_listed_with_include_deleted(api: Client, project_id: str) -> None:
     branch_id, _ = await deleted_branch(api, project_id)
     path = f"/projects/{project_id}/branches"
-    listed = {one["name"]: one for one in (await api.get(path))["branches"]}
-    assert set(listed) == {"main"}
-    listed = {one["id"]: one for one in (await api.get(f"{path}?include_deleted=true"))["branches"]}
-    assert listed.pop(branch_id)["recovery"] == {
+    assert await api.branch_names(project_id) == ["main"]
+    page = await api.get(f"{path}?include_deleted=true")
+    branches = {branch["id"]: branch for branch in page["branches"]}
+    assert branches.pop(branch_id)["recovery"] == {
         "deleted_at": "2026-01-01T00:00:00Z",
         "recoverable_until": "2026-01-08T00:00:00Z",
         "deletion_method": "user",
     }
-    (main,) = listed.values()
+    (main,) = branches.values()
     assert "recovery" not in main
 
 
@@ -147,7 +146,7 @@ async def test_computes_of_a_recovered_branch_are_idle(
     (endpoint,) = recovered["endpoints"]
     assert (endpoint["id"], endpoint["current_state"]) == (endpoint_id, "idle")
     assert (await api.get(path))["branch"]["name"] == "preview"
-    assert [one["name"] for one in (await api.get(f"{path}/roles"))["roles"]] == ["neondb_owner"]
+    assert [role["name"] for role in (await api.get(f"{path}/roles"))["roles"]] == ["neondb_owner"]
     assert (await api.actions(project_id))[: len(before)] == before
     assert (await api.send("POST", f"{path}/recover")).status == 404
 
@@ -180,8 +179,7 @@ async def test_branch_cannot_be_recovered_after_seven_days(
     clock.advance(7 * DAY + 1)
     path = f"/projects/{project_id}/branches"
     assert (await api.send("POST", f"{path}/{branch_id}/recover")).status == 404
-    listed = (await api.get(f"{path}?include_deleted=true"))["branches"]
-    assert [one["name"] for one in listed] == ["main"]
+    assert await names_with_deleted(api, project_id) == ["main"]
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -193,8 +191,7 @@ async def test_branch_deleted_with_hard_delete_cannot_be_recovered(
     again = await api.send("DELETE", f"{path}/{branch_id}?hard_delete=true")
     assert again.status == 204
     assert (await api.send("POST", f"{path}/{branch_id}/recover")).status == 404
-    listed = (await api.get(f"{path}?include_deleted=true"))["branches"]
-    assert [one["name"] for one in listed] == ["main"]
+    assert await names_with_deleted(api, project_id) == ["main"]
 
 
 @pytest.mark.parametrize("method", ["ttl", "user"])

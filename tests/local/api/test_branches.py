@@ -77,10 +77,10 @@ async def test_branches_are_sorted_by_last_change_by_default(
 
 
 async def test_branches_are_searched_and_counted(api: Client, project_id: str) -> None:
-    wanted = (await api.branch(project_id, name="preview/pr-17"))["branch"]["id"]
+    branch_id = (await api.branch(project_id, name="preview/pr-17"))["branch"]["id"]
     await api.branch(project_id, name="other")
     assert await api.branch_names(project_id, "?search=pr-17") == ["preview/pr-17"]
-    assert await api.branch_names(project_id, f"?search={wanted}") == ["preview/pr-17"]
+    assert await api.branch_names(project_id, f"?search={branch_id}") == ["preview/pr-17"]
     count = f"/projects/{project_id}/branches/count"
     assert await api.get(count) == {"count": 3}
     assert await api.get(f"{count}?search=pr") == {"count": 1}
@@ -105,5 +105,5 @@ async def test_deleting_a_deleted_branch_is_204(api: Client, project_id: str) ->
     await api.request("DELETE", path)
     again = await api.send("DELETE", path)
     assert (again.status, again.content) == (204, b"")
-    never = await api.send("DELETE", f"/projects/{project_id}/branches/br-never-was-1")
-    assert never.status == 404
+    unknown = await api.send("DELETE", f"/projects/{project_id}/branches/br-never-was-1")
+    assert unknown.status == 404

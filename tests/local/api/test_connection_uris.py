@@ -17,8 +17,8 @@ async def test_connection_uri_is_for_the_default_branch_by_default(
     pooled = await api.get(f"{uri}&pooled=true")
     assert pooled == {"uri": direct.replace(host, host.replace(".", "-pooler.", 1))}
     other = await api.branch(project_id, compute=True)
-    named = await api.get(f"{uri}&branch_id={other['branch']['id']}")
-    assert other["endpoints"][0]["host"] in named["uri"]
+    found = await api.get(f"{uri}&branch_id={other['branch']['id']}")
+    assert other["endpoints"][0]["host"] in found["uri"]
     chosen = await api.get(f"{uri}&endpoint_id={endpoint['id']}")
     assert chosen == {"uri": direct}
 

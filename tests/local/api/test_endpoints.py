@@ -126,8 +126,8 @@ async def test_deleting_a_compute_suspends_it_and_deleting_it_again_is_204(
     assert actions_of(deleted) == ["suspend_compute"]
     assert (await api.send("GET", path)).status == 404
     assert (await api.send("DELETE", path)).status == 204
-    never = await api.send("DELETE", f"/projects/{project_id}/endpoints/ep-never-was-1")
-    assert never.status == 404
+    unknown = await api.send("DELETE", f"/projects/{project_id}/endpoints/ep-never-was-1")
+    assert unknown.status == 404
     assert (await api.get(f"/projects/{project_id}/endpoints"))["endpoints"] == []
 
 

@@ -37,11 +37,11 @@ async def test_second_operation_starts_when_the_first_has_finished(
 ) -> None:
     created = await api.branch(project_id, compute=True)
     paths = [f"/projects/{project_id}/operations/{op['id']}" for op in created["operations"]]
-    seen: list[list[str]] = []
+    statuses: list[list[str]] = []
     for _ in range(5):
-        seen.append([(await api.get(path))["operation"]["status"] for path in paths])
+        statuses.append([(await api.get(path))["operation"]["status"] for path in paths])
         clock.advance(0.5)
-    assert seen == [
+    assert statuses == [
         ["running", "scheduling"],
         ["running", "scheduling"],
         ["finished", "running"],
@@ -105,16 +105,16 @@ async def test_pages_skip_and_repeat_no_operation_despite_equal_times_and_insert
     for _ in range(4):
         await api.branch(project_id, compute=True)
     expected = [op["id"] for op in await api.operations(project_id)]
-    seen: list[str] = []
+    listed_ids: list[str] = []
     cursor = ""
     for _ in range(9):
         page = await api.get(f"/projects/{project_id}/operations?limit=3{cursor}")
         if not page["operations"]:
             break
-        seen += [op["id"] for op in page["operations"]]
+        listed_ids += [op["id"] for op in page["operations"]]
         cursor = "&cursor=" + quote(page["pagination"]["cursor"], safe="")
         await api.branch(project_id)
-    assert seen == expected[::-1]
+    assert listed_ids == expected[::-1]
 
 
 async def test_last_page_is_empty_and_has_no_cursor(api: Client, project_id: str) -> None:

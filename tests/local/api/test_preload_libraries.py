@@ -1,4 +1,4 @@
-"""The libraries that Postgres can be started with."""
+"""The libraries that Postgres can preload."""
 
 from tests.local.client import Client
 

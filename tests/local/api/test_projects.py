@@ -26,16 +26,20 @@ async def test_listed_project_has_the_specified_fields(api: Client, project_id: 
 
 
 async def test_create_project_response_contains_all_created_objects(api: Client) -> None:
-    made = await api.project(name="shop", region_id="azure-eastus2", pg_version=16)
-    assert (made["project"]["name"], made["project"]["platform_id"]) == ("shop", "azure")
-    assert made["project"]["pg_version"] == 16
-    assert (made["branch"]["name"], made["branch"]["default"]) == ("main", True)
-    (endpoint,) = made["endpoints"]
-    assert (endpoint["type"], endpoint["branch_id"]) == ("read_write", made["branch"]["id"])
+    created = await api.project(name="shop", region_id="azure-eastus2", pg_version=16)
+    assert (created["project"]["name"], created["project"]["platform_id"]) == ("shop", "azure")
+    assert created["project"]["pg_version"] == 16
+    assert (created["branch"]["name"], created["branch"]["default"]) == ("main", True)
+    (endpoint,) = created["endpoints"]
+    assert (endpoint["type"], endpoint["branch_id"]) == ("read_write", created["branch"]["id"])
     assert endpoint["host"].endswith(".eastus2.azure.neon.localhost")
-    assert actions_of(made) == ["create_timeline", "start_compute"]
-    assert [op["status"] for op in made["operations"]] == ["running", "scheduling"]
-    (role,), (database,), (uri,) = made["roles"], made["databases"], made["connection_uris"]
+    assert actions_of(created) == ["create_timeline", "start_compute"]
+    assert [op["status"] for op in created["operations"]] == ["running", "scheduling"]
+    (role,), (database,), (uri,) = (
+        created["roles"],
+        created["databases"],
+        created["connection_uris"],
+    )
     assert (role["name"], database["name"]) == ("neondb_owner", "neondb")
     parameters = uri["connection_parameters"]
     assert uri["connection_uri"] == (
@@ -47,20 +51,24 @@ async def test_create_project_response_contains_all_created_objects(api: Client)
 
 async def test_names_of_the_first_branch_role_and_database_can_be_set(api: Client) -> None:
     branch = {"name": "trunk", "role_name": "alex", "database_name": "shop"}
-    made = await api.project(branch=branch, autoscaling_limit_min_cu=1, autoscaling_limit_max_cu=2)
-    assert made["branch"]["name"] == "trunk"
-    assert (made["roles"][0]["name"], made["databases"][0]["owner_name"]) == ("alex", "alex")
-    assert made["endpoints"][0]["autoscaling_limit_max_cu"] == 2
+    created = await api.project(
+        branch=branch, autoscaling_limit_min_cu=1, autoscaling_limit_max_cu=2
+    )
+    assert created["branch"]["name"] == "trunk"
+    assert (created["roles"][0]["name"], created["databases"][0]["owner_name"]) == ("alex", "alex")
+    assert created["endpoints"][0]["autoscaling_limit_max_cu"] == 2
 
 
 async def test_first_role_is_named_after_the_database(api: Client) -> None:
-    made = await api.project(branch={"database_name": "shop"})
-    assert (made["roles"][0]["name"], made["databases"][0]["owner_name"]) == ("shop_owner",) * 2
+    created = await api.project(branch={"database_name": "shop"})
+    assert (created["roles"][0]["name"], created["databases"][0]["owner_name"]) == (
+        "shop_owner",
+    ) * 2
 
 
 async def test_first_branch_can_have_annotations(api: Client) -> None:
-    made = await api.project(branch={"annotations": {"team": "shop"}})
-    path = f"/projects/{made['project']['id']}/branches/{made['branch']['id']}"
+    created = await api.project(branch={"annotations": {"team": "shop"}})
+    path = f"/projects/{created['project']['id']}/branches/{created['branch']['id']}"
     assert (await api.get(path))["annotation"]["value"] == {"team": "shop"}
 
 
@@ -76,16 +84,16 @@ async def test_pages_skip_and_repeat_no_project(api: Client) -> None:
     names = [f"p{number}" for number in range(7)]
     for name in names:
         await api.project(name=name)
-    seen: list[str] = []
+    listed_names: list[str] = []
     cursor = ""
     for _ in range(9):
         page = await api.get(f"/projects?limit=3{cursor}")
         if not page["projects"]:
             break
-        seen += [project["name"] for project in page["projects"]]
+        listed_names += [project["name"] for project in page["projects"]]
         cursor = "&cursor=" + quote(page["pagination"]["cursor"], safe="")
         await api.project(name="new")
-    assert seen == names[::-1]
+    assert listed_names == names[::-1]
 
 
 async def test_page_has_10_projects_by_default(api: Client) -> None:
@@ -119,7 +127,7 @@ async def test_projects_are_listed_by_organization(api: Client) -> None:
 
 async def test_new_computes_have_the_default_settings_of_the_project(api: Client) -> None:
     defaults = {"autoscaling_limit_max_cu": 4, "suspend_timeout_seconds": 60}
-    made = await api.project(default_endpoint_settings=defaults)
-    endpoint = (await api.branch(made["project"]["id"], compute=True))["endpoints"][0]
+    created = await api.project(default_endpoint_settings=defaults)
+    endpoint = (await api.branch(created["project"]["id"], compute=True))["endpoints"][0]
     assert endpoint["autoscaling_limit_max_cu"] == 4
     assert endpoint["suspend_timeout_seconds"] == 60

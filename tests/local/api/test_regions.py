@@ -1,4 +1,4 @@
-"""The regions that are offered."""
+"""The regions of projects."""
 
 from tests.local.client import Client
 

@@ -34,9 +34,9 @@ async def test_role_without_login_has_no_password(api: Client, branch_path: str)
 
 
 async def test_password_is_not_revealed_if_the_project_stores_no_passwords(api: Client) -> None:
-    made = await api.project(store_passwords=False)
-    path = f"/projects/{made['project']['id']}/branches/{made['branch']['id']}/roles/neondb_owner"
-    assert (await api.send("GET", f"{path}/reveal_password")).status == 412
+    created = await api.project(store_passwords=False)
+    path = f"/projects/{created['project']['id']}/branches/{created['branch']['id']}/roles"
+    assert (await api.send("GET", f"{path}/neondb_owner/reveal_password")).status == 412
 
 
 async def test_role_that_owns_a_database_cannot_be_deleted(api: Client, branch_path: str) -> None:

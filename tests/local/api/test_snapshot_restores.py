@@ -41,7 +41,7 @@ async def test_restored_branch_has_the_roles_and_databases_of_the_snapshot(
     await api.request("POST", f"{main}/roles/neondb_owner/reset_password")
     await api.request("DELETE", f"{main}/databases/neondb")
     restored = f"{scenario.path}/branches/{(await scenario.restore())['branch']['id']}"
-    assert [one["name"] for one in (await api.get(f"{restored}/roles"))["roles"]] == [
+    assert [role["name"] for role in (await api.get(f"{restored}/roles"))["roles"]] == [
         "neondb_owner"
     ]
     (database,) = (await api.get(f"{restored}/databases"))["databases"]
@@ -71,7 +71,10 @@ async def test_finalized_branch_replaces_its_target(
     path = f"{scenario.path}/branches/{branch_id}"
     finalized = await api.request("POST", f"{path}/finalize_restore")
     assert actions_of(finalized) == ["suspend_compute", "start_compute"]
-    assert [one["branch_id"] for one in finalized["operations"]] == [scenario.main, branch_id]
+    assert [operation["branch_id"] for operation in finalized["operations"]] == [
+        scenario.main,
+        branch_id,
+    ]
     branches = await scenario.branches()
     assert set(branches) == {"main", "main (old)"}
     assert (
@@ -115,9 +118,13 @@ async def test_finalized_branch_stays_default_and_protected(
     main = f"{scenario.path}/branches/{scenario.main}"
     await api.request("PATCH", main, {"branch": {"expires_at": "2026-02-01T00:00:00Z"}})
     await api.request("POST", f"{path}/finalize_restore")
-    kept = (await scenario.branches())["main"]
-    assert (kept["id"], kept["default"], kept["protected"]) == (branch_id, True, True)
-    assert "expires_at" not in kept
+    finalized = (await scenario.branches())["main"]
+    assert (finalized["id"], finalized["default"], finalized["protected"]) == (
+        branch_id,
+        True,
+        True,
+    )
+    assert "expires_at" not in finalized
 
 
 async def test_replaced_branch_can_be_deleted(
@@ -289,12 +296,12 @@ async def test_failed_restore_replaces_nothing(
     assert (reply.status, "was not restored" in reply.message) == (409, True)
 
 
-@pytest.mark.parametrize("named", ["snapshot", "target_branch_id"])
+@pytest.mark.parametrize("unknown", ["snapshot", "target_branch_id"])
 async def test_restore_with_an_unknown_snapshot_or_target_is_404(
-    scenario: RestoreScenario, api: Client, named: str
+    scenario: RestoreScenario, api: Client, unknown: str
 ) -> None:
-    snapshot = "none" if named == "snapshot" else scenario.snapshot
-    body = {} if named == "snapshot" else {"target_branch_id": "none"}
+    snapshot = "none" if unknown == "snapshot" else scenario.snapshot
+    body = {} if unknown == "snapshot" else {"target_branch_id": "none"}
     reply = await api.send("POST", f"{scenario.path}/snapshots/{snapshot}/restore", body)
     assert (reply.status, "'none'" in reply.message) == (404, True)
 
@@ -374,10 +381,10 @@ async def test_finalized_branch_is_checked_and_its_target_is_archived(clock: Man
         branch_id = (await scenario.restore(finalize_restore=True))["branch"]["id"]
         clock.advance(20 * DAY)
         found = await api.operations(scenario.project_id)
-    by_themselves = {
+    background = {
         (op["action"], op["branch_id"]) for op in found if op["created_at"] > "2026-01-02"
     }
-    assert by_themselves == {
+    assert background == {
         ("check_availability", branch_id),
         ("timeline_archive", scenario.main),
     }

@@ -1,4 +1,4 @@
-"""What the control plane does by itself: section 2.3 of the specification."""
+"""Background work of the control plane: section 2.3 of the specification."""
 
 import sqlite3
 from contextlib import closing
@@ -24,18 +24,18 @@ NEVER = BackgroundIntervals(
 
 # Any: as Client.get.
 async def since_creation(api: Client, project_id: str) -> list[Any]:
-    """The operations after the two of the project's creation."""
+    """Return the operations after the two that created the project."""
     return (await api.operations(project_id))[2:]
 
 
-async def seen(api: Client, project_id: str) -> list[tuple[str, str]]:
-    """Their actions, and when they began."""
+async def actions_and_times(api: Client, project_id: str) -> list[tuple[str, str]]:
+    """Return the actions and the creation times of these operations."""
     found = await since_creation(api, project_id)
     return [(op["action"], op["created_at"]) for op in found]
 
 
 def only(**intervals: float) -> BackgroundIntervals:
-    """Settings under which the plane does only one thing by itself."""
+    """Return settings that allow only one kind of background work."""
     names = ("suspend_after", "check_availability_every", "detach_after", "archive_after_age")
     return BackgroundIntervals(
         **{name: intervals.get(name) for name in names}, archive_after_idle=DAY
@@ -46,9 +46,9 @@ async def test_idle_compute_is_suspended_after_its_timeout(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     clock.advance(2 + 300 - 0.001)
-    assert await seen(api, project_id) == []
+    assert await actions_and_times(api, project_id) == []
     clock.advance(1000)
-    assert await seen(api, project_id) == [("suspend_compute", "2026-01-01T00:05:02Z")]
+    assert await actions_and_times(api, project_id) == [("suspend_compute", "2026-01-01T00:05:02Z")]
     (operation,) = await since_creation(api, project_id)
     assert (operation["status"], operation["updated_at"]) == ("finished", "2026-01-01T00:05:03Z")
     (endpoint,) = (await api.get(f"/projects/{project_id}/endpoints"))["endpoints"]
@@ -60,9 +60,9 @@ async def test_compute_can_have_its_own_suspend_timeout(
     api: Client, clock: ManualClock, timeout: int, expected: int
 ) -> None:
     defaults = {"suspend_timeout_seconds": timeout}
-    made = await api.project(default_endpoint_settings=defaults)
+    created = await api.project(default_endpoint_settings=defaults)
     clock.advance(63)
-    assert len(await since_creation(api, made["project"]["id"])) == expected
+    assert len(await since_creation(api, created["project"]["id"])) == expected
 
 
 async def test_use_of_a_compute_postpones_its_suspension(
@@ -73,9 +73,9 @@ async def test_use_of_a_compute_postpones_its_suspension(
     path = f"/projects/{project_id}/branches/{branch['id']}/roles"
     await api.request("POST", path, {"role": {"name": "alex"}})
     clock.advance(200)
-    assert [action for action, _ in await seen(api, project_id)] == ["apply_config"]
+    assert [action for action, _ in await actions_and_times(api, project_id)] == ["apply_config"]
     clock.advance(101)
-    actions = [action for action, _ in await seen(api, project_id)]
+    actions = [action for action, _ in await actions_and_times(api, project_id)]
     assert actions == ["apply_config", "suspend_compute"]
 
 
@@ -94,8 +94,8 @@ async def test_only_branches_with_a_compute_are_checked(clock: ManualClock) -> N
         LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
         Client(control_plane) as api,
     ):
-        made = await api.project()
-        project_id = made["project"]["id"]
+        project = await api.project()
+        project_id = project["project"]["id"]
         created = await api.branch(project_id)
         clock.advance(9 * HOUR)
         checks = (await since_creation(api, project_id))[1:]
@@ -104,8 +104,8 @@ async def test_only_branches_with_a_compute_are_checked(clock: ManualClock) -> N
         ("check_availability", "2026-01-01T04:00:00Z"),
         ("check_availability", "2026-01-01T08:00:00Z"),
     ]
-    assert {op["branch_id"] for op in checks} == {made["branch"]["id"]}
-    assert {op["endpoint_id"] for op in checks} == {made["endpoints"][0]["id"]}
+    assert {op["branch_id"] for op in checks} == {project["branch"]["id"]}
+    assert {op["endpoint_id"] for op in checks} == {project["endpoints"][0]["id"]}
 
 
 async def test_checks_stop_when_the_compute_is_deleted(clock: ManualClock) -> None:
@@ -114,14 +114,14 @@ async def test_checks_stop_when_the_compute_is_deleted(clock: ManualClock) -> No
         LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
         Client(control_plane) as api,
     ):
-        made = await api.project()
-        project_id = made["project"]["id"]
+        created = await api.project()
+        project_id = created["project"]["id"]
         clock.advance(HOUR)
         await api.request(
-            "DELETE", f"/projects/{project_id}/endpoints/{made['endpoints'][0]['id']}"
+            "DELETE", f"/projects/{project_id}/endpoints/{created['endpoints'][0]['id']}"
         )
         clock.advance(9 * HOUR)
-        actions = [action for action, _ in await seen(api, project_id)]
+        actions = [action for action, _ in await actions_and_times(api, project_id)]
     assert actions == ["check_availability", "suspend_compute"]
 
 
@@ -137,9 +137,11 @@ async def test_idle_project_is_detached_and_reattached_at_the_next_request(
         clock.advance(6 * DAY)
         await api.get(f"/projects/{project_id}")
         clock.advance(7 * DAY - 1)
-        assert [action for action, _ in await seen(api, project_id)] == ["suspend_compute"]
+        assert [action for action, _ in await actions_and_times(api, project_id)] == [
+            "suspend_compute"
+        ]
         clock.advance(30 * DAY)
-        assert (await seen(api, project_id))[1:] == [
+        assert (await actions_and_times(api, project_id))[1:] == [
             ("tenant_detach", "2026-01-20T23:59:59Z"),
             ("tenant_reattach", "2026-02-12T23:59:59Z"),
         ]
@@ -158,9 +160,9 @@ async def test_project_with_a_running_compute_is_not_detached(
     ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(60)
-        assert await seen(api, project_id) == []
+        assert await actions_and_times(api, project_id) == []
         clock.advance(days * 30 * DAY)
-        assert await seen(api, project_id) == []
+        assert await actions_and_times(api, project_id) == []
 
 
 async def test_detached_project_is_not_checked(clock: ManualClock) -> None:
@@ -171,13 +173,16 @@ async def test_detached_project_is_not_checked(clock: ManualClock) -> None:
     ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(10.25 * DAY)
-        actions = [action for action, _ in await seen(api, project_id)]
+        actions = [action for action, _ in await actions_and_times(api, project_id)]
         assert actions == [
             *("suspend_compute", "check_availability", "check_availability"),
             *("tenant_detach", "tenant_reattach"),
         ]
         clock.advance(DAY)
-        assert (await seen(api, project_id))[-1] == ("check_availability", "2026-01-12T06:00:00Z")
+        assert (await actions_and_times(api, project_id))[-1] == (
+            "check_availability",
+            "2026-01-12T06:00:00Z",
+        )
 
 
 async def test_branch_is_deleted_when_it_expires(
@@ -189,7 +194,7 @@ async def test_branch_is_deleted_when_it_expires(
     assert (await api.send("GET", path)).status == 200
     clock.advance(9)
     assert (await api.send("GET", path)).status == 404
-    assert (await seen(api, project_id))[2:] == [
+    assert (await actions_and_times(api, project_id))[2:] == [
         ("suspend_compute", "2026-01-01T00:01:00Z"),
         ("delete_timeline", "2026-01-01T00:01:00Z"),
     ]
@@ -212,7 +217,7 @@ async def test_background_work_can_be_disabled(clock: ManualClock) -> None:
     ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(365 * DAY)
-        assert await seen(api, project_id) == []
+        assert await actions_and_times(api, project_id) == []
 
 
 async def test_due_events_are_dropped_if_a_later_start_disables_them(
@@ -240,7 +245,7 @@ async def test_deleted_project_has_no_background_work(
 ) -> None:
     await api.request("DELETE", f"/projects/{project_id}")
     clock.advance(60 * DAY)
-    assert [action for action, _ in await seen(api, project_id)] == ["delete_tenant"]
+    assert [action for action, _ in await actions_and_times(api, project_id)] == ["delete_tenant"]
 
 
 async def test_due_events_run_in_the_order_of_their_times(
@@ -272,10 +277,10 @@ async def test_only_the_last_100_missed_checks_run(clock: ManualClock) -> None:
     ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(6 * HOUR)
-        checks = [at for _, at in await seen(api, project_id)]
+        checks = [at for _, at in await actions_and_times(api, project_id)]
         assert (len(checks), checks[-1]) == (100, "2026-01-01T06:00:00Z")
         clock.advance(1)
-        assert len(await seen(api, project_id)) == 101
+        assert len(await actions_and_times(api, project_id)) == 101
 
 
 def test_next_due_event_is_found_without_sorting() -> None:

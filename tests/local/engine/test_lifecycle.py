@@ -17,7 +17,7 @@ DURATIONS = st.builds(Durations, default=SECONDS, scheduling=st.floats(min_value
 
 
 def planned(durations: Durations, failure: Failure | None) -> Plan:
-    """The life of an operation of these settings."""
+    """Return the plan of an operation with these settings."""
     return lifecycle.plan("create_branch", 1000, durations, failure=failure)
 
 
@@ -25,7 +25,7 @@ PLANS = st.builds(planned, DURATIONS, FAILURES)
 
 
 def statuses(plan: Plan, *seconds: float) -> list[str]:
-    """The status after so many seconds."""
+    """Return the statuses after these numbers of seconds."""
     return [lifecycle.state_at(plan, round(second * SECOND)).status for second in seconds]
 
 
@@ -94,7 +94,7 @@ def test_duration_grows_only_while_running() -> None:
 
 
 def rank(plan: Plan, now: int) -> tuple[int, int]:
-    """How far an operation has come: more failures are further, then the order of statuses."""
+    """Return the progress of an operation: its failures first, then the order of statuses."""
     state = lifecycle.state_at(plan, now)
     final = now >= plan.settles_at
     order = {"failed": 0, "scheduling": 1, "running": 2}

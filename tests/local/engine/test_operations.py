@@ -156,7 +156,7 @@ async def test_planned_failures_report_how_often_they_fired(api: Client, project
     await api.control_plane.fail_next("delete_timeline")
     for fired in (0, 1, 2, 2):
         planned = await api.control_plane.planned_failures()
-        assert [(one.action, one.times, one.fired) for one in planned] == [
+        assert [(failure.action, failure.times, failure.fired) for failure in planned] == [
             ("create_branch", 2, fired),
             ("delete_timeline", 1, 0),
         ]
@@ -168,12 +168,12 @@ async def test_planned_failure_with_retry_after_is_retried(
 ) -> None:
     await api.control_plane.fail_next("create_branch", retry_after=2.5)
     await api.branch(project_id)
-    seen: list[tuple[str, str | None]] = []
+    states: list[tuple[str, str | None]] = []
     for seconds in (1, 2, 0.5, 1):
         clock.advance(seconds)
         operation = (await api.operations(project_id))[-1]
-        seen.append((operation["status"], operation.get("retry_at")))
-    assert seen == [
+        states.append((operation["status"], operation.get("retry_at")))
+    assert states == [
         ("failed", "2026-01-01T00:00:03.5Z"),
         ("failed", "2026-01-01T00:00:03.5Z"),
         ("running", None),

@@ -30,18 +30,18 @@ async def test_branch_is_archived_after_its_compute_was_moved_away(
         Client(control_plane) as api,
     ):
         project_id = (await api.project())["project"]["id"]
-        left = await api.branch(project_id, compute=True)
-        joined = (await api.branch(project_id))["branch"]["id"]
+        source = await api.branch(project_id, compute=True)
+        destination = (await api.branch(project_id))["branch"]["id"]
         clock.advance(9)
-        path = f"/projects/{project_id}/endpoints/{left['endpoints'][0]['id']}"
-        await api.request("PATCH", path, {"endpoint": {"branch_id": joined}})
+        path = f"/projects/{project_id}/endpoints/{source['endpoints'][0]['id']}"
+        await api.request("PATCH", path, {"endpoint": {"branch_id": destination}})
         clock.advance(200)
         archived = [
             op["branch_id"]
             for op in await api.operations(project_id)
             if op["action"] == "timeline_archive"
         ]
-        assert archived == [left["branch"]["id"]]
+        assert archived == [source["branch"]["id"]]
 
 
 async def test_old_idle_branch_is_archived_and_unarchived_when_needed(

@@ -1,4 +1,4 @@
-"""Advice about a database: none."""
+"""Advice about databases."""
 
 import pytest
 
@@ -24,8 +24,8 @@ async def test_invalid_query_is_rejected(
     api: Client, project_id: str, query: str, status: int
 ) -> None:
     reply = await api.send("GET", f"/projects/{project_id}/advisors?{query}")
-    named = query.partition("=")[0 if status == 400 else 2]
-    assert (reply.status, named in reply.message) == (status, True)
+    expected = query.partition("=")[0 if status == 400 else 2]
+    assert (reply.status, expected in reply.message) == (status, True)
 
 
 async def test_branch_with_two_databases_requires_a_database_name(

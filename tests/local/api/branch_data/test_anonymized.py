@@ -1,4 +1,4 @@
-"""Anonymized branches: created, their masking rules, the runs that apply them."""
+"""Anonymized branches, their masking rules, and the runs that apply them."""
 
 from typing import Any
 
@@ -16,24 +16,24 @@ RULE = {
 }
 
 
-# Any: as Client.get, here and below.
+# Any: as Client.get, also below.
 async def anonymized(api: Client, project_id: str, **body: object) -> Any:
-    """The answer to a new anonymized branch."""
+    """Create an anonymized branch. Return the response."""
     return await api.request("POST", f"/projects/{project_id}/branch_anonymized", body)
 
 
 async def states(api: Client, path: str, clock: ManualClock, seconds: int) -> list[str]:
-    """The state now and after every second."""
-    seen = [(await api.get(f"{path}/anonymized_status"))["state"]]
+    """Return the state now, and after each of the next seconds."""
+    found = [(await api.get(f"{path}/anonymized_status"))["state"]]
     for _ in range(seconds):
         clock.advance(1)
-        seen.append((await api.get(f"{path}/anonymized_status"))["state"])
-    return seen
+        found.append((await api.get(f"{path}/anonymized_status"))["state"])
+    return found
 
 
-def path_of(answer: Any) -> str:
-    """The path of the branch of an answer."""
-    branch = answer["branch"]
+def path_of(response: Any) -> str:
+    """Return the path of the branch of a response."""
+    branch = response["branch"]
     return f"/projects/{branch['project_id']}/branches/{branch['id']}"
 
 
@@ -62,8 +62,8 @@ async def test_anonymized_branch_is_created_and_initialized(
 async def test_masking_rules_are_stored_and_replaced(api: Client, project_id: str) -> None:
     path = path_of(await anonymized(api, project_id, masking_rules=[RULE]))
     assert await api.get(f"{path}/masking_rules") == {"masking_rules": [RULE]}
-    named = {name: value for name, value in RULE.items() if name != "masking_function"}
-    rules = [named | {"column_name": "name", "masking_value": "nobody"}]
+    column = {name: value for name, value in RULE.items() if name != "masking_function"}
+    rules = [column | {"column_name": "name", "masking_value": "nobody"}]
     body = {"masking_rules": rules}
     assert await api.request("PATCH", f"{path}/masking_rules", body) == body
     assert await api.get(f"{path}/masking_rules") == body
@@ -112,8 +112,8 @@ async def test_anonymization_can_start_with_the_branch(clock: ManualClock) -> No
             "start_compute",
             "apply_config",
         ]
-        seen = await states(api, path_of(created), clock, 5)
-        assert seen == ["created", *["anonymizing"] * 4, "anonymized"]
+        found = await states(api, path_of(created), clock, 5)
+        assert found == ["created", *["anonymizing"] * 4, "anonymized"]
 
 
 @pytest.mark.parametrize("endpoints", [[], [{"type": "read_write"}]])

@@ -1,4 +1,4 @@
-"""The schemas of databases, which are empty ones here."""
+"""Schemas of databases, which are all empty."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from tests.local.client import Client
 
 
 async def child_of_main(api: Client, project_id: str) -> str:
-    """The path of a new branch."""
+    """Create a branch of the default branch. Return its path."""
     branch_id = (await api.branch(project_id))["branch"]["id"]
     return f"/projects/{project_id}/branches/{branch_id}"
 
@@ -28,7 +28,7 @@ async def test_comparison_shows_no_difference(api: Client, project_id: str) -> N
     assert await api.get(f"{path}{query}") == {"diff": ""}
 
 
-@pytest.mark.parametrize("what", ["schema", "compare_schema"])
+@pytest.mark.parametrize("resource", ["schema", "compare_schema"])
 @pytest.mark.parametrize(
     ("query", "status", "word"),
     [
@@ -40,14 +40,14 @@ async def test_comparison_shows_no_difference(api: Client, project_id: str) -> N
     ],
 )
 async def test_error_for_an_invalid_query_parameter_names_it(
-    api: Client, project_id: str, what: str, query: str, status: int, word: str
+    api: Client, project_id: str, resource: str, query: str, status: int, word: str
 ) -> None:
-    reply = await api.send("GET", f"{await child_of_main(api, project_id)}/{what}?{query}")
+    reply = await api.send("GET", f"{await child_of_main(api, project_id)}/{resource}?{query}")
     assert (reply.status, word in reply.message) == (status, True)
 
 
 @pytest.mark.parametrize(
-    ("what", "query", "status", "word"),
+    ("resource", "query", "status", "word"),
     [
         ("schema", "format=xml", 400, "format"),
         ("compare_schema", "base_branch_id=none", 404, "'none'"),
@@ -55,9 +55,9 @@ async def test_error_for_an_invalid_query_parameter_names_it(
     ],
 )
 async def test_unknown_format_or_base_is_rejected(
-    api: Client, project_id: str, what: str, query: str, status: int, word: str
+    api: Client, project_id: str, resource: str, query: str, status: int, word: str
 ) -> None:
-    path = f"{await child_of_main(api, project_id)}/{what}?db_name=neondb&{query}"
+    path = f"{await child_of_main(api, project_id)}/{resource}?db_name=neondb&{query}"
     reply = await api.send("GET", path)
     assert (reply.status, word in reply.message) == (status, True)
 
@@ -76,7 +76,7 @@ async def test_comparison_requires_the_database_in_both_branches(
 async def test_comparison_of_a_branch_without_a_parent_requires_a_base(
     api: Client, project_id: str
 ) -> None:
-    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    main = await api.main_branch(project_id)
     path = f"/projects/{project_id}/branches/{main['id']}/compare_schema?db_name=neondb"
     reply = await api.send("GET", path)
     assert (reply.status, "base_branch_id" in reply.message) == (400, True)

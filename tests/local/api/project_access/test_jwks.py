@@ -1,4 +1,4 @@
-"""Where a project finds the keys of authentication providers."""
+"""JWKS URLs of authentication providers."""
 
 import pytest
 
@@ -39,7 +39,7 @@ async def test_url_of_a_branch_is_applied_only_there_and_deleted_with_it(
     body = SPEC | {"branch_id": branch_id, "jwt_audience": "shop", "role_names": ["reader"]}
     added = await api.request("POST", f"/projects/{project_id}/jwks", body)
     assert {name: added["jwks"][name] for name in body} == body
-    assert [one["branch_id"] for one in added["operations"]] == [branch_id]
+    assert [operation["branch_id"] for operation in added["operations"]] == [branch_id]
     await api.request("DELETE", f"/projects/{project_id}/branches/{branch_id}")
     assert await api.get(f"/projects/{project_id}/jwks") == {"jwks": []}
     path = f"/projects/{project_id}/jwks/{added['jwks']['id']}"
@@ -65,14 +65,14 @@ async def test_adding_a_url_is_423_while_its_branch_is_locked(
 
 
 async def test_deletion_returns_the_deleted_url(api: Client, project_id: str) -> None:
-    kept = (await api.request("POST", f"/projects/{project_id}/jwks", SPEC))["jwks"]
+    remaining = (await api.request("POST", f"/projects/{project_id}/jwks", SPEC))["jwks"]
     added = (await api.request("POST", f"/projects/{project_id}/jwks", SPEC))["jwks"]
     path = f"/projects/{project_id}/jwks/{added['id']}"
     other = (await api.project())["project"]["id"]
     assert (await api.send("DELETE", path.replace(project_id, other))).status == 404
     assert await api.request("DELETE", path) == added
     assert (await api.send("DELETE", path)).status == 404
-    assert await api.get(f"/projects/{project_id}/jwks") == {"jwks": [kept]}
+    assert await api.get(f"/projects/{project_id}/jwks") == {"jwks": [remaining]}
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Projects shared with single users."""
+"""Permissions, which share a project with a user."""
 
 from urllib.parse import quote
 
@@ -12,13 +12,13 @@ GUEST = "guest@example.com"
 
 
 async def share(api: Client, project_id: str, email: str = GUEST) -> str:
-    """Share a project; answers the id of the permission."""
+    """Share a project. Return the id of the permission."""
     granted = await api.request("POST", f"/projects/{project_id}/permissions", {"email": email})
     return str(granted["id"])
 
 
 async def shared(api: Client, key: str, query: str = "") -> list[str]:
-    """The ids of the projects that are shared with a user."""
+    """Return the ids of the projects that are shared with a user."""
     page = await api.get(f"/projects/shared{query}", key=key)
     return [project["id"] for project in page["projects"]]
 
@@ -28,10 +28,10 @@ async def test_shared_project_can_be_read_and_changed(api: Client, project_id: s
     assert (await api.send("GET", f"/projects/{project_id}", key=user_key)).status == 404
     await share(api, project_id)
     assert await shared(api, user_key) == [project_id]
-    made = await api.request("POST", f"/projects/{project_id}/branches", {}, key=user_key)
-    assert made["operations"]
+    created = await api.request("POST", f"/projects/{project_id}/branches", {}, key=user_key)
+    assert created["operations"]
     listed = await api.get("/projects", key=user_key)
-    assert listed["projects"] == [], "it is shared, not theirs"
+    assert listed["projects"] == [], "the shared project is listed as an own project"
 
 
 async def test_sharing_gives_no_administrator_access(api: Client, project_id: str) -> None:
@@ -112,15 +112,15 @@ async def test_sharing_a_project_twice_with_an_address_is_409(api: Client, proje
 
 async def test_pages_skip_and_repeat_no_shared_project(api: Client) -> None:
     user_key = await api.new_user_key(GUEST)
-    made = [(await api.project())["project"]["id"] for _ in range(3)]
-    await api.project(name="kept to ourselves")
-    for project_id in made:
+    created = [(await api.project())["project"]["id"] for _ in range(3)]
+    await api.project(name="not shared")
+    for project_id in created:
         await share(api, project_id)
     first = await api.get("/projects/shared?limit=2", key=user_key)
     cursor = quote(first["pagination"]["cursor"], safe="")
     rest = await shared(api, user_key, f"?limit=2&cursor={cursor}")
-    assert [project["id"] for project in first["projects"]] + rest == made[::-1]
-    assert await shared(api, user_key, f"?search={made[0]}") == [made[0]]
+    assert [project["id"] for project in first["projects"]] + rest == created[::-1]
+    assert await shared(api, user_key, f"?search={created[0]}") == [created[0]]
     for limit in (0, 401):
         assert (await api.send("GET", f"/projects/shared?limit={limit}")).status == 400
 

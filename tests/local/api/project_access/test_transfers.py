@@ -1,4 +1,4 @@
-"""Projects offered to another account, and accepted."""
+"""Direct transfers of projects, and transfer requests."""
 
 import pytest
 
@@ -7,28 +7,28 @@ from tests.local.client import Client, Reply
 from tests.local.keys import organization_key, project_key
 
 
-async def offer(api: Client, project_id: str, **body: object) -> str:
-    """Offer a project; answers the path to accept it at."""
+async def create_request(api: Client, project_id: str, **body: object) -> str:
+    """Create a transfer request. Return its path."""
     path = f"/projects/{project_id}/transfer_requests"
     return f"{path}/{(await api.request('POST', path, body))['id']}"
 
 
 async def accept(api: Client, path: str, key: str, **body: object) -> Reply:
-    """Accept a project with a key."""
+    """Accept a transfer request with a key."""
     return await api.send("PUT", path, body, key=key)
 
 
 async def owner(api: Client, project_id: str, key: str) -> str:
-    """The account that a project belongs to."""
+    """Return the account that a project belongs to."""
     found = await api.get(f"/projects/{project_id}", key=key)
     return str(found["project"]["owner_id"])
 
 
 async def test_request_expires_after_a_day_by_default(api: Client, project_id: str) -> None:
     path = f"/projects/{project_id}/transfer_requests"
-    made = await api.request("POST", path)
-    assert made == {
-        "id": made["id"],
+    created = await api.request("POST", path)
+    assert created == {
+        "id": created["id"],
         "project_id": project_id,
         "created_at": "2026-01-01T00:00:00Z",
         "expires_at": "2026-01-02T00:00:00Z",
@@ -42,10 +42,10 @@ async def test_accepted_project_moves_to_the_account_of_the_key(
     api: Client, project_id: str
 ) -> None:
     user_key = await api.new_user_key("heir@example.com")
-    reply = await accept(api, await offer(api, project_id), user_key)
+    reply = await accept(api, await create_request(api, project_id), user_key)
     assert (reply.status, reply.content) == (204, b"")
-    heir = (await api.get("/users/me", key=user_key))["id"]
-    assert await owner(api, project_id, user_key) == heir
+    new_owner = (await api.get("/users/me", key=user_key))["id"]
+    assert await owner(api, project_id, user_key) == new_owner
     assert (await api.send("GET", f"/projects/{project_id}")).status == 404
 
 
@@ -53,7 +53,7 @@ async def test_accepted_project_moves_to_the_named_organization(
     api: Client, project_id: str
 ) -> None:
     other = await api.control_plane.create_organization("Other")
-    reply = await accept(api, await offer(api, project_id), api.key, org_id=other)
+    reply = await accept(api, await create_request(api, project_id), api.key, org_id=other)
     assert reply.status == 204
     assert await owner(api, project_id, api.key) == other
 
@@ -61,14 +61,14 @@ async def test_accepted_project_moves_to_the_named_organization(
 async def test_organization_key_accepts_for_its_organization(api: Client) -> None:
     own = (await api.request("POST", "/projects", {"project": {}}))["project"]["id"]
     _, token = await organization_key(api)
-    assert (await accept(api, await offer(api, own), token)).status == 204
+    assert (await accept(api, await create_request(api, own), token)).status == 204
     assert await owner(api, own, token) == api.control_plane.org_id
 
 
 async def test_keys_of_an_accepted_project_are_revoked(api: Client, project_id: str) -> None:
     _, token = await project_key(api, project_id)
     user_key = await api.new_user_key("heir@example.com")
-    assert (await accept(api, await offer(api, project_id), user_key)).status == 204
+    assert (await accept(api, await create_request(api, project_id), user_key)).status == 204
     assert (await api.send("GET", f"/projects/{project_id}", key=token)).status == 401
 
 
@@ -76,7 +76,7 @@ async def test_accepting_a_request_closes_all_requests_of_the_project(
     api: Client, project_id: str
 ) -> None:
     user_key = await api.new_user_key("heir@example.com")
-    paths = [await offer(api, project_id) for _ in range(2)]
+    paths = [await create_request(api, project_id) for _ in range(2)]
     assert (await accept(api, paths[0], user_key)).status == 204
     for path in paths:
         reply = await accept(api, path, api.key)
@@ -86,7 +86,7 @@ async def test_accepting_a_request_closes_all_requests_of_the_project(
 async def test_direct_transfer_closes_the_requests_of_the_project(
     api: Client, project_id: str
 ) -> None:
-    path = await offer(api, project_id)
+    path = await create_request(api, project_id)
     body = {"destination_org_id": await api.control_plane.create_organization("Other")}
     transfer = f"/organizations/{api.control_plane.org_id}/projects/transfer"
     await api.request("POST", transfer, body | {"project_ids": [project_id]})
@@ -95,7 +95,7 @@ async def test_direct_transfer_closes_the_requests_of_the_project(
 
 async def test_expired_request_is_409(api: Client, clock: ManualClock, project_id: str) -> None:
     user_key = await api.new_user_key("heir@example.com")
-    path = await offer(api, project_id, ttl_seconds=60)
+    path = await create_request(api, project_id, ttl_seconds=60)
     clock.advance(60)
     reply = await accept(api, path, user_key)
     assert (reply.status, "create a new one" in reply.message) == (409, True)
@@ -103,7 +103,7 @@ async def test_expired_request_is_409(api: Client, clock: ManualClock, project_i
 
 
 async def test_request_of_another_or_a_deleted_project_is_404(api: Client, project_id: str) -> None:
-    path = await offer(api, project_id)
+    path = await create_request(api, project_id)
     other = (await api.project())["project"]["id"]
     assert (await accept(api, path.replace(project_id, other), api.key)).status == 404
     await api.request("DELETE", f"/projects/{project_id}")
@@ -117,12 +117,12 @@ async def test_request_is_409_if_its_creator_is_no_longer_an_administrator(
     user_key = await api.control_plane.create_api_key("key", user_id=user_id)
     await api.control_plane.add_member(api.control_plane.org_id, user_id, "admin")
     path = f"/projects/{project_id}/transfer_requests"
-    offered = f"{path}/{(await api.request('POST', path, key=user_key))['id']}"
+    request_path = f"{path}/{(await api.request('POST', path, key=user_key))['id']}"
     await api.control_plane.remove_member(api.control_plane.org_id, user_id)
-    reply = await accept(api, offered, user_key)
+    reply = await accept(api, request_path, user_key)
     assert (reply.status, "no longer an administrator" in reply.message) == (409, True)
     await api.control_plane.add_member(api.control_plane.org_id, user_id, "member")
-    assert (await accept(api, offered, user_key)).status == 409
+    assert (await accept(api, request_path, user_key)).status == 409
     assert await owner(api, project_id, api.key) == api.control_plane.org_id
 
 
@@ -131,13 +131,13 @@ async def test_request_created_with_an_organization_key_can_be_accepted(
 ) -> None:
     _, token = await organization_key(api)
     path = f"/projects/{project_id}/transfer_requests"
-    offered = f"{path}/{(await api.request('POST', path, key=token))['id']}"
+    request_path = f"{path}/{(await api.request('POST', path, key=token))['id']}"
     user_key = await api.new_user_key("heir@example.com")
-    assert (await accept(api, offered, user_key)).status == 204
+    assert (await accept(api, request_path, user_key)).status == 204
 
 
 async def test_deleting_a_project_closes_its_requests(api: Client, project_id: str) -> None:
-    path = await offer(api, project_id)
+    path = await create_request(api, project_id)
     await api.request("DELETE", f"/projects/{project_id}")
     await api.request("POST", f"/projects/{project_id}/recover")
     reply = await accept(api, path, await api.new_user_key("heir@example.com"))
@@ -150,21 +150,21 @@ async def test_former_owner_of_a_transferred_project_has_no_access(
     user_key = await api.new_user_key("heir@example.com")
     for email in ("heir@example.com", "other@example.com"):
         await api.request("POST", f"/projects/{project_id}/permissions", {"email": email})
-    assert (await accept(api, await offer(api, project_id), user_key)).status == 204
+    assert (await accept(api, await create_request(api, project_id), user_key)).status == 204
     path = f"/projects/{project_id}/transfer_requests"
-    onward = f"{path}/{(await api.request('POST', path, key=user_key))['id']}"
+    request_path = f"{path}/{(await api.request('POST', path, key=user_key))['id']}"
     last = await api.new_user_key("last@example.com")
-    assert (await accept(api, onward, last)).status == 204
+    assert (await accept(api, request_path, last)).status == 204
     assert (await api.send("GET", f"/projects/{project_id}", key=user_key)).status == 404
     listed = await api.get(f"/projects/{project_id}/permissions", key=last)
-    (kept,) = listed["project_permissions"]
-    assert kept["granted_to_email"] == "other@example.com"
+    (permission,) = listed["project_permissions"]
+    assert permission["granted_to_email"] == "other@example.com"
 
 
 async def test_request_cannot_be_accepted_for_a_forbidden_or_the_same_owner(
     api: Client, project_id: str
 ) -> None:
-    path = await offer(api, project_id)
+    path = await create_request(api, project_id)
     user_key = await api.new_user_key("heir@example.com")
     _, scoped = await project_key(api, project_id)
     assert (await accept(api, path, user_key, org_id=api.control_plane.org_id)).status == 404

@@ -19,21 +19,21 @@ async def test_pages_follow_the_requested_sort_order(
         if not name.startswith("tie"):
             clock.advance(1)
     query = f"?sort_by={sort_by}&sort_order={order}"
-    everything = await api.branch_names(project_id, query)
-    seen: list[str] = []
+    all_names = await api.branch_names(project_id, query)
+    listed_names: list[str] = []
     page = await api.get(f"/projects/{project_id}/branches{query}&limit=2")
     for _ in range(9):
-        seen += [branch["name"] for branch in page["branches"]]
+        listed_names += [branch["name"] for branch in page["branches"]]
         assert (page["pagination"]["sort_by"], page["pagination"]["sort_order"]) == (sort_by, order)
-        following = page["pagination"].get("next")
-        if following is None:
+        cursor = page["pagination"].get("next")
+        if cursor is None:
             break
-        page = await api.get(f"/projects/{project_id}/branches?limit=2&cursor={following}")
-    assert seen == everything
-    assert len(seen) == len(set(seen)) == 6
-    # "main" and "b" are of the same moment, and so are the two that are named for it.
+        page = await api.get(f"/projects/{project_id}/branches?limit=2&cursor={cursor}")
+    assert listed_names == all_names
+    assert len(listed_names) == len(set(listed_names)) == 6
+    # "main" and "b" have the same times, and so have the two ties.
     moments = {"main": 0, "b": 0, "a": 1, "c": 2, "tie-1": 3, "tie-2": 3}
-    ranks = [name if sort_by == "name" else str(moments[name]) for name in seen]
+    ranks = [name if sort_by == "name" else str(moments[name]) for name in listed_names]
     assert ranks == sorted(ranks, reverse=order == "desc")
 
 
