@@ -70,8 +70,7 @@ async def test_old_idle_branch_is_archived_and_unarchived_when_needed(
         path = f"/projects/{project_id}/branches/{branch_id}"
         assert (await api.get(path))["branch"]["current_state"] == "archived"
         started = await api.request("POST", f"/projects/{project_id}/endpoints/{endpoint_id}/start")
-        actions = actions_of(started)
-        assert actions == ["timeline_unarchive", "start_compute"]
+        assert actions_of(started) == ["timeline_unarchive", "start_compute"]
         clock.advance(1)
         assert (await api.get(path))["branch"]["current_state"] == "ready"
         clock.advance(1 + 300 + 1 + DAY)
@@ -82,9 +81,8 @@ async def test_old_idle_branch_is_archived_and_unarchived_when_needed(
 async def test_protected_and_default_branches_are_not_archived(
     clock: ManualClock, change: dict[str, bool]
 ) -> None:
-    intervals = ARCHIVING
     async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        LocalControlPlane(clock=clock, intervals=ARCHIVING) as control_plane,
         Client(control_plane) as api,
     ):
         project_id = (await api.project())["project"]["id"]
@@ -104,9 +102,8 @@ async def test_protected_and_default_branches_are_not_archived(
 
 
 async def test_branch_of_a_recovered_project_is_archived(clock: ManualClock) -> None:
-    intervals = ARCHIVING
     async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
+        LocalControlPlane(clock=clock, intervals=ARCHIVING) as control_plane,
         Client(control_plane) as api,
     ):
         project_id = (await api.project())["project"]["id"]
@@ -122,8 +119,7 @@ async def test_archived_branch_is_unarchived_when_it_becomes_the_default(
     api: Client, project_id: str
 ) -> None:
     created = await api.branch(project_id, archived=True)
-    actions = actions_of(created)
-    assert actions == ["create_branch", "timeline_archive"]
+    assert actions_of(created) == ["create_branch", "timeline_archive"]
     assert created["branch"]["pending_state"] == "archived"
     path = f"/projects/{project_id}/branches/{created['branch']['id']}/set_as_default"
     changed = await api.request("POST", path)
