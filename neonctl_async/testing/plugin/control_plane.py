@@ -7,7 +7,7 @@ from typing import TypeVar
 from neonctl_async.client import NeonClient
 from neonctl_async.errors import APIError
 from neonctl_async.local import Fault, ServedRequest
-from neonctl_async.local.engine.lifecycle import AS_PLANNED
+from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
 from neonctl_async.local.storage.tables import MemberRole
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 from neonctl_async.testing.plugin.tenant_calls import ActiveFault, TenantAdded
@@ -76,7 +76,7 @@ class ControlPlane:
         times: int = 1,
         retry_after: float | None = None,
         status: str = "failed",
-        error: str = AS_PLANNED,
+        error: str = PLANNED_ERROR,
     ) -> None:
         """Let the next ``times`` operations of an action fail.
 
