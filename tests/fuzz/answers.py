@@ -17,7 +17,7 @@ from neonctl_async.transport.protocol import EXCERPT_CHARACTERS, Request, Respon
 from neonctl_async.transport.redaction import SEARCHED
 from neonctl_async.types import ApiKey
 from tests.fuzz.draw import KEY, Draw, document
-from tests.models.answers import LEAST, SENT
+from tests.models.records import MINIMAL, REQUEST_ONLY
 from tests.support.records import API_KEY
 from tests.transport.wire import BASE_URL
 
@@ -33,7 +33,7 @@ class Told(msgspec.Struct):
     request_id: str | int | list[Any] | None = ""
 
 
-KINDS: tuple[Any, ...] = (list[ApiKey], dict[str, Any], Any, Literal["on", "off"], *LEAST, *SENT)
+KINDS: tuple[Any, ...] = (list[ApiKey], dict[str, Any], Any, Literal["on", "off"], *MINIMAL, *REQUEST_ONLY)
 STATUSES = (200, 201, 204, 301, 400, 401, 403, 404, 409, 423, 429, 500, 503, 599, 999, 0, -1)
 ENCODINGS = ("", "gzip", "x-gzip", f"br {API_KEY}")
 """Of these, gzip is what it says, and x-gzip is not."""

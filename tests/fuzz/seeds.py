@@ -8,7 +8,7 @@ from neonctl_async.types import Project
 from tests.fuzz.answers import HEADERS, KINDS, STATUSES
 from tests.fuzz.draw import DEPTHS, KEY
 from tests.fuzz.found import BROKE, REACHED
-from tests.models.answers import LEAST
+from tests.models.records import MINIMAL
 from tests.models.test_samples import DATA, SAMPLES
 
 TEXTS = (
@@ -39,7 +39,7 @@ def seeds() -> Iterator[bytes]:
             KINDS.index(Project), 200, b'{"id":null,"x":%b}' % (b"[" * depth + b"]" * depth)
         )
         yield _answer(0, 500, b'{"code":%b}' % (b"[" * depth + b"]" * depth))
-    for kind, shown in LEAST.items():
+    for kind, shown in MINIMAL.items():
         yield _answer(KINDS.index(kind), 200, msgspec.json.encode(shown))
     for name, kind in SAMPLES.items():
         yield _answer(KINDS.index(kind), 200, (DATA / name).read_bytes())

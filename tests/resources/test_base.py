@@ -10,7 +10,7 @@ import pytest
 
 from neonctl_async import NeonClient, OperationFailedError, WaitTimeoutError
 from neonctl_async.types import OperationsResponse
-from tests.models.answers import (
+from tests.models.records import (
     BRANCH,
     DATABASE,
     ENDPOINT,

@@ -11,7 +11,7 @@ from neonctl_async.types import (
     BranchSchema,
     BranchSchemaComparison,
 )
-from tests.models.answers import BRANCH, MASKING_RULE, OPERATION, STATUS, JsonObject, decode
+from tests.models.records import BRANCH, MASKING_RULE, OPERATION, ANONYMIZATION_STATUS, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/branches/br-1"
@@ -149,14 +149,14 @@ CALLS = [
     Call(
         lambda neon: neon.branches.anonymized_status("p-1", "br-1"),
         asks=Asked("GET", f"{PATH}/anonymized_status", {}, None),
-        shown=STATUS,
-        gives=decode(AnonymizedBranchStatus, STATUS),
+        shown=ANONYMIZATION_STATUS,
+        gives=decode(AnonymizedBranchStatus, ANONYMIZATION_STATUS),
     ),
     Call(
         lambda neon: neon.branches.anonymize("p-1", "br-1"),
         asks=Asked("POST", f"{PATH}/anonymize", {}, None),
-        shown=STATUS,
-        gives=decode(AnonymizedBranchStatus, STATUS),
+        shown=ANONYMIZATION_STATUS,
+        gives=decode(AnonymizedBranchStatus, ANONYMIZATION_STATUS),
     ),
 ]
 

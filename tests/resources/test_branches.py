@@ -13,7 +13,7 @@ from neonctl_async.types import (
     EndpointType,
     OperationsResponse,
 )
-from tests.models.answers import ENDPOINT, decode
+from tests.models.records import ENDPOINT, decode
 from tests.resources.wire import Asked, Call, answering, answering_in_turn, check
 from tests.support.records import PROJECT, JsonObject, branch_json, operation_json
 

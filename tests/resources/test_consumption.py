@@ -4,7 +4,7 @@ import pytest
 
 from neonctl_async import NeonClient, Paginator
 from neonctl_async.types import BranchMetrics, ProjectConsumption, ProjectMetrics
-from tests.models.answers import BRANCH_METRICS, PROJECT_CONSUMPTION, JsonObject, decode
+from tests.models.records import BRANCH_METRICS, PROJECT_CONSUMPTION, JsonObject, decode
 from tests.resources.wire import Asked, Call, answering_in_turn, check
 
 PATH = "/consumption_history"

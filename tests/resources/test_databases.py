@@ -2,7 +2,7 @@ import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.types import Database, DatabaseDeleted, DatabaseUpdated
-from tests.models.answers import DATABASE, OPERATION, JsonObject, decode
+from tests.models.records import DATABASE, OPERATION, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/branches/br-1/databases"

@@ -2,7 +2,7 @@ import pytest
 
 from neonctl_async import EndpointSettings, NeonClient
 from neonctl_async.types import Endpoint, EndpointDeleted, EndpointUpdated, PreloadLibraries
-from tests.models.answers import ENDPOINT, OPERATION, JsonObject, decode
+from tests.models.records import ENDPOINT, OPERATION, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/endpoints"

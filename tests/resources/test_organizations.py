@@ -16,7 +16,7 @@ from neonctl_async.types import (
     VPCEndpointDetails,
     VPCEndpointWithRegion,
 )
-from tests.models.answers import (
+from tests.models.records import (
     INVITATION,
     MEMBER,
     MEMBER_WITH_USER,

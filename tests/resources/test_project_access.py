@@ -5,13 +5,13 @@ import pytest
 from neonctl_async import NeonClient, NotFoundError
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import JWKS, JWKSCreated, ProjectPermission, TransferRequest, VPCEndpoint
-from tests.models import answers
-from tests.models.answers import OPERATION, PERMISSION, VPC_ENDPOINT, JsonObject, decode
+from tests.models import records
+from tests.models.records import OPERATION, PERMISSION, VPC_ENDPOINT, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1"
 KEYS_URL = "https://id.example.com/keys"
-ADDED: JsonObject = {"jwks": answers.JWKS, "operations": [OPERATION]}
+ADDED: JsonObject = {"jwks": records.JWKS, "operations": [OPERATION]}
 OFFER: JsonObject = {"id": "offer-1", "project_id": "p-1"}
 
 CALLS = [
@@ -60,8 +60,8 @@ CALLS = [
     Call(
         lambda neon: neon.projects.list_jwks("p-1"),
         asks=Asked("GET", f"{PATH}/jwks", {}, None),
-        shown={"jwks": [answers.JWKS]},
-        gives=[decode(JWKS, answers.JWKS)],
+        shown={"jwks": [records.JWKS]},
+        gives=[decode(JWKS, records.JWKS)],
     ),
     Call(
         lambda neon: neon.projects.add_jwks("p-1", jwks_url=KEYS_URL, provider_name="Example"),
@@ -96,8 +96,8 @@ CALLS = [
     Call(
         lambda neon: neon.projects.delete_jwks("p-1", "jwks-1"),
         asks=Asked("DELETE", f"{PATH}/jwks/jwks-1", {}, None),
-        shown=answers.JWKS,
-        gives=decode(JWKS, answers.JWKS),
+        shown=records.JWKS,
+        gives=decode(JWKS, records.JWKS),
     ),
     Call(
         lambda neon: neon.projects.list_vpc_endpoints("p-1"),

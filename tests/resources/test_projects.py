@@ -19,7 +19,7 @@ from neonctl_async.types import (
     ProjectRecovered,
     ProjectUpdated,
 )
-from tests.models.answers import ADVISOR_ISSUE, LIBRARY, decode
+from tests.models.records import ADVISOR_ISSUE, LIBRARY, decode
 from tests.resources.wire import Asked, Call, answering, check
 from tests.support.records import EPOCH, PROJECT, JsonObject, branch_json, operation_json
 

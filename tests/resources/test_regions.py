@@ -1,7 +1,7 @@
 import pytest
 
 from neonctl_async.types import Region
-from tests.models.answers import REGION, decode
+from tests.models.records import REGION, decode
 from tests.resources.wire import Asked, Call, check
 
 CALLS = [

@@ -4,7 +4,7 @@ import pytest
 
 from neonctl_async import NeonClient, Secret
 from neonctl_async.types import Role, RoleDeleted, RoleUpdated
-from tests.models.answers import OPERATION, ROLE, JsonObject, decode
+from tests.models.records import OPERATION, ROLE, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/branches/br-1/roles"

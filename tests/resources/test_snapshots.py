@@ -10,7 +10,7 @@ from neonctl_async.types import (
     SnapshotCreated,
     SnapshotRestored,
 )
-from tests.models.answers import BRANCH, OPERATION, SNAPSHOT, JsonObject, decode
+from tests.models.records import BRANCH, OPERATION, SNAPSHOT, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/snapshots"

@@ -3,7 +3,7 @@ import pytest
 from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import AuthDetails, AuthMethod, CurrentUser, Organization
-from tests.models.answers import ORGANIZATION, JsonObject, decode
+from tests.models.records import ORGANIZATION, JsonObject, decode
 from tests.resources.wire import Asked, Call, check
 
 USER: JsonObject = {"id": "user-1", "email": "ada@example.com"}
