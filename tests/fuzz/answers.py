@@ -33,7 +33,14 @@ class Told(msgspec.Struct):
     request_id: str | int | list[Any] | None = ""
 
 
-KINDS: tuple[Any, ...] = (list[ApiKey], dict[str, Any], Any, Literal["on", "off"], *MINIMAL, *REQUEST_ONLY)
+KINDS: tuple[Any, ...] = (
+    list[ApiKey],
+    dict[str, Any],
+    Any,
+    Literal["on", "off"],
+    *MINIMAL,
+    *REQUEST_ONLY,
+)
 STATUSES = (200, 201, 204, 301, 400, 401, 403, 404, 409, 423, 429, 500, 503, 599, 999, 0, -1)
 ENCODINGS = ("", "gzip", "x-gzip", f"br {API_KEY}")
 """Of these, gzip is what it says, and x-gzip is not."""

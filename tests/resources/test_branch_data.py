@@ -11,7 +11,14 @@ from neonctl_async.types import (
     BranchSchema,
     BranchSchemaComparison,
 )
-from tests.models.records import BRANCH, MASKING_RULE, OPERATION, ANONYMIZATION_STATUS, JsonObject, decode
+from tests.models.records import (
+    ANONYMIZATION_STATUS,
+    BRANCH,
+    MASKING_RULE,
+    OPERATION,
+    JsonObject,
+    decode,
+)
 from tests.resources.wire import Asked, Call, check
 
 PATH = "/projects/p-1/branches/br-1"

@@ -199,7 +199,7 @@ def test_a_good_status_with_a_bad_body_is_an_invalid_response(
 
 
 def test_a_body_that_is_not_utf_8_is_said_to_be_none() -> None:
-    assert ": not UTF-8; it begins" in str(invalid(b'{"message":"\xff"}', dict))
+    assert ": not UTF-8; it starts with" in str(invalid(b'{"message":"\xff"}', dict))
 
 
 def test_an_invalid_response_names_the_platforms_request_id() -> None:
