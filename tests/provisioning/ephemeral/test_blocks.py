@@ -13,7 +13,7 @@ from neonctl_async import (
 )
 from neonctl_async.local import LocalControlPlane
 from tests.provisioning.ephemeral.blocks import enter, names
-from tests.resources.wire import answering
+from tests.resources.wire import responding_with
 from tests.support.records import PROJECT, branch_json
 
 
@@ -28,7 +28,7 @@ async def test_it_is_ready_and_can_be_reached_within_the_block(
 
 
 async def test_it_is_made_as_asked() -> None:
-    async with answering({"branch": branch_json(), "operations": []}) as exchange:
+    async with responding_with({"branch": branch_json(), "operations": []}) as exchange:
         async with exchange.neon.branches.ephemeral(
             PROJECT,
             name="for-now",
@@ -39,7 +39,7 @@ async def test_it_is_made_as_asked() -> None:
             endpoints=[EndpointSpec(type="read_only")],
             ttl_seconds=None,
         ):
-            assert exchange.asked.body == {
+            assert exchange.sent.body == {
                 "branch": {
                     "name": "for-now",
                     "parent_id": "br-1",
@@ -67,7 +67,7 @@ async def test_the_platform_deletes_it_should_the_process_die(
 
 
 async def test_its_end_is_told_to_the_second() -> None:
-    async with answering({"branch": branch_json(), "operations": []}) as exchange:
+    async with responding_with({"branch": branch_json(), "operations": []}) as exchange:
         async with exchange.neon.branches.ephemeral(PROJECT):
             told = re.search(rb'"expires_at":"([^"]+)"', exchange.server.received[0].body)
     assert told
