@@ -161,14 +161,11 @@ async def test_create_sends_false() -> None:
 
 
 async def test_create_sends_the_documented_body() -> None:
+    computes = [EndpointSpec(type="read_write")]
     async with responding_with(CREATED, 201) as exchange:
-        await exchange.neon.branches.create(
-            PROJECT, name="preview", endpoints=(EndpointSpec(type="read_write"),)
-        )
-    assert exchange.sent.body == {
-        "branch": {"name": "preview"},
-        "endpoints": [{"type": "read_write"}],
-    }
+        await exchange.neon.branches.create(PROJECT, name="preview", endpoints=tuple(computes))
+    documented = {"branch": {"name": "preview"}, "endpoints": [{"type": "read_write"}]}
+    assert exchange.sent.body == documented
 
 
 @pytest.mark.parametrize("name", ["endpoints", "roles", "databases", "connection_uris"])
