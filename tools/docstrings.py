@@ -1,6 +1,6 @@
-"""How the reference reads the source: roles are links, and Structs have a signature.
+"""An extension of griffe for the reference: roles become links, Structs get a signature.
 
-An extension of griffe, which mkdocs.yml names.
+mkdocs.yml names it.
 """
 
 import re
@@ -13,15 +13,15 @@ ROLE = re.compile(r":\w+:`([\w.]+)`")
 
 
 class Docstrings(griffe.Extension):
-    """Changes what was read before it is shown."""
+    """Changes docstrings and signatures after griffe has read them."""
 
     def on_object(self, *, obj: griffe.Object, **_: object) -> None:
-        """Make the roles of a docstring links."""
+        """Turn the roles of a docstring into links."""
         if obj.docstring:
             obj.docstring.value = ROLE.sub(lambda role: _link(obj, role[1]), obj.docstring.value)
 
     def on_class(self, *, cls: griffe.Class, **_: object) -> None:
-        """Give a Struct the signature that msgspec gives it, and an enumeration its members."""
+        """Add the signature of a Struct, and the members of an enumeration."""
         bases = {str(base) for owner in (cls, *cls.mro()) for base in owner.bases}
         if "msgspec.Struct" in bases and "__init__" not in cls.members:
             cls.set_member("__init__", _constructor(cls))
@@ -31,7 +31,7 @@ class Docstrings(griffe.Extension):
             cls.docstring.value += f"\n\n```python\n{members}\n```"
 
     def on_function(self, *, func: griffe.Function, **_: object) -> None:
-        """Show a default that is a constant of the package by its value."""
+        """Replace a default that is a constant of the package by its value."""
         for parameter in func.parameters:
             if isinstance(parameter.default, griffe.ExprName) and parameter.default.name.isupper():
                 with suppress(KeyError):  # of another package
@@ -40,7 +40,7 @@ class Docstrings(griffe.Extension):
 
 
 def _link(obj: griffe.Object, name: str) -> str:
-    """Return a link to a name, which is ``neon.resource.method`` or resolved from the docstring."""
+    """Return a link to ``neon.resource.method``, or to a name in the scope of the object."""
     head, dot, rest = name.partition(".")
     if head == "neon":
         resource, _, method = rest.partition(".")

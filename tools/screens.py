@@ -22,7 +22,7 @@ TMUX = f"tmux -L neonctl-async-{os.getpid()}"
 
 
 class Screen(NamedTuple):
-    """A command, and when it is looked at: after so many seconds, or once it has ended."""
+    """A command, and the seconds until its picture is taken; by default after it has finished."""
 
     command: str
     after: float | None = None
@@ -57,7 +57,7 @@ async def main() -> None:
 
 
 async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
-    """Projects, one of which has operations of every kind of status; its id."""
+    """Create projects. Return the id of the one that has operations of every kind of status."""
     for name in ("billing", "search"):
         await neon.projects.create(name=name, wait=True)
     shop = (await neon.projects.create(name="shop", wait=True)).project.id
@@ -71,7 +71,7 @@ async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
 
 
 async def take(screen: Screen, environment: Mapping[str, str]) -> str:
-    """What the terminal shows, with the codes of its colours."""
+    """Run a command in tmux. Return the content of the terminal, with its colour codes."""
     script = (
         f"printf '$ %s\\n' '{screen.command}'; {screen.command}; {TMUX} wait-for -S done; sleep 60"
     )
@@ -88,21 +88,21 @@ async def take(screen: Screen, environment: Mapping[str, str]) -> str:
 
 
 async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """What tmux prints, on a server of its own."""
+    """Run a command of tmux on a separate server. Return its output."""
     process = await asyncio.create_subprocess_exec(
         *TMUX.split(), *arguments, env=env, stdout=asyncio.subprocess.PIPE
     )
     output, _ = await process.communicate()
     if process.returncode:
-        raise RuntimeError(f"tmux {arguments[0]} ended with {process.returncode}")
+        raise RuntimeError(f"tmux {arguments[0]} exited with status {process.returncode}")
     return output.decode()
 
 
 def drawn(name: str, shown: str) -> str:
-    """A picture that fetches no font from anywhere: those of the machine will do."""
+    """Return an SVG of a terminal. It uses the fonts of the machine and downloads none."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
     console.print(Text.from_ansi(shown.rstrip()))
-    console.print()  # the last line is cut off a little below
+    console.print()  # the picture cuts off the lower edge of the last line
     svg = console.export_svg(title="neonctl-async", unique_id=name)
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 

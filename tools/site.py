@@ -1,7 +1,7 @@
-"""What the site shows besides the pages of docs: the changelog, the examples and more.
+"""Adds pages to the site that are not in docs: the changelog, the security policy, the examples.
 
-A hook of MkDocs, which mkdocs.yml names. Links lead to files of the repository, as they do where
-the Markdown is read there; on the site they lead to the pages that show these files.
+mkdocs.yml names it as a hook. In the repository, links of a page point to files. On the site, they
+point to the pages of these files.
 """
 
 import logging
@@ -19,7 +19,7 @@ SHOWN = {"CHANGELOG.md": "changelog.md", "SECURITY.md": "security.md"} | {
     for path in sorted((ROOT / "examples").rglob("*.*"))
     if path.suffix in {".py", ".csv", ".ini"}
 }
-"""The pages of files that are not in docs."""
+"""The page of each file that is not in docs."""
 SOURCE = {page: file for file, page in SHOWN.items()}
 LINK = re.compile(r"\[([^]]*)]\((?!\w+:)([^)\s#]+)(#[^)\s]*)?\)")
 FOREIGN = re.compile(r'(?:src="|<link[^>]+href="|url\(["\']?)(?:https?:)?//')
@@ -46,7 +46,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
         file = posixpath.normpath(posixpath.join(posixpath.dirname(here), target))
         shown = SHOWN.get(file, file.removeprefix("docs/"))
         if file == shown and (ROOT / file).exists():
-            return text  # a file that the site does not show
+            return text  # the site has no page for this file
         start = posixpath.dirname(page.file.src_uri)
         return f"[{text}]({posixpath.relpath(shown, start)}{anchor})"
 
@@ -54,7 +54,7 @@ def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
 
 
 def on_post_page(output: str, page: Page, **_: object) -> str:
-    """Warn, and so fail a strict build, where a page loads anything from another host."""
+    """Warn if a page loads anything from another host. A strict build fails then."""
     if foreign := FOREIGN.search(output):
         log.warning("%s loads from another host: %s", page.file.src_uri, foreign[0])
     return output

@@ -1,4 +1,4 @@
-"""The published description of the API, as far as the contract asks for it."""
+"""The published description of the API, as far as the contract tests need it."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 FOLDER = Path(__file__).parents[2] / ".contract"
-"""Where ``make contract`` puts the packages of Node.js."""
+"""The folder of the Node.js packages that ``make contract`` installs."""
 PACKAGE = "@neondatabase/api-client"
 
 Code: TypeAlias = int | str
@@ -50,7 +50,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
 
 class Body(Struct, frozen=True, kw_only=True):
-    """The body of a request or of an answer, or a reference to one."""
+    """The body of a request or a response, or a reference to one."""
 
     ref: str = field(name="$ref", default="")
     content: dict[str, Content] = {}
@@ -102,11 +102,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return f"{self.method} {self.path}"
 
     def is_called_by(self, method: str, path: str) -> bool:
-        """Whether a request is for this endpoint, or one that is written alike."""
+        """Return whether the endpoint matches a request. Another one may match it as well."""
         return method == self.method and re.fullmatch(self._pattern, path) is not None
 
     def ids_in(self, path: str) -> Mapping[str, str]:
-        """What stands in ``path``, which is of this endpoint, for each parameter."""
+        """Return the parameters in a path that matches this endpoint."""
         match = re.fullmatch(self._pattern, path)
         assert match
         return match.groupdict()
@@ -124,7 +124,8 @@ class Description:
         self.file = package / "public-v2-for-users.gen.yaml"
         assert self.file.exists(), f"{self.file} is missing: run make contract"
         self.version = str(msgspec.json.decode((package / "package.json").read_bytes())["version"])
-        document = msgspec.yaml.decode(self.file.read_bytes(), type=_Document)
+        self.document: dict[str, Any] = msgspec.yaml.decode(self.file.read_bytes())
+        document = msgspec.convert(self.document, _Document)
         self._components = document.components
         self.endpoints = [
             self._endpoint(method, path, item, operation)
@@ -134,9 +135,19 @@ class Description:
         ]
 
     def endpoint_of(self, method: str, path: str) -> Endpoint | None:
-        """The endpoint that a request is for: of several the one with the fewest parameters."""
+        """Return the matching endpoint with the fewest parameters."""
         found = [one for one in self.endpoints if one.is_called_by(method, path)]
         return min(found, key=lambda one: one.path.count("{"), default=None)
+
+    def response_schema(self, endpoint: Endpoint, status: int) -> dict[str, Any]:
+        """Return the schema of a JSON response as published."""
+        responses = self.document["paths"][endpoint.path][endpoint.method.lower()]["responses"]
+        response = responses[status] if status in responses else responses[str(status)]
+        if "$ref" in response:
+            response = self.document["components"]["responses"][_name(response["$ref"])]
+        [content] = response["content"].values()
+        schema: dict[str, Any] = content["schema"]
+        return schema
 
     def whole(self, schema: Schema) -> Schema:
         """``schema`` with its reference followed and its parts put together."""

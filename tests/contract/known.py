@@ -47,7 +47,7 @@ NOT_SERVED_LOCALLY: Mapping[str, str] = dict.fromkeys(
 """Methods whose endpoints the local control plane does not serve."""
 
 TOLD_LOCALLY: Mapping[str, str] = {
-    "answer.operations is not published": _TOLD,
+    "$.operations is not published": _TOLD,
     ".active_time is not published": "published of listed projects, and every record is made alike",
     ".locked is not published": "recorded answers hold it (tests/data/projects.json)",
 }

@@ -1,4 +1,4 @@
-"""What the local control plane answers is what is published."""
+"""Responses of the local control plane have the published schema."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ NOT_SERVED = [method for method in METHODS if str(method) in NOT_SERVED_LOCALLY]
 
 
 @pytest.mark.parametrize("method", SERVED, ids=str)
-async def test_an_answer_is_as_published(
+async def test_response_has_the_published_schema(
     method: Method, endpoint: Endpoint, description: Description
 ) -> None:
     call = await called_locally(method)
@@ -34,18 +34,18 @@ async def test_an_answer_is_as_published(
 
 
 @pytest.mark.parametrize("method", NOT_SERVED, ids=str)
-async def test_what_is_said_not_to_be_served_is_not_found(method: Method) -> None:
+async def test_unserved_endpoint_is_not_found(method: Method) -> None:
     assert (await called_locally(method)).exchange.status == 404
 
 
 @pytest.mark.parametrize(
     "method", [one for one in METHODS if str(one) == "projects.delete"], ids=str
 )
-async def test_what_is_said_to_be_told_is_told(
+async def test_known_additional_fields_are_sent(
     method: Method, endpoint: Endpoint, description: Description
 ) -> None:
-    told = list(problems(await called_locally(method), endpoint, description))
-    assert [end for end in TOLD_LOCALLY if not any(one.endswith(end) for one in told)] == []
+    found = list(problems(await called_locally(method), endpoint, description))
+    assert [end for end in TOLD_LOCALLY if not any(one.endswith(end) for one in found)] == []
 
 
 async def called_locally(method: Method) -> Call:
@@ -58,6 +58,6 @@ def problems(call: Call, endpoint: Endpoint, description: Description) -> Iterat
     answer = endpoint.answers.get(call.exchange.status)
     schema = schema_of(answer) if answer else None
     if schema is not None:
-        yield from misfits(description, schema, call.exchange.answer)
+        yield from misfits(description, endpoint, call.exchange.status, call.exchange.answer)
     elif answer is None or call.exchange.answer is not None:
         yield f"{call.exchange.status} with {call.exchange.answer} is not published"

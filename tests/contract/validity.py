@@ -1,61 +1,67 @@
-"""Whether JSON is what a schema says."""
+"""Validation of JSON against the published description, which allows no unknown property."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
-from uuid import UUID
+from typing import Any
+
+from jsonschema import Draft202012Validator, FormatChecker
 
 from neonctl_async.transport.protocol import Json
-from tests.contract.description import Description, Schema
+from tests.contract.description import Description, Endpoint
 
-_TYPES: dict[str, tuple[type, ...]] = {
-    "": (object,),
-    "string": (str,),
-    "integer": (int,),
-    "number": (int, float),
-    "boolean": (bool,),
-    "array": (list,),
-    "object": (dict,),
-}
-_FORMATS: dict[str, Callable[[str], object]] = {"date-time": datetime.fromisoformat, "uuid": UUID}
+_FORMATS = FormatChecker(["uuid"])
+
+
+@_FORMATS.checks("date-time", ValueError)
+def _is_date_time(text: object) -> bool:
+    return bool(datetime.fromisoformat(str(text)))
 
 
 def misfits(
-    description: Description, schema: Schema, content: Json, place: str = "answer"
+    description: Description, endpoint: Endpoint, status: int, content: Json
 ) -> Iterator[str]:
-    """What in ``content`` a schema does not allow, and what it requires that is not there."""
-    whole = description.whole(schema)
-    is_number = isinstance(content, bool) and whole.type != "boolean"
-    if content is None and whole.nullable:
-        return
-    if is_number or not isinstance(content, _TYPES[whole.type]):
-        yield f"{place} is {content!r}, not of type {whole.type}"
-    elif isinstance(content, dict):
-        yield from _misfits_of_object(description, whole, content, place)
-    elif isinstance(content, list) and whole.items:
-        for number, one in enumerate(content):
-            yield from misfits(description, whole.items, one, f"{place}[{number}]")
-    elif isinstance(content, str):
-        yield from _misfits_of_text(whole, content, place)
+    """Yield each difference between a response body and its published schema."""
+    published = description.document["components"]["schemas"]
+    components = {name: _strict(one, published, closed=False) for name, one in published.items()}
+    schema = _strict(description.response_schema(endpoint, status), published)
+    root = {"allOf": [schema], "components": {"schemas": components}}
+    validator: Any = Draft202012Validator(root, format_checker=_FORMATS)
+    for error in validator.iter_errors(content):
+        if "propertyNames" in error.schema_path:
+            yield f"{error.json_path}.{error.instance} is not published"
+        else:
+            yield f"{error.json_path}: {error.message}"
 
 
-def _misfits_of_object(
-    description: Description, schema: Schema, content: dict[str, Json], place: str
-) -> Iterator[str]:
-    for name in schema.required:
-        if name not in content:
-            yield f"{place}.{name} is missing"
-    for name, value in content.items():
-        inner = schema.properties.get(name, schema.values)
-        if isinstance(inner, Schema):
-            yield from misfits(description, inner, value, f"{place}.{name}")
-        elif schema.properties:
-            yield f"{place}.{name} is not published"
+def _strict(
+    schema: dict[str, Any], published: dict[str, Any], *, closed: bool = True
+) -> dict[str, Any]:
+    """Translate a schema of OpenAPI 3.0 to JSON Schema.
+
+    A closed object allows no unknown property. A part of ``allOf`` cannot be closed, because it
+    does not know the properties of the other parts; nor can a component, which may be such a part.
+    """
+    strict = dict(schema)
+    for name in strict.keys() & {"items", "additionalProperties"}:
+        if isinstance(schema[name], dict):
+            strict[name] = _strict(schema[name], published)
+    if "properties" in schema:
+        strict["properties"] = {
+            name: _strict(one, published) for name, one in schema["properties"].items()
+        }
+    if "allOf" in schema:
+        strict["allOf"] = [_strict(one, published, closed=False) for one in schema["allOf"]]
+    if closed and (names := _property_names(schema, published)):
+        strict["propertyNames"] = {"enum": sorted(names)}
+    return {"anyOf": [strict, {"type": "null"}]} if schema.get("nullable") else strict
 
 
-def _misfits_of_text(schema: Schema, content: str, place: str) -> Iterator[str]:
-    if schema.enum and content not in schema.enum:
-        yield f"{place} is {content!r}, none of {schema.enum}"
-    try:
-        _FORMATS.get(schema.format, str)(content)
-    except ValueError:
-        yield f"{place} is {content!r}, no {schema.format}"
+def _property_names(schema: dict[str, Any], published: dict[str, Any]) -> set[str]:
+    """Return the names that an object may have; none if it may have any name."""
+    if schema.get("additionalProperties"):
+        return set()
+    parts = list(schema.get("allOf", []))
+    if "$ref" in schema:
+        parts.append(published[schema["$ref"].rpartition("/")[2]])
+    names = [_property_names(part, published) for part in parts]
+    return {*schema.get("properties", {})}.union(*names)

@@ -87,7 +87,9 @@ SAYS = {
 @pytest.mark.parametrize("where", ["embedded", "elsewhere"])
 async def test_the_examples_run(example: str, where: str) -> None:
     async with LocalControlPlane(durations=Durations(default=0.05)) as control_plane:
-        code, output, complaints = await run(control_plane if where == "elsewhere" else None, example)
+        code, output, complaints = await run(
+            control_plane if where == "elsewhere" else None, example
+        )
         assert (control_plane.requests_served > 0) == (where == "elsewhere")
         async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             assert await neon.projects.list().collect() == []

@@ -1,4 +1,4 @@
-"""The command: what it prints, how it stops, what a kill leaves."""
+"""The command: its output, its exit, and its data after a kill."""
 
 import signal
 import sys
@@ -8,10 +8,10 @@ import pytest
 
 from neonctl_async.local.__main__ import main
 from tests.local.client import Http
-from tests.local.process import serving
+from tests.support.server_process import serving
 
 
-async def test_it_prints_two_lines_to_paste_and_the_key_at_first_start_only(
+async def test_command_prints_two_lines_to_paste_and_the_key_at_the_first_start_only(
     tmp_path: Path,
 ) -> None:
     data = ("--data", str(tmp_path / "plane.db"))
@@ -27,7 +27,7 @@ async def test_it_prints_two_lines_to_paste_and_the_key_at_first_start_only(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-async def test_it_stops_cleanly_when_interrupted(number: signal.Signals) -> None:
+async def test_command_stops_cleanly_when_interrupted(number: signal.Signals) -> None:
     async with serving() as served, Http(served.base_url, served.api_key) as api:
         await api.get("/projects")
         status, _, err = await served.end(number)
@@ -37,7 +37,7 @@ async def test_it_stops_cleanly_when_interrupted(number: signal.Signals) -> None
     assert served.api_key not in err
 
 
-async def test_it_makes_one_more_key_where_asked(tmp_path: Path) -> None:
+async def test_command_creates_another_key_on_request(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "plane.db"), "--create-key", "more")
     for _ in range(2):
         async with serving(*data) as served, Http(served.base_url, served.api_key) as api:
@@ -46,7 +46,7 @@ async def test_it_makes_one_more_key_where_asked(tmp_path: Path) -> None:
             await served.end()
 
 
-async def test_its_settings_are_those_of_the_plane() -> None:
+async def test_options_configure_the_server() -> None:
     arguments = (
         *("--duration", "0", "--duration-of", "start_compute=1000", "--lock", "project"),
         *("--intervals", '{"suspend_after": 5}', "--quiet"),
@@ -68,7 +68,7 @@ async def test_its_settings_are_those_of_the_plane() -> None:
     assert "create_timeline" in failure
 
 
-async def test_killed_it_has_lost_nothing_that_was_answered(tmp_path: Path) -> None:
+async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     arguments = ("--data", str(tmp_path / "plane.db"), "--duration", "1000")
     async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
         key = (await api.done("POST", "/api_keys", {"key_name": "kept"}))["key"]
@@ -102,7 +102,7 @@ async def test_killed_it_has_lost_nothing_that_was_answered(tmp_path: Path) -> N
         (["--intervals", '{"unknown": 1}'], "unknown"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(
+def test_invalid_arguments_are_rejected(
     arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exit_:
@@ -111,15 +111,13 @@ def test_arguments_that_make_no_sense_are_refused(
     assert word in capsys.readouterr().err
 
 
-async def test_another_address_is_served_with_a_warning() -> None:
+async def test_exposed_address_prints_a_warning() -> None:
     async with serving("--host", "0.0.0.0", "--expose") as served:
         _, _, err = await served.end()
     assert err.startswith("warning: serving on 0.0.0.0")
 
 
-def test_what_cannot_be_served_is_said_in_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_startup_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["--data", str(tmp_path / "missing" / "plane.db")])
     assert exit_.value.code == 1

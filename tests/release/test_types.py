@@ -1,4 +1,4 @@
-"""What type checkers make of programs that use the installed wheel."""
+"""Type checks of programs that use the installed wheel."""
 
 import json
 import os
@@ -44,34 +44,34 @@ HARMLESS = {2, 3, 6, 7}
 
 
 def of_mypy(folder: Path, installed: Installed) -> set[tuple[str, int]]:
-    """Where mypy complains: the file and the line."""
+    """Return the file and the line of each error that mypy reports."""
     command = [sys.executable, "-m", "mypy", "--strict", "--output=json", "--config-file="]
     command += [f"--python-executable={installed.python}", "--cache-dir=.mypy_cache", "."]
-    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    complaints = [json.loads(line) for line in told.stdout.splitlines()]
-    return {(one["file"], one["line"]) for one in complaints if one["severity"] == "error"}
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    messages = [json.loads(line) for line in result.stdout.splitlines()]
+    return {(one["file"], one["line"]) for one in messages if one["severity"] == "error"}
 
 
 def of_pyright(folder: Path, installed: Installed) -> set[tuple[str, int]]:
-    """Where pyright complains: the file and the line."""
+    """Return the file and the line of each error that pyright reports."""
     (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
-    told = pyright(folder, installed)
+    report = pyright(folder, installed)
     return {
         (Path(one["file"]).name, one["range"]["start"]["line"] + 1)
-        for one in told["generalDiagnostics"]
+        for one in report["generalDiagnostics"]
     }
 
 
 def pyright(folder: Path, installed: Installed, *arguments: str) -> Any:
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pyright", "--outputjson", *arguments],
         cwd=folder,
         env={**os.environ, "PATH": f"{installed.python.parent}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
-    )  # --verifytypes heeds no --pythonpath, but takes the first Python on the PATH
-    return json.loads(told.stdout)
+    )  # --verifytypes ignores --pythonpath and uses the first Python on the PATH
+    return json.loads(result.stdout)
 
 
 @pytest.fixture(scope="module", params=[of_mypy, of_pyright])
@@ -102,8 +102,8 @@ def test_every_method_is_called_by_a_program() -> None:
 
 @pytest.mark.parametrize("package", ["neonctl_async", "pytest_neonctl_async"])
 def test_every_type_is_known(package: str, complete: Installed) -> None:
-    told = pyright(complete.folder, complete, "--verifytypes", package, "--ignoreexternal")
-    of_package = told["typeCompleteness"]
+    report = pyright(complete.folder, complete, "--verifytypes", package, "--ignoreexternal")
+    of_package = report["typeCompleteness"]
     complaints = [
         symbol["name"]
         for symbol in of_package["symbols"]
