@@ -29,7 +29,7 @@ from tests.support.records import client_of, operation_json
 from tests.support.server import http_response
 
 STARTING_METHODS = [method for method in METHODS if method.takes_wait]
-TIMESTAMPS = [(method, name) for method in METHODS for name in method.moments]
+TIMESTAMPS = [(method, name) for method in METHODS for name in method.timestamps]
 LISTS = [(method, name) for method in METHODS for name in method.lists]
 LISTING_METHODS = [method for method in METHODS if "limit" in method.parameters]
 LARGEST_PAGES = {
