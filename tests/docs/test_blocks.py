@@ -116,6 +116,7 @@ def test_tests_of_special_blocks_read_the_page() -> None:
 
 
 @pytest.mark.parametrize("page", TEXTS)
+@pytest.mark.process
 def test_every_command_of_a_console_can_be_given(page: str) -> None:
     for command, output in commands(TEXTS[page]):
         program, *arguments = words(BEFORE_A_PROGRAM.sub("", command))

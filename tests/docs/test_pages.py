@@ -85,6 +85,7 @@ SAYS = {
 
 @pytest.mark.parametrize("example", SAYS)
 @pytest.mark.parametrize("where", ["embedded", "elsewhere"])
+@pytest.mark.process
 async def test_the_examples_run(example: str, where: str) -> None:
     async with LocalControlPlane(durations=Durations(default=0.05)) as control_plane:
         code, output, complaints = await run(
