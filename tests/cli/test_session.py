@@ -130,7 +130,7 @@ async def test_interrupted_request_warns_that_it_may_have_been_executed(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert capsys.readouterr().err == ("the request was under way: it may have been carried out\n")
+    assert capsys.readouterr().err == ("the request was in progress: Neon may have executed it\n")
 
 
 def test_pending_operations_are_printed_if_no_file_can_be_written(

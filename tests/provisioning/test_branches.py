@@ -10,7 +10,7 @@ import pytest
 from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.local import LocalControlPlane
 from tests.provisioning.helpers import branch_names, enter_and_exit
-from tests.resources.wire import answering
+from tests.resources.wire import responding_with
 from tests.support.records import PROJECT, branch_json
 
 
@@ -25,7 +25,7 @@ async def test_branch_is_ready_during_the_block_and_deleted_after_it(
 
 
 async def test_all_arguments_are_sent() -> None:
-    async with answering({"branch": branch_json(), "operations": []}) as exchange:
+    async with responding_with({"branch": branch_json(), "operations": []}) as exchange:
         async with exchange.neon.branches.ephemeral(
             PROJECT,
             name="temporary",
@@ -36,7 +36,7 @@ async def test_all_arguments_are_sent() -> None:
             endpoints=[EndpointSpec(type="read_only")],
             ttl_seconds=None,
         ):
-            assert exchange.asked.body == {
+            assert exchange.sent.body == {
                 "branch": {
                     "name": "temporary",
                     "parent_id": "br-1",
@@ -62,7 +62,7 @@ async def test_branch_expires_after_ttl_seconds(neon: NeonClient, project_id: st
 
 
 async def test_expires_at_is_sent_in_whole_seconds() -> None:
-    async with answering({"branch": branch_json(), "operations": []}) as exchange:
+    async with responding_with({"branch": branch_json(), "operations": []}) as exchange:
         async with exchange.neon.branches.ephemeral(PROJECT):
             sent = re.search(rb'"expires_at":"([^"]+)"', exchange.server.received[0].body)
     assert sent

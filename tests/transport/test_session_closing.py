@@ -54,7 +54,7 @@ async def close_during(neon: NeonClient, *paths: str, method: str = "POST") -> l
         assert not call.cancelled()
         failure = call.exception()
         assert isinstance(failure, ClientClosedError)
-        assert ("may have been carried out" in str(failure)) == failure.maybe_delivered
+        assert ("Neon may have executed" in str(failure)) == failure.maybe_delivered
         maybe_delivered.append(failure.maybe_delivered)
     return maybe_delivered
 

@@ -31,7 +31,7 @@ async def test_timeout_error_lists_settled_and_pending_operations() -> None:
         http_response(503) if request.path.endswith("/unseen") else None
     )
     async with platform.server, client_of(platform.server) as neon:
-        with pytest.raises(WaitTimeoutError, match=r"2 of 3 .* after 20 s") as caught:
+        with pytest.raises(WaitTimeoutError, match=r"2 of 3 .* within 20 s") as caught:
             await neon.operations.wait([ref("quick"), ref("slow"), ref("unseen")], timeout=20)
         assert now() == pytest.approx(20, abs=0.01)
     error = caught.value
@@ -79,7 +79,7 @@ async def test_timeout_of_zero_uses_known_records_and_sends_no_request() -> None
     platform = Platform()
     async with platform.server, client_of(platform.server) as neon:
         assert len(await neon.operations.wait(operation("a", "finished"), timeout=0)) == 1
-        with pytest.raises(WaitTimeoutError, match="after 0 s"):
+        with pytest.raises(WaitTimeoutError, match="within 0 s"):
             await neon.operations.wait(operation("b"), timeout=0)
     assert platform.server.received == []
 

@@ -1,4 +1,4 @@
-"""The least that each record of an answer holds, and how answers are decoded."""
+"""The smallest valid JSON of each record, and a function that decodes a response."""
 
 from datetime import UTC, datetime
 from typing import TypeVar
@@ -27,7 +27,7 @@ from neonctl_async.models.secret import Secret
 from neonctl_async.transport.protocol import Response, Wire, request
 
 T = TypeVar("T")
-WIRE = Wire("https://h.example.com/api/v2", Secret("napi_of_nobody"), max_response_bytes=1 << 20)
+WIRE = Wire("https://h.example.com/api/v2", Secret("napi_test"), max_response_bytes=1 << 20)
 JsonObject = dict[str, object]
 
 NOON = "2026-01-01T12:00:00Z"
@@ -112,19 +112,19 @@ ORGANIZATION: JsonObject = {"id": "org-1", "name": "Shop"}
 PERIOD: JsonObject = {"period_id": "period-1", "period_start": NOON, "consumption": []}
 PERMISSION: JsonObject = {"id": "permission-1", "granted_to_email": "a@b.c"}
 PROJECT_CONSUMPTION: JsonObject = {"project_id": "p-1", "periods": []}
-REFERENCED: JsonObject = {"schema": "public", "table": "users", "columns": ["id"]}
+REFERENCED_TABLE: JsonObject = {"schema": "public", "table": "users", "columns": ["id"]}
 REGION: JsonObject = {"region_id": "aws-us-east-2", "name": "AWS US East 2 (Ohio)"}
 SNAPSHOT: JsonObject = {"id": "snap-1", "name": "nightly"}
-STATUS: JsonObject = {"project_id": "p-1", "branch_id": "br-1", "state": "anonymized"}
+ANONYMIZATION_STATUS: JsonObject = {"project_id": "p-1", "branch_id": "br-1", "state": "anonymized"}
 TABLE: JsonObject = {"schema": "public", "name": "users", "columns": [COLUMN]}
 VPC_ENDPOINT: JsonObject = {"vpc_endpoint_id": "vpce-1"}
 
-LEAST: dict[type[Model], JsonObject] = {
+MINIMAL: dict[type[Model], JsonObject] = {
     Empty: {},
     projects.AdvisorIssue: ADVISOR_ISSUE,
     projects.AdvisorIssuesResponse: {"issues": [ADVISOR_ISSUE]},
     branch_data.AnonymizationRun: {},
-    branch_data.AnonymizedBranchStatus: STATUS,
+    branch_data.AnonymizedBranchStatus: ANONYMIZATION_STATUS,
     branch_data.MaskingRule: MASKING_RULE,
     branch_data.MaskingRulesResponse: {"masking_rules": [MASKING_RULE]},
     api_keys.ApiKeyCreated: {"id": 1, "key": "napi_1"},
@@ -223,7 +223,7 @@ LEAST: dict[type[Model], JsonObject] = {
     branch_data.BranchSchemaComparison: {},
     branch_data.ColumnSchema: COLUMN,
     branch_data.DatabaseSchema: {"tables": [TABLE]},
-    branch_data.ReferencedTable: REFERENCED,
+    branch_data.ReferencedTable: REFERENCED_TABLE,
     branch_data.TableConstraint: {"type": "unique", "columns": ["id"]},
     branch_data.TableSchema: TABLE,
     snapshots.BackupSchedule: {"schedule": []},
@@ -244,17 +244,17 @@ LEAST: dict[type[Model], JsonObject] = {
     },
     organizations.VPCEndpointWithRegion: {**VPC_ENDPOINT, "region_id": "aws-us-east-2"},
 }
-"""Each record that answers hold, with its required fields alone."""
+"""The required fields of every record that responses contain."""
 
-SENT: list[type[Model]] = [
+REQUEST_ONLY: list[type[Model]] = [
     endpoints.EndpointSpec,
     organizations.InvitationSpec,
     projects.ProjectBranchSpec,
 ]
-"""Records that are only ever sent."""
+"""The records that only requests contain."""
 
 
-def decode(kind: type[T], shown: object) -> T:
-    """What an answer that shows ``shown`` decodes into."""
+def decode(kind: type[T], content: object) -> T:
+    """Return the result of a request whose response contains ``content`` as JSON."""
     call = request("GET", "/records", kind)
-    return WIRE.read(call, "req-1", Response(200, {}, msgspec.json.encode(shown)))
+    return WIRE.read(call, "req-1", Response(200, {}, msgspec.json.encode(content)))
