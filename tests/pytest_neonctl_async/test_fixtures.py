@@ -5,6 +5,8 @@ import pytest
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.pages import TEXTS, code_blocks
 
+pytestmark = pytest.mark.process
+
 ON_EVERY_LOOP = """
     import asyncio
     import pytest
@@ -73,7 +75,7 @@ FAULTS_AND_CLEARING = """
     from neonctl_async import NotFoundError, OperationFailedError, RetryPolicy, ServerError
     from neonctl_async.local import Fault
 
-    pytestmark = [pytest.mark.process, pytest.mark.asyncio]
+    pytestmark = pytest.mark.asyncio
     LIST = "GET /projects"
 
     async def test_plans_faults(neon_client, neon_control_plane, neon_project):

@@ -10,11 +10,13 @@ from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.pytest_neonctl_async.conftest import RunOnPlatform, RunSuite
 from tests.support.until import until
 
+pytestmark = pytest.mark.process
+
 WHATEVER_TESTS_DO = """
     import asyncio, os
     import pytest
 
-    pytestmark = [pytest.mark.process, pytest.mark.asyncio]
+    pytestmark = pytest.mark.asyncio
 
     @pytest.mark.parametrize("number", range(4))
     async def test_passes(number, neon_client, neon_branch, neon_project):
@@ -54,10 +56,15 @@ WHATEVER_TESTS_DO = """
 """
 
 INTERRUPTED = """
-    import os, signal, threading
+    import os, pathlib, signal, threading, time
+
+    def interrupt():
+        while not pathlib.Path("requested").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
 
     def test_it(neon_branch_factory):
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Thread(target=interrupt).start()
         neon_branch_factory.create()
 """
 
@@ -127,12 +134,17 @@ async def test_the_end_of_a_run_is_swept_even_where_a_hook_of_others_fails(
 @pytest.mark.scale
 @pytest.mark.usefixtures("interruptible")
 async def test_ctrl_c_while_a_branch_is_made_leaves_none_behind(
-    run_on_platform: RunOnPlatform, plane: LocalControlPlane, neon: NeonClient, project_id: str
+    run_on_platform: RunOnPlatform,
+    pytester: pytest.Pytester,
+    plane: LocalControlPlane,
+    neon: NeonClient,
+    project_id: str,
 ) -> None:
     creation = Fault(route="POST /projects/{project_id}/branches", delay=0.5, when="after")
     injected = plane.inject(creation)
     run = asyncio.create_task(run_on_platform(plane, INTERRUPTED))
     await until(lambda: injected.fired > 0)
+    await asyncio.to_thread((pytester.path / "requested").touch)
     assert (await run).ret == pytest.ExitCode.INTERRUPTED
     assert await names(neon, project_id) == set()
 
