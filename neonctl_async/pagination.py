@@ -24,7 +24,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
         """The cursor of the next page (``cursor`` or ``next``, by endpoint), or None at the end."""
         if self.pagination is None or not self.items:
             return None
-        return self.pagination.following
+        return self.pagination.next_cursor
 
 
 class Paginator(Generic[T]):

@@ -55,6 +55,6 @@ class Pagination(Model, kw_only=True):
     sort_order: str | None = None
 
     @property
-    def following(self) -> str | None:
+    def next_cursor(self) -> str | None:
         """The ``cursor`` parameter of the next request, or None after the last page."""
         return self.cursor or self.next or None

@@ -63,11 +63,11 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
         """Return the time of day on the fake clock. It starts at the real time of day."""
         return self._created_at + timedelta(seconds=self.time())
 
-    def begin_real_time(self) -> None:
+    def start_real_time(self) -> None:
         """Run the clock in real time, until each such call has had an :meth:`end_real_time`."""
         self._jumping.real_time_users += 1
 
-    def end_real_time(self) -> None:
+    def stop_real_time(self) -> None:
         """Undo one :meth:`begin_real_time`."""
         self._jumping.real_time_users -= 1
 
@@ -76,8 +76,8 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
     ) -> asyncio.Future[T]:
         """Run a function in a thread, and the clock in real time until the future is done."""
         future = super().run_in_executor(executor, func, *args)
-        self.begin_real_time()
-        future.add_done_callback(lambda _: self.end_real_time())
+        self.start_real_time()
+        future.add_done_callback(lambda _: self.stop_real_time())
         return future
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
@@ -92,11 +92,11 @@ def real_time() -> Generator[None]:
 
     On any loop other than a :class:`FakeClockLoop`, this does nothing.
     """
-    _begin_real_time()
+    _start_real_time()
     try:
         yield
     finally:
-        _end_real_time()
+        _stop_real_time()
 
 
 def real_time_hooks() -> Hooks:
@@ -104,7 +104,7 @@ def real_time_hooks() -> Hooks:
 
     With them, a :class:`FakeClockLoop` runs in real time during each request.
     """
-    return Hooks(on_request=_begin_real_time, on_response=_end_real_time)
+    return Hooks(on_request=_start_real_time, on_response=_stop_real_time)
 
 
 def loop_clock() -> Callable[[], datetime]:
@@ -117,13 +117,13 @@ def loop_clock() -> Callable[[], datetime]:
     return loop.utc_now if isinstance(loop, FakeClockLoop) else lambda: datetime.now(UTC)
 
 
-def _begin_real_time(_event: object = None) -> None:
+def _start_real_time(_event: object = None) -> None:
     loop = asyncio.get_running_loop()
     if isinstance(loop, FakeClockLoop):
-        loop.begin_real_time()
+        loop.start_real_time()
 
 
-def _end_real_time(_event: object = None) -> None:
+def _stop_real_time(_event: object = None) -> None:
     loop = asyncio.get_running_loop()
     if isinstance(loop, FakeClockLoop):
-        loop.end_real_time()
+        loop.stop_real_time()

@@ -249,7 +249,7 @@ class Poller:
                 return []
             deepest = self._update_from_page(page.operations, missing, depth) or deepest
             depth += len(page.operations)
-            cursor = page.pagination.following if page.operations and page.pagination else None
+            cursor = page.pagination.next_cursor if page.operations and page.pagination else None
         if len(missing) > 1:
             # Read more next time: a page costs one request, and so does each missing operation.
             self._scan_depth = max(self._scan_depth, min(2 * scan_depth, MAX_PAGE * len(missing)))

@@ -121,7 +121,7 @@ class CloudBackend(Backend):
             factory.delete_all()
         except NeonError:
             # The test may have protected the branches, or created children of them.
-            self.loop.call(self._delete_with_descendants(factory.made))
+            self.loop.call(self._delete_with_descendants(factory.branch_ids))
 
     async def _delete_with_descendants(self, branch_ids: list[str]) -> None:
         deleted = delete_branches(

@@ -36,7 +36,7 @@ class BranchFactory:
     def __init__(self, loop: BackgroundLoop, ephemeral: Ephemeral) -> None:
         self._loop = loop
         self._ephemeral = ephemeral
-        self.made: list[str] = []
+        self.branch_ids: list[str] = []
         """The ids of the created branches."""
         self._branches = AsyncExitStack()
         self._creating: set[asyncio.Task[object]] = set()
@@ -60,7 +60,7 @@ class BranchFactory:
             created = await self._branches.enter_async_context(self._ephemeral(**settings))
         finally:
             self._creating.discard(task)
-        self.made.append(created.branch.id)
+        self.branch_ids.append(created.branch.id)
         return created
 
     def delete_all(self) -> None:

@@ -20,7 +20,7 @@ def test_branches_and_their_children_are_deleted_on_exit(backend: Backend) -> No
         child = factory.create(parent_id=parent.branch.id, endpoints=[])
         assert parent.branch.name.startswith("neonctl-pytest-0a0a0a0a-")
         assert child.branch.parent_id == parent.branch.id
-        assert factory.made == [parent.branch.id, child.branch.id]
+        assert factory.branch_ids == [parent.branch.id, child.branch.id]
     assert branch_count(backend, project.id) == 1
 
 
