@@ -34,7 +34,7 @@ class Ours(AsyncContender):
         page = await self._neon.request(
             "GET", f"/projects/{self.project_id}/operations", query=query, type=OperationsPage
         )
-        return page.operations, page.pagination.following if page.pagination else None
+        return page.operations, page.pagination.next_cursor if page.pagination else None
 
     async def all_pages(self) -> AsyncIterator[Sequence[object]]:
         """Yield the pages of the list, each requested ahead of time."""

@@ -34,7 +34,7 @@ HostOption = Annotated[
     ),
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation. Scripts are never asked.")
+    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation. Scripts need no confirmation.")
 ]
 NoColorOption = Annotated[
     bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR.")
@@ -47,8 +47,8 @@ def command(
     """Return a decorator that makes a coroutine function a command of a group.
 
     The command gets the shared options and passes a CommandSession to the function. The help shows
-    ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. ``question`` is
-    asked first, unless ``--yes`` is set; it may name arguments in braces.
+    ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. On a terminal
+    the user confirms ``question`` first, unless ``--yes`` is set. It may name arguments in braces.
     """
 
     def register(work: Work[P]) -> Work[P]:

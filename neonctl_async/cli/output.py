@@ -17,7 +17,7 @@ from neonctl_async.progress import console_on_stderr
 
 T = TypeVar("T")
 _UNLIMITED = 10_000
-"""The width of a pipe or a file, in columns, so that no line is cut or folded."""
+"""The width of a pipe or a file, in columns. It prevents cut and folded lines."""
 
 
 class Output(StrEnum):

@@ -163,7 +163,7 @@ def _print_error(screen: Screen, error: Exception) -> ExitCode:
 
 
 def _print_failures(session: CommandSession) -> None:
-    """Print the operations that had failed when a wait ended for another reason."""
+    """Print the operations that had failed when a wait stopped for another reason."""
     for failed in session.tracked.failed:
         reason = f": {failed.error}" if failed.error else ""
         session.screen.print_message(

@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Served:
-    """A plane that is running, and ways to reach it from this thread."""
+    """A running local control plane, with methods that call it from this thread."""
 
     def __init__(self, control_plane: LocalControlPlane, loop: asyncio.AbstractEventLoop) -> None:
         self.control_plane = control_plane

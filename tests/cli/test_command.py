@@ -1,4 +1,4 @@
-"""What all commands have in common."""
+"""The behaviour that all commands share."""
 
 import os
 import pty

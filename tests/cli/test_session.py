@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and what it says and leaves."""
+"""The exit of a command: its exit code, its messages and its files."""
 
 import asyncio
 import signal
@@ -98,7 +98,7 @@ def test_command_needs_no_standard_input(quick: Served) -> None:
 
 
 IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
-"""As scripts run what is to be done in the background: without SIGINT."""
+"""A shell that starts a command in the background, with SIGINT ignored."""
 
 
 @pytest.mark.parametrize(("how", "number"), [((), signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)])
