@@ -68,7 +68,9 @@ def is_target(*arguments: str) -> bool:
 def can_be_installed(_install: str, *requirements: str) -> bool:
     """Return whether the packages are this project, an extra, or a dependency of either."""
     ours = {PROJECT["name"], ".", *(f"{PROJECT['name']}[{extra}]" for extra in EXTRAS)}
-    needed = {name_of(one) for group in (*EXTRAS.values(), TESTED_WITH) for one in group}
+    needed = {
+        name_of(requirement) for group in (*EXTRAS.values(), TESTED_WITH) for requirement in group
+    }
     return {*requirements} <= ours | needed
 
 

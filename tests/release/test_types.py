@@ -49,7 +49,9 @@ def of_mypy(folder: Path, installed: Installed) -> set[tuple[str, int]]:
     command += [f"--python-executable={installed.python}", "--cache-dir=.mypy_cache", "."]
     result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     messages = [json.loads(line) for line in result.stdout.splitlines()]
-    return {(one["file"], one["line"]) for one in messages if one["severity"] == "error"}
+    return {
+        (message["file"], message["line"]) for message in messages if message["severity"] == "error"
+    }
 
 
 def of_pyright(folder: Path, installed: Installed) -> set[tuple[str, int]]:
@@ -57,8 +59,8 @@ def of_pyright(folder: Path, installed: Installed) -> set[tuple[str, int]]:
     (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
     report = pyright(folder, installed)
     return {
-        (Path(one["file"]).name, one["range"]["start"]["line"] + 1)
-        for one in report["generalDiagnostics"]
+        (Path(diagnostic["file"]).name, diagnostic["range"]["start"]["line"] + 1)
+        for diagnostic in report["generalDiagnostics"]
     }
 
 
@@ -97,7 +99,7 @@ def test_every_mistake_is_found(complaints: set[tuple[str, int]]) -> None:
 
 def test_every_method_is_called_by_a_program() -> None:
     text = "".join(program.read_text() for program in PROGRAMS.glob("*.py"))
-    assert [str(one) for one in public_methods() if f"neon.{one}(" not in text] == []
+    assert [str(method) for method in public_methods() if f"neon.{method}(" not in text] == []
 
 
 @pytest.mark.parametrize("package", ["neonctl_async", "pytest_neonctl_async"])

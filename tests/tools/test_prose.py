@@ -33,7 +33,11 @@ def rules(tmp_path: Path) -> Rules:
 def found(tmp_path: Path, name: str, text: str) -> list[tuple[str, int, str]]:
     path = tmp_path / name
     path.write_text(textwrap.dedent(text))
-    return [(one.kind, one.line, one.text) for one in passages(path) if one.text.strip()]
+    return [
+        (passage.kind, passage.line, passage.text)
+        for passage in passages(path)
+        if passage.text.strip()
+    ]
 
 
 @pytest.mark.parametrize(
