@@ -1,4 +1,4 @@
-"""What every test runs under: no leaks, no blocked loop, no key in the environment."""
+"""Rules for every test: no task is left, no call blocks the loop, no key is in the environment."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ settings.load_profile("default")
 def pytest_asyncio_loop_factories(
     item: pytest.Item,
 ) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Tests marked ``virtual_time`` run on a clock that jumps."""
+    """Run tests marked ``virtual_time`` on a clock that jumps to the next timer."""
     if item.get_closest_marker("virtual_time"):
         return {"fake": FakeClockLoop}
     return {"real": asyncio.new_event_loop}
@@ -29,16 +29,16 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def blocked_loop_fails() -> Iterator[None]:
+def fail_on_blocked_loop() -> Iterator[None]:
     with blockbuster_ctx() as blockbuster:
         for name, function in blockbuster.functions.items():
-            if name.startswith("sqlite3."):  # a database in memory waits for nothing
+            if name.startswith("sqlite3."):  # a database in memory does not wait for a disk
                 function.can_block_in("neonctl_async/local/storage/database.py", "_submit")
         yield
 
 
 @pytest.fixture(autouse=True)
-async def no_task_left(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+async def fail_on_leftover_task(request: pytest.FixtureRequest) -> AsyncIterator[None]:
     before = asyncio.all_tasks()
     yield
     await asyncio.sleep(0)

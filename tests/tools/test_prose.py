@@ -96,7 +96,7 @@ def test_listed_words_are_reported_across_lines(rules: Rules) -> None:
     ]
 
 
-def test_an_exception_covers_its_phrase_in_its_file_only(rules: Rules) -> None:
+def test_exception_covers_its_phrase_in_its_file_only(rules: Rules) -> None:
     passage = Passage("comment", 1, "the wrong word")
     assert len(list(rules.unused())) == 1
     assert list(rules.check(passage, "package/new.py")) != []
@@ -131,7 +131,7 @@ def test_long_sentences_are_reported_where_they_start(
     assert [hit.line for hit in hits] == ([line] if line else [])
 
 
-def test_the_command_prints_each_hit_and_fails(
+def test_command_prints_each_hit_and_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"
