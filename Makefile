@@ -80,14 +80,14 @@ scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or 
 	$(BIN)/python -X dev -m pytest -m scale
 
 soak: .venv-$(NEWEST)/ready-test ## Run 50 clients for a minute while the server is killed and restarted
-	$(BIN)/python -m tests.local.soak
+	$(BIN)/python -m tools.soak
 	$(BIN)/python -X dev -m pytest -m soak
 
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and check what each caller got
-	$(BIN)/python -m tests.faults.campaign
+	$(BIN)/python -m tools.faults
 
 fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a minute, or SECONDS=600
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 
 bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks and write their tables and pictures
 	$(WITH_NODE) $(BIN)/python -m benchmarks

@@ -12,18 +12,21 @@ from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
 
 app: Final = typer.Typer(
-    help="Keys of the API, personal unless --org or --project is given: list, create, revoke.",
+    help="API keys: list, create, revoke. Personal keys, or those of --org or --project.",
     no_args_is_help=True,
 )
 
 KeyOrgOption = Annotated[
     str | None,
-    typer.Option("--org", metavar="ORG_ID", help="Keys of this organization."),
+    typer.Option("--org", metavar="ORG_ID", help="Use the keys of this organization."),
 ]
 KeyProjectOption = Annotated[
     str | None,
     typer.Option(
-        "--project", "-p", metavar="PROJECT_ID", help="Keys scoped to this project of one."
+        "--project",
+        "-p",
+        metavar="PROJECT_ID",
+        help="Use the keys scoped to this project of an organization.",
     ),
 ]
 
@@ -59,7 +62,7 @@ _REVOKED: View[ApiKeyRevoked] = View(
 async def list_keys(
     session: CommandSession, org: KeyOrgOption = None, project: KeyProjectOption = None
 ) -> None:
-    """List keys, without their tokens."""
+    """List API keys, without their tokens."""
     org_id = await _organization(session, org, project)
     if org_id is None:
         keys = await session.neon.api_keys.list()
@@ -73,14 +76,14 @@ async def list_keys(
 async def create_key(
     session: CommandSession,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What it is for.", show_default=False)
+        str, typer.Argument(metavar="NAME", help="The name of the key.", show_default=False)
     ],
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
-    """Create a key, and show its token: this once, and never again.
+    """Create an API key and show its token. Neon shows a token only once.
 
-    With --output raw the token is all that goes to standard output.
+    With --output raw, only the token goes to standard output.
     """
     org_id = await _organization(session, org, project)
     if org_id is None:
@@ -91,13 +94,13 @@ async def create_key(
         )
     created = await session.ask(request)
     session.screen.show_secrets = True
-    warning = f"keep key {created.id}: it is shown once, and cannot be shown again"
+    warning = f"store the token of key {created.id} now: it cannot be shown again"
     session.screen.tell(warning, "yellow")
     session.screen.show(created, _CREATED)
 
 
 @command(
-    app, "revoke", example="api-keys revoke $NEON_KEY_ID", question="Revoke key {key} for ever?"
+    app, "revoke", example="api-keys revoke $NEON_KEY_ID", question="Revoke key {key} permanently?"
 )
 async def revoke_key(
     session: CommandSession,
@@ -105,7 +108,7 @@ async def revoke_key(
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
-    """Revoke a key, at once and for ever."""
+    """Revoke an API key, immediately and permanently."""
     org_id = await _organization(session, org, project)
     if org_id is None:
         request = session.neon.api_keys.revoke(key)
@@ -117,10 +120,10 @@ async def revoke_key(
 async def _organization(
     session: CommandSession, org: str | None, project: str | None
 ) -> str | None:
-    """Whose keys are meant; None is the user's. Keys of a project are its organization's."""
+    """Return the organization whose keys are used, or None for personal keys."""
     if org is not None or project is None:
         return org
     found = await session.neon.projects.get(project)
     if found.org_id is None:
-        raise ValueError(f"project {project} belongs to no organization: it has no keys of its own")
+        raise ValueError(f"project {project} belongs to no organization: it has no scoped keys")
     return found.org_id

@@ -81,7 +81,7 @@ async def list_branches(
     search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
     limit: LimitOption = None,
 ) -> None:
-    """List the branches of a project, last updated first."""
+    """List the branches of a project, the most recently updated first."""
     listed = session.neon.branches.list(
         project, limit=min(limit or _PAGE, _PAGE), search=or_unset(search)
     )
@@ -103,16 +103,26 @@ async def create_branch(
     name: NameOption = None,
     parent: Annotated[
         str | None,
-        typer.Option("--parent", metavar="BRANCH_ID", help="Left out, the default branch."),
+        typer.Option(
+            "--parent",
+            metavar="BRANCH_ID",
+            help="The parent branch; the default branch if left out.",
+        ),
     ] = None,
     *,
     compute: Annotated[
-        bool, typer.Option("--compute/--no-compute", help="With a compute to connect to, or not.")
+        bool,
+        typer.Option(
+            "--compute/--no-compute", help="Create the branch with a compute, or without."
+        ),
     ] = True,
     expires_in: Annotated[
         int | None,
         typer.Option(
-            "--expires-in", metavar="SECONDS", min=1, help="The platform deletes it then."
+            "--expires-in",
+            metavar="SECONDS",
+            min=1,
+            help="Neon deletes the branch after this time.",
         ),
     ] = None,
     show_secrets: SecretsOption = False,
@@ -129,16 +139,18 @@ async def create_branch(
         endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
     )
     created = await session.ask(request)
-    told = f"branch {created.branch.id} was created"
+    done = f"branch {created.branch.id} was created"
     view = _created(session.screen)
-    await finish(session, created, view, told=told, wait=wait, timeout=timeout)
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
 
 
 def _in(seconds: int) -> datetime:
     try:
         return datetime.now(UTC) + timedelta(seconds=seconds)
     except OverflowError:
-        raise ValueError(f"--expires-in {seconds} is after the last date there is") from None
+        raise ValueError(
+            f"--expires-in {seconds} is too large: the year would exceed 9999"
+        ) from None
 
 
 @command(
@@ -157,5 +169,5 @@ async def delete_branch(
 ) -> None:
     """Delete a branch."""
     deleted = await session.ask(session.neon.branches.delete(project, branch))
-    told = f"branch {branch} was deleted"
-    await finish(session, deleted, _deleted(branch), told=told, wait=wait, timeout=timeout)
+    done = f"branch {branch} was deleted"
+    await finish(session, deleted, _deleted(branch), done=done, wait=wait, timeout=timeout)

@@ -66,7 +66,7 @@ async def list_projects(
     org: OrgOption = None,
     limit: LimitOption = None,
 ) -> None:
-    """List the projects that the key reaches."""
+    """List the projects that the API key can access."""
     listed = session.neon.projects.list(
         limit=min(limit or MAX_PAGE, MAX_PAGE), search=or_unset(search), org_id=or_unset(org)
     )
@@ -84,7 +84,8 @@ async def create_project(
     session: CommandSession,
     name: NameOption = None,
     region: Annotated[
-        str | None, typer.Option("--region", metavar="REGION_ID", help="As in aws-us-east-2.")
+        str | None,
+        typer.Option("--region", metavar="REGION_ID", help="The region, e.g. aws-us-east-2."),
     ] = None,
     pg_version: Annotated[
         int | None, typer.Option("--pg-version", metavar="N", help="The version of Postgres.")
@@ -95,7 +96,7 @@ async def create_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Create a project, with a branch, a compute, a role and a database."""
+    """Create a project with a branch, a compute, a role and a database."""
     session.screen.show_secrets = show_secrets
     request = session.neon.projects.create(
         name=or_unset(name),
@@ -104,16 +105,16 @@ async def create_project(
         org_id=or_unset(org),
     )
     created = await session.ask(request)
-    told = f"project {created.project.id} was created"
+    done = f"project {created.project.id} was created"
     view = _created(session.screen)
-    await finish(session, created, view, told=told, wait=wait, timeout=timeout)
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
 
 
 @command(
     app,
     "delete",
     example="projects delete $NEON_PROJECT_ID",
-    question="Delete project {project} with all that it holds?",
+    question="Delete project {project} and everything in it?",
 )
 async def delete_project(
     session: CommandSession,
@@ -122,7 +123,7 @@ async def delete_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Delete a project with all that it holds. For seven days it can be recovered."""
+    """Delete a project and everything in it. Neon can recover it for seven days."""
     deleted = await session.ask(session.neon.projects.delete(project))
-    told = f"project {project} was deleted"
-    await finish(session, deleted, _DELETED, told=told, wait=wait, timeout=timeout)
+    done = f"project {project} was deleted"
+    await finish(session, deleted, _DELETED, done=done, wait=wait, timeout=timeout)

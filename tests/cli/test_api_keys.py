@@ -8,7 +8,7 @@ from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.support.records import SECRETS
 
-WARNING = re.compile(r"keep key \d+: it is shown once, and cannot be shown again\n")
+WARNING = re.compile(r"store the token of key \d+ now: it cannot be shown again\n")
 
 
 def listed(cli: CommandLine, at: Served, *owner: str) -> dict[str, ApiKey]:

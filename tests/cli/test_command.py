@@ -125,7 +125,7 @@ def test_a_deletion_is_asked_for_on_a_terminal(
         monkeypatch.setattr("sys.stdin", stdin)
         with pytest.raises(SystemExit) as end:
             app(["projects", "delete", id, *arguments])
-    question = f"Delete project {id} with all that it holds? [y/N]: "
+    question = f"Delete project {id} and everything in it? [y/N]: "
     output = capsys.readouterr()
     assert (question in output.err) == bool(answer)
     assert output.out.startswith("Deleted") == (code == 0)

@@ -61,7 +61,7 @@ def test_what_has_ended_needs_no_wait(cli: CommandLine, quick: Served) -> None:
     id = created.project.id
     result = cli("operations", "wait", "-p", id, "-o", "raw", at=quick)
     assert result.stdout == ""
-    assert result.stderr == f"nothing is pending in project {id}\n"
+    assert result.stderr == f"project {id} has no pending operations\n"
     named = created.operations[0].id
     assert cli("operations", "wait", named, "-p", id, "-o", "raw", at=quick).stdout.strip() == named
 
@@ -101,9 +101,9 @@ def test_a_listing_can_be_waited_for_from_standard_input(cli: CommandLine, quick
     ("arguments", "complaint"),
     [
         (("--resume", "missing.jsonl"), "No such file"),
-        (("--resume", "-"), "line 1 is no reference"),
-        ((), "no project: give --project"),
-        (("--timeout", "nan", "-p", "x"), "nan is not 0 or more seconds"),
+        (("--resume", "-"), "line 1 is not a reference"),
+        ((), "no project: set --project"),
+        (("--timeout", "nan", "-p", "x"), "nan is not a number of seconds, 0 or more"),
     ],
 )
 @pytest.mark.parametrize("command", ["wait", "watch"])
@@ -117,13 +117,13 @@ def test_what_cannot_be_waited_for_is_a_mistake_of_usage(
 
 def test_ids_and_a_file_are_not_taken_together(cli: CommandLine, quick: Served) -> None:
     result = cli("operations", "wait", "some-id", "--resume", "-", at=quick, typed="")
-    assert result.stderr == "error: --resume names the operations: give it, or ids, not both\n"
+    assert result.stderr == "error: --resume and operation ids are both set: use one of them\n"
     assert result.exit_code == 2
 
 
 def test_a_file_that_names_nothing_is_told(cli: CommandLine, quick: Served) -> None:
     result = cli("operations", "wait", "--resume", "-", at=quick, typed="\n")
-    assert result.stderr == "the file names no operation: there is nothing to wait for\n"
+    assert result.stderr == "the file contains no operation: there is nothing to wait for\n"
     assert result.exit_code == 0
 
 
@@ -149,7 +149,7 @@ def test_a_watch_shows_each_change(cli: CommandLine, quick: Served) -> None:
 def test_a_watch_is_no_single_value(cli: CommandLine, quick: Served) -> None:
     result = cli("operations", "watch", "-p", "x", "--output", "json", at=quick)
     assert (result.stdout, result.exit_code) == ("", 2)
-    assert "take jsonl" in result.stderr
+    assert "use --output jsonl" in result.stderr
 
 
 def test_a_wait_that_times_out_with_failures_tells_them_and_leads_to_1(cli: CommandLine) -> None:

@@ -59,7 +59,7 @@ def test_standard_output_that_cannot_be_written_is_told(quick: Served) -> None:
         output = ended(one)
     [key] = [key for key in quick.ask(lambda neon: neon.api_keys.list()) if key.name == "lost"]
     warning, error = output.err.splitlines()
-    assert warning.startswith(f"keep key {key.id}: ")
+    assert warning.startswith(f"store the token of key {key.id} now: ")
     assert error.startswith("error: standard output cannot be written: ")
     assert output.code == 74
 

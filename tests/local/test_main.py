@@ -8,7 +8,7 @@ import pytest
 
 from neonctl_async.local.__main__ import main
 from tests.local.client import Http
-from tests.local.process import serving
+from tests.support.server_process import serving
 
 
 async def test_command_prints_two_lines_to_paste_and_the_key_at_the_first_start_only(

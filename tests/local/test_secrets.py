@@ -8,8 +8,8 @@ import pytest
 
 from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
-from tests.local.process import serving
 from tests.support.records import SECRETS
+from tests.support.server_process import serving
 
 
 async def use(base_url: str, key: str) -> None:
