@@ -22,7 +22,7 @@ TMUX = f"tmux -L neonctl-async-{os.getpid()}"
 
 
 class Screen(NamedTuple):
-    """A command, and the seconds until its picture is taken. By default, it first finishes."""
+    """A command, and the seconds until its picture is taken (default: until it has finished)."""
 
     command: str
     after: float | None = None

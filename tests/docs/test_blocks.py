@@ -19,6 +19,8 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
     ("docs/progress.md", "text"): "tests/test_progress.py",
+    ("docs/style.md", "text"): "tests/tools/test_prose.py",
+    ("docs/style.md", "toml"): "tests/tools/test_prose.py",
 }
 """The tests that cover special blocks, by page and kind. tests/docs/test_pages.py runs all other
 ``python`` blocks of docs. This module checks the commands of all ``console`` blocks."""
