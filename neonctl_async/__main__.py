@@ -2,6 +2,8 @@
 
 import sys
 
+from neonctl_async._streams import exit_with
+
 try:
     from neonctl_async.cli.app import main
 except ImportError as _missing:
@@ -9,9 +11,13 @@ except ImportError as _missing:
         raise
 
     def main() -> None:
-        """Say what is missing."""
-        sys.stderr.write("neonctl-async needs an extra: pip install 'neonctl-async[cli]'\n")
-        sys.exit(2)
+        """Name the extra that is missing."""
+        exit_with(_name_the_extra)
+
+
+def _name_the_extra() -> int:
+    sys.stderr.write("neonctl-async needs an extra: pip install 'neonctl-async[cli]'\n")
+    return 2
 
 
 if __name__ == "__main__":

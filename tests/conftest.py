@@ -1,6 +1,8 @@
 """Rules for every test: no task is left, no call blocks the loop, no key is in the environment."""
 
 import asyncio
+import signal
+import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 
 import pytest
@@ -26,6 +28,31 @@ def pytest_asyncio_loop_factories(
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("NEON_API_KEY", "NEON_API_HOST", "NEON_PROJECT_ID", "NEON_ORG_ID"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture(autouse=True)
+def refuse_unmarked_processes(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Make tests fail that start a process without the marker that ``make hostile`` selects."""
+
+    def refuse(*_arguments: object, **_options: object) -> None:
+        raise AssertionError("this test starts a process: mark it with pytest.mark.process")
+
+    if not any(map(request.node.get_closest_marker, ("process", "contract", "release"))):
+        monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let processes that the test starts react to SIGINT.
+
+    Shells start background jobs with SIGINT ignored, and processes inherit this. A signal that has
+    a handler is reset to its default action in a new process.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

@@ -89,7 +89,7 @@ async def test_the_requests_within_a_minute_are_those_that_count_against_the_bud
     assert counted == [0, 1, 2, 2, 0]
 
 
-async def test_a_deleted_branch_is_gone(neon: NeonClient, project_id: str) -> None:
+async def test_deleted_branch_is_gone(neon: NeonClient, project_id: str) -> None:
     created = await neon.branches.create(project_id, name="preview", wait=True)
     await neon.branches.delete(project_id, created.branch.id, wait=True)
     left = await neon.branches.list(project_id).collect()

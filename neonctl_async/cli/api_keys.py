@@ -58,11 +58,10 @@ _REVOKED: View[ApiKeyRevoked] = View(
 )
 
 
-@command(app, "list", example="api-keys list")
+@command(app, "list", "List API keys, without their tokens.", example="api-keys list")
 async def list_keys(
     session: CommandSession, org: KeyOrgOption = None, project: KeyProjectOption = None
 ) -> None:
-    """List API keys, without their tokens."""
     org_id = await _organization(session, org, project)
     if org_id is None:
         keys = await session.neon.api_keys.list()
@@ -72,7 +71,13 @@ async def list_keys(
     session.screen.show_list(shown, _KEY)
 
 
-@command(app, "create", example="api-keys create deploys --output raw")
+@command(
+    app,
+    "create",
+    "Create an API key and show its token. Neon shows a token only once.\n\n"
+    "With --output raw, only the token goes to standard output.",
+    example="api-keys create deploys --output raw",
+)
 async def create_key(
     session: CommandSession,
     name: Annotated[
@@ -81,10 +86,6 @@ async def create_key(
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
-    """Create an API key and show its token. Neon shows a token only once.
-
-    With --output raw, only the token goes to standard output.
-    """
     org_id = await _organization(session, org, project)
     if org_id is None:
         request = session.neon.api_keys.create(key_name=name)
@@ -92,15 +93,19 @@ async def create_key(
         request = session.neon.organizations.create_api_key(
             org_id, key_name=name, project_id=or_unset(project)
         )
-    created = await session.ask(request)
+    created = await session.send(request)
     session.screen.show_secrets = True
     warning = f"store the token of key {created.id} now: it cannot be shown again"
-    session.screen.tell(warning, "yellow")
+    session.screen.print_message(warning, "yellow")
     session.screen.show(created, _CREATED)
 
 
 @command(
-    app, "revoke", example="api-keys revoke $NEON_KEY_ID", question="Revoke key {key} permanently?"
+    app,
+    "revoke",
+    "Revoke an API key, immediately and permanently.",
+    example="api-keys revoke $NEON_KEY_ID",
+    question="Revoke key {key} permanently?",
 )
 async def revoke_key(
     session: CommandSession,
@@ -108,13 +113,12 @@ async def revoke_key(
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
-    """Revoke an API key, immediately and permanently."""
     org_id = await _organization(session, org, project)
     if org_id is None:
         request = session.neon.api_keys.revoke(key)
     else:
         request = session.neon.organizations.revoke_api_key(org_id, key)
-    session.screen.show(await session.ask(request), _REVOKED)
+    session.screen.show(await session.send(request), _REVOKED)
 
 
 async def _organization(

@@ -74,29 +74,29 @@ def _deleted(branch_id: str) -> View[BranchDeleted]:
     )
 
 
-@command(app, "list", example="branches list")
+@command(
+    app, "list", "List the branches of a project, newest update first.", example="branches list"
+)
 async def list_branches(
     session: CommandSession,
     project: ProjectOption,
     search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
     limit: LimitOption = None,
 ) -> None:
-    """List the branches of a project, the most recently updated first."""
     listed = session.neon.branches.list(
         project, limit=min(limit or _PAGE, _PAGE), search=or_unset(search)
     )
     session.screen.show_list(await listed.collect(limit), _LISTED)
 
 
-@command(app, "get", example="branches get $NEON_BRANCH_ID")
+@command(app, "get", "Show a branch.", example="branches get $NEON_BRANCH_ID")
 async def get_branch(
     session: CommandSession, branch: BranchArgument, project: ProjectOption
 ) -> None:
-    """Show a branch."""
     session.screen.show(await session.neon.branches.get(project, branch), _BRANCH)
 
 
-@command(app, "create", example="branches create --name preview")
+@command(app, "create", "Create a branch.", example="branches create --name preview")
 async def create_branch(
     session: CommandSession,
     project: ProjectOption,
@@ -129,7 +129,6 @@ async def create_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Create a branch."""
     session.screen.show_secrets = show_secrets
     request = session.neon.branches.create(
         project,
@@ -138,7 +137,7 @@ async def create_branch(
         expires_at=or_unset(None if expires_in is None else _in(expires_in)),
         endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
     )
-    created = await session.ask(request)
+    created = await session.send(request)
     done = f"branch {created.branch.id} was created"
     view = _created(session.screen)
     await finish(session, created, view, done=done, wait=wait, timeout=timeout)
@@ -156,6 +155,7 @@ def _in(seconds: int) -> datetime:
 @command(
     app,
     "delete",
+    "Delete a branch.",
     example="branches delete $NEON_BRANCH_ID",
     question="Delete branch {branch} of project {project}?",
 )
@@ -167,7 +167,6 @@ async def delete_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Delete a branch."""
-    deleted = await session.ask(session.neon.branches.delete(project, branch))
+    deleted = await session.send(session.neon.branches.delete(project, branch))
     done = f"branch {branch} was deleted"
     await finish(session, deleted, _deleted(branch), done=done, wait=wait, timeout=timeout)

@@ -107,26 +107,34 @@ _OPERATION: View[Operation] = View(
 )
 
 
-@command(app, "list", example="operations list --limit 5")
+@command(
+    app,
+    "list",
+    "List the operations of a project, newest first, like the Neon console.",
+    example="operations list --limit 5",
+)
 async def list_operations(
     session: CommandSession, project: ProjectOption, limit: NumberOption = 20
 ) -> None:
-    """List the operations of a project, newest first, like the Neon console."""
     operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
         limit
     )
     session.screen.show_list(operations, await _view_with_branch_names(session, operations))
 
 
-@command(app, "get", example="operations get $NEON_OPERATION_ID")
+@command(app, "get", "Show an operation.", example="operations get $NEON_OPERATION_ID")
 async def get_operation(
     session: CommandSession, operation: OperationArgument, project: ProjectOption
 ) -> None:
-    """Show an operation."""
     session.screen.show(await session.neon.operations.get(project, operation), _OPERATION)
 
 
-@command(app, "wait", example="operations wait --timeout 60")
+@command(
+    app,
+    "wait",
+    "Wait until operations have finished: by id, from a file, or all pending ones.",
+    example="operations wait --timeout 60",
+)
 async def wait_for_operations(
     session: CommandSession,
     operations: OperationsArgument = None,
@@ -134,7 +142,6 @@ async def wait_for_operations(
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Wait until operations have finished: by id, from a file, or all pending ones."""
     tracked = await _targets(session, operations, project, resume)
     try:
         await session.wait(tracked, timeout=timeout)
@@ -145,7 +152,12 @@ async def wait_for_operations(
     session.screen.show_list(session.tracked.records, _view({}))
 
 
-@command(app, "watch", example="operations watch --output jsonl")
+@command(
+    app,
+    "watch",
+    "Show every status change of operations until all have finished.",
+    example="operations watch --output jsonl",
+)
 async def watch_operations(
     session: CommandSession,
     operations: OperationsArgument = None,
@@ -153,7 +165,6 @@ async def watch_operations(
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Show every status change of operations until all have finished."""
     if session.screen.output is Output.JSON:
         raise ValueError("watch cannot print --output json, which is one value: use --output jsonl")
 
@@ -161,7 +172,7 @@ async def watch_operations(
         session.screen.show_next(operation, _OPERATION, _line(operation))
 
     tracked = await _targets(session, operations, project, resume)
-    await session.wait(tracked, timeout=timeout, tell=show)
+    await session.wait(tracked, timeout=timeout, on_update=show)
 
 
 async def _targets(
@@ -175,7 +186,9 @@ async def _targets(
         if operations:
             raise ValueError("--resume and operation ids are both set: use one of them")
         if not resume.operations:
-            session.screen.tell("the file contains no operation: there is nothing to wait for")
+            session.screen.print_message(
+                "the file contains no operation: there is nothing to wait for"
+            )
         return resume.operations
     if project is None:
         raise ValueError("no project: set --project or NEON_PROJECT_ID, or use --resume FILE")
@@ -184,7 +197,7 @@ async def _targets(
     newest = await session.neon.operations.list(project, limit=NEWEST).collect(NEWEST)
     found = [operation for operation in newest if is_pending(operation)]
     if not found:
-        session.screen.tell(f"project {project} has no pending operations")
+        session.screen.print_message(f"project {project} has no pending operations")
     return found
 
 

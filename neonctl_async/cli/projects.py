@@ -59,27 +59,30 @@ def _created(screen: Screen) -> View[ProjectCreated]:
     )
 
 
-@command(app, "list", example="projects list")
+@command(app, "list", "List the projects that the API key can access.", example="projects list")
 async def list_projects(
     session: CommandSession,
     search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
     org: OrgOption = None,
     limit: LimitOption = None,
 ) -> None:
-    """List the projects that the API key can access."""
     listed = session.neon.projects.list(
         limit=min(limit or MAX_PAGE, MAX_PAGE), search=or_unset(search), org_id=or_unset(org)
     )
     session.screen.show_list(await listed.collect(limit), _PROJECT)
 
 
-@command(app, "get", example="projects get $NEON_PROJECT_ID")
+@command(app, "get", "Show a project.", example="projects get $NEON_PROJECT_ID")
 async def get_project(session: CommandSession, project: ProjectArgument) -> None:
-    """Show a project."""
     session.screen.show(await session.neon.projects.get(project), _PROJECT)
 
 
-@command(app, "create", example="projects create --name shop")
+@command(
+    app,
+    "create",
+    "Create a project with a branch, a compute, a role and a database.",
+    example="projects create --name shop",
+)
 async def create_project(
     session: CommandSession,
     name: NameOption = None,
@@ -96,7 +99,6 @@ async def create_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Create a project with a branch, a compute, a role and a database."""
     session.screen.show_secrets = show_secrets
     request = session.neon.projects.create(
         name=or_unset(name),
@@ -104,7 +106,7 @@ async def create_project(
         pg_version=or_unset(pg_version),
         org_id=or_unset(org),
     )
-    created = await session.ask(request)
+    created = await session.send(request)
     done = f"project {created.project.id} was created"
     view = _created(session.screen)
     await finish(session, created, view, done=done, wait=wait, timeout=timeout)
@@ -113,6 +115,7 @@ async def create_project(
 @command(
     app,
     "delete",
+    "Delete a project and everything in it. Neon can recover it for seven days.",
     example="projects delete $NEON_PROJECT_ID",
     question="Delete project {project} and everything in it?",
 )
@@ -123,7 +126,6 @@ async def delete_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    """Delete a project and everything in it. Neon can recover it for seven days."""
-    deleted = await session.ask(session.neon.projects.delete(project))
+    deleted = await session.send(session.neon.projects.delete(project))
     done = f"project {project} was deleted"
     await finish(session, deleted, _DELETED, done=done, wait=wait, timeout=timeout)

@@ -59,7 +59,7 @@ def _refers_to(ref: OperationRef) -> tuple[str, str]:
     return of_project, f"{of_project}/{ref.id}"
 
 
-def written(operations: Sequence[OperationRef]) -> Path:
+def write(operations: Sequence[OperationRef]) -> Path:
     """Write references to a new file in the current directory and return its path.
 
     Never overwrites a file. Raises OSError and removes the file if writing fails.

@@ -40,7 +40,7 @@ async def finish(
         if wait:
             await session.wait(response.operations, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
-        session.screen.tell(done)
+        session.screen.print_message(done)
         with suppress(OSError):  # the error of the wait is reported anyway
             show()
         raise

@@ -12,6 +12,7 @@ from typing import TextIO, TypeVar
 
 import msgspec
 
+from neonctl_async._streams import exit_with
 from neonctl_async.local.engine.lifecycle import AS_PLANNED
 from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
 from neonctl_async.local.server.faults import Fault
@@ -60,9 +61,11 @@ async def _serve(options: argparse.Namespace) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # Windows has no signal handlers in asyncio: there, Ctrl-C raises KeyboardInterrupt.
-        with suppress(NotImplementedError):
-            loop.add_signal_handler(number, stopped.set)
+        # A shell starts background processes with SIGINT ignored: Ctrl-C is not for them.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            # Windows has no signal handlers in asyncio: there, Ctrl-C raises KeyboardInterrupt.
+            with suppress(NotImplementedError):
+                loop.add_signal_handler(number, stopped.set)
     control_plane = _control_plane(options)
     for fault in options.fault:
         control_plane.inject(fault)
@@ -96,13 +99,16 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
 
 
 async def _announce(control_plane: LocalControlPlane, key_name: str | None, out: TextIO) -> None:
-    out.write(f"export NEON_API_HOST={control_plane.base_url}\n")
     token = control_plane.first_start_key
     if key_name is not None:
         token = await control_plane.create_api_key(key_name)
-    if token is not None:
-        out.write(f"export NEON_API_KEY={token}\n")
-    out.flush()
+    try:
+        out.write(f"export NEON_API_HOST={control_plane.base_url}\n")
+        if token is not None:
+            out.write(f"export NEON_API_KEY={token}\n")
+        out.flush()
+    except OSError as error:
+        raise RuntimeError(f"standard output cannot be written: {error}") from error
     if token is None:
         sys.stderr.write("the first start printed the API key: --create-key NAME creates another\n")
 
@@ -205,4 +211,4 @@ def _json(kind: type[T]) -> Callable[[str], T]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    exit_with(main)

@@ -8,11 +8,23 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 import neonctl_async
 
 COMMAND = (sys.executable, "-W", "error", "-m", "neonctl_async")
 PACKAGE = str(Path(neonctl_async.__file__).parents[1])
 """Where the package under test is imported from; a process starts in another directory."""
+
+UNWRITABLE = [
+    pytest.param("{}>&-", id="closed"),
+    pytest.param(
+        "{}>/dev/full",
+        id="full",
+        marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to write to"),
+    ),
+]
+"""Redirections of a stream, by its number, to where nothing can be written."""
 
 
 class Ended(NamedTuple):
@@ -42,3 +54,9 @@ def ended(process: subprocess.Popen[str]) -> Ended:
     """What it printed, and how it ended."""
     out, err = process.communicate()
     return Ended(out, err, process.returncode)
+
+
+def redirected(redirection: str, *command: str, **env: str) -> Ended:
+    """Run a command with a redirection of the shell."""
+    with started("sh", "-c", f'exec "$@" {redirection}', "sh", *command, **env) as process:
+        return ended(process)

@@ -11,16 +11,18 @@ from neonctl_async.cli.output import Output, Screen
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.local import Fault
 from tests.cli.conftest import CommandLine
-from tests.cli.process import COMMAND, ended, started
+from tests.cli.process import COMMAND, UNWRITABLE, ended, redirected, started
 from tests.cli.served import Served
 from tests.support.pages import TEXTS, code_blocks
 from tests.support.records import API_KEY
 
+pytestmark = pytest.mark.process
 
-def test_without_a_key_it_says_how_to_get_one(cli: CommandLine) -> None:
+
+def test_missing_key_error_names_the_next_step(cli: CommandLine) -> None:
     result = cli("projects", "list")
     [line] = result.stderr.splitlines()
-    assert line.startswith("error: no API key: set NEON_API_KEY")
+    assert line.startswith("error: no API key: create one in the Neon console")
     assert "neonctl-async local" in line
     assert (result.stdout, result.exit_code) == ("", 2)
 
@@ -33,7 +35,7 @@ def test_without_a_key_it_says_how_to_get_one(cli: CommandLine) -> None:
         (("projects", "get", "x"), "error: GET /projects/x: 404", 3),
     ],
 )
-def test_an_error_is_told_in_a_line(
+def test_error_is_printed_on_one_line(
     cli: CommandLine, quick: Served, arguments: tuple[str, ...], complaint: str, code: int
 ) -> None:
     result = cli(*arguments, at=quick)
@@ -43,7 +45,7 @@ def test_an_error_is_told_in_a_line(
     assert quick.control_plane.api_key not in result.output
 
 
-def test_nobody_who_reads_is_no_error(quick: Served) -> None:
+def test_closed_pipe_is_not_reported_as_an_error(quick: Served) -> None:
     with started(*COMMAND, "projects", "list", **quick.environment) as process:
         assert process.stdout is not None
         process.stdout.close()
@@ -52,19 +54,19 @@ def test_nobody_who_reads_is_no_error(quick: Served) -> None:
     assert (output.err, output.code) == ("", 141)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full disk to write to")
-def test_standard_output_that_cannot_be_written_is_told(quick: Served) -> None:
-    command = ("sh", "-c", '"$@" > /dev/full', "sh", *COMMAND)
-    with started(*command, "api-keys", "create", "lost", "-o", "raw", **quick.environment) as one:
-        output = ended(one)
-    [key] = [key for key in quick.ask(lambda neon: neon.api_keys.list()) if key.name == "lost"]
+@pytest.mark.parametrize("stdout", UNWRITABLE)
+def test_unwritable_standard_output_is_reported(quick: Served, stdout: str) -> None:
+    command = (*COMMAND, "api-keys", "create", "lost", "-o", "raw")
+    output = redirected(stdout.format("1"), *command, **quick.environment)
+    keys = quick.send(lambda neon: neon.api_keys.list())
+    key = max((key for key in keys if key.name == "lost"), key=lambda key: key.id)
     warning, error = output.err.splitlines()
     assert warning.startswith(f"store the token of key {key.id} now: ")
     assert error.startswith("error: standard output cannot be written: ")
     assert output.code == 74
 
 
-def test_a_wait_goes_on_though_nobody_reads_what_it_tells(slow: Served) -> None:
+def test_wait_continues_after_its_stderr_is_closed(slow: Served) -> None:
     with started(*COMMAND, "projects", "create", "--timeout", "0.5", **slow.environment) as process:
         for pipe in (process.stdout, process.stderr):
             assert pipe is not None
@@ -74,12 +76,34 @@ def test_a_wait_goes_on_though_nobody_reads_what_it_tells(slow: Served) -> None:
     assert file.name == "neonctl-async-pending-1.jsonl"
 
 
+@pytest.mark.parametrize("stream", UNWRITABLE)
+def test_wait_times_out_with_its_own_status_without_any_writable_stream(
+    slow: Served, stream: str
+) -> None:
+    command = (*COMMAND, "projects", "create", "--timeout", "0.1")
+    streams = f"{stream.format('1')} {stream.format('2')}"
+    assert redirected(streams, *command, **slow.environment).code == 4
+    [file] = Path.cwd().iterdir()
+    assert file.name == "neonctl-async-pending-1.jsonl"
+
+
+def test_command_needs_no_standard_input(quick: Served) -> None:
+    id = quick.project().project.id
+    delete = (*COMMAND, "projects", "delete", id, "-o", "raw")
+    assert redirected("<&-", *delete, **quick.environment) == (f"{id}\n", "", 0)
+    resume = (*COMMAND, "operations", "wait", "--resume", "-")
+    output = redirected("<&-", *resume, **quick.environment)
+    assert "Bad file descriptor" in output.err
+    assert (output.out, output.code) == ("", 2)
+
+
 IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
 """As scripts run what is to be done in the background: without SIGINT."""
 
 
 @pytest.mark.parametrize(("how", "number"), [((), signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)])
-def test_an_interrupted_wait_tells_how_to_resume_it(
+@pytest.mark.usefixtures("interruptible")
+def test_interrupted_wait_prints_how_to_resume(
     slow: Served, how: tuple[str, ...], number: int
 ) -> None:
     id = slow.project().project.id
@@ -97,11 +121,11 @@ def test_an_interrupted_wait_tells_how_to_resume_it(
     assert output.code == 130
 
 
-async def test_a_request_that_is_interrupted_may_have_been_carried_out(
+async def test_interrupted_request_warns_that_it_may_have_been_executed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     session = CommandSession(Screen(Output.TABLE), NeonClient(API_KEY))
-    task = asyncio.create_task(session.ask(asyncio.Event().wait()))
+    task = asyncio.create_task(session.send(asyncio.Event().wait()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -109,7 +133,7 @@ async def test_a_request_that_is_interrupted_may_have_been_carried_out(
     assert capsys.readouterr().err == ("the request was under way: it may have been carried out\n")
 
 
-def test_where_no_file_can_be_written_the_operations_are_named(
+def test_pending_operations_are_printed_if_no_file_can_be_written(
     cli: CommandLine, slow: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     created = slow.project()
@@ -119,23 +143,23 @@ def test_where_no_file_can_be_written_the_operations_are_named(
     gone.rmdir()
     result = cli("operations", "wait", "--timeout", "0", "-p", created.project.id, at=slow)
     *_, complaint, named = result.stderr.splitlines()
-    assert complaint.startswith("cannot write down what is pending")
+    assert complaint.startswith("cannot write the file of pending operations")
     assert all(one.id in named for one in created.operations)
     assert result.exit_code == 4
 
 
-def test_a_file_that_cannot_be_written_whole_is_not_left(slow: Served) -> None:
+def test_partially_written_file_is_removed(slow: Served) -> None:
     id = slow.project().project.id
     without_room = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *COMMAND)
     arguments = ("operations", "wait", "--timeout", "0", "-p", id)
     with started(*without_room, *arguments, **slow.environment) as process:
         output = ended(process)
-    assert "cannot write down what is pending" in output.err
+    assert "cannot write the file of pending operations" in output.err
     assert not list(Path.cwd().iterdir())
     assert output.code == 4
 
 
-def test_a_further_try_is_told_in_a_line_that_no_terminal_obeys(
+def test_retry_is_logged_on_one_line_without_control_characters(
     cli: CommandLine, quick: Served
 ) -> None:
     message = "no\nroom \x1b]0;owned\x07"
@@ -153,7 +177,7 @@ def test_a_further_try_is_told_in_a_line_that_no_terminal_obeys(
     assert r"503 Service Unavailable: no\nroom \x1b]0;owned\x07 (request" in line
 
 
-def test_a_wait_tells_people_how_far_it_is_and_scripts_nothing(
+def test_wait_shows_progress_to_people_and_nothing_to_scripts(
     cli: CommandLine, quick: Served
 ) -> None:
     created = quick.project()

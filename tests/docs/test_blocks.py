@@ -120,6 +120,7 @@ def test_tests_of_special_blocks_read_the_page() -> None:
 
 
 @pytest.mark.parametrize("page", TEXTS)
+@pytest.mark.process
 def test_every_command_of_a_console_works(page: str) -> None:
     for command, output in commands(TEXTS[page]):
         program, *arguments = words(PREFIX.sub("", command))

@@ -3,12 +3,15 @@
 import re
 import subprocess
 
+import pytest
+
 from tests.support.pages import ROOT, TEXTS
 
 RUN = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 WORKFLOW = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
 
 
+@pytest.mark.process
 def test_page_lists_the_targets_of_make_help() -> None:
     printed = subprocess.check_output(["make", "--silent", "help"], cwd=ROOT, text=True)
     targets = [line.split(maxsplit=1) for line in printed.splitlines()]

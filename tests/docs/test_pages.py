@@ -86,6 +86,7 @@ OUTPUT = {
 
 @pytest.mark.parametrize("example", OUTPUT)
 @pytest.mark.parametrize("server", ["own", "shared"])
+@pytest.mark.process
 async def test_examples_run(example: str, server: str) -> None:
     async with LocalControlPlane(durations=Durations(default=0.05)) as control_plane:
         code, output, errors = await run(control_plane if server == "shared" else None, example)

@@ -18,6 +18,8 @@ from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.support.forks import Forks, forks_of
 from tests.support.until import until
 
+pytestmark = pytest.mark.process
+
 FLEET = Path(__file__).parents[2] / "examples" / "fleet.py"
 CUSTOMER = "acme"
 CREATE = "POST /projects/{project_id}/branches"

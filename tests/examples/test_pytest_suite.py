@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.examples import EXAMPLES
 
-pytestmark = pytest.mark.scale
+pytestmark = [pytest.mark.process, pytest.mark.scale]
 
 
 def test_suite_passes_offline_below_a_folder_with_foreign_settings(

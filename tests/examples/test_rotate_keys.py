@@ -14,7 +14,7 @@ from tests.support.examples import run, started
 from tests.support.records import SECRETS
 from tests.support.until import until
 
-pytestmark = pytest.mark.scale
+pytestmark = [pytest.mark.process, pytest.mark.scale]
 EXAMPLE = "rotate_keys.py"
 KEYS = "/organizations/{org_id}/api_keys"
 
@@ -133,6 +133,7 @@ async def test_key_with_a_failed_step_stays_valid_and_is_reported(
     assert await organization.count_valid(organization.tokens) == 1
 
 
+@pytest.mark.usefixtures("interruptible")
 async def test_interrupt_revokes_no_key_whose_replacement_is_not_stored(
     organization: Organization,
 ) -> None:

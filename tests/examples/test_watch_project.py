@@ -10,7 +10,7 @@ from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.support.examples import run, started
 from tests.support.until import until
 
-pytestmark = pytest.mark.scale
+pytestmark = [pytest.mark.process, pytest.mark.scale]
 EXAMPLE = "watch_project.py"
 LIST = "GET /projects/{project_id}/operations"
 
@@ -30,6 +30,7 @@ def statuses(lines: list[str], operation: Operation) -> list[str]:
     return [line.split()[2] for line in lines if f" {operation.action} " in line and place in line]
 
 
+@pytest.mark.usefixtures("interruptible")
 async def test_operations_of_other_users_are_shown_until_interrupted() -> None:
     async with (
         LocalControlPlane(durations=Durations(default=0.1)) as control_plane,

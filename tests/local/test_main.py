@@ -10,6 +10,8 @@ from neonctl_async.local.__main__ import main
 from tests.local.client import Http
 from tests.support.server_process import serving
 
+pytestmark = pytest.mark.process
+
 
 async def test_command_prints_two_lines_to_paste_and_the_key_at_the_first_start_only(
     tmp_path: Path,
@@ -27,6 +29,7 @@ async def test_command_prints_two_lines_to_paste_and_the_key_at_the_first_start_
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.usefixtures("interruptible")
 async def test_command_stops_cleanly_when_interrupted(number: signal.Signals) -> None:
     async with serving() as served, Http(served.base_url, served.api_key) as api:
         await api.get("/projects")
@@ -35,6 +38,19 @@ async def test_command_stops_cleanly_when_interrupted(number: signal.Signals) ->
     assert "GET /api/v2/projects 200" in err
     assert "Traceback" not in err
     assert served.api_key not in err
+
+
+async def test_command_started_with_sigint_ignored_keeps_ignoring_it() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        async with serving() as served, Http(served.base_url, served.api_key) as api:
+            served.process.send_signal(signal.SIGINT)
+            await api.get("/projects")
+            status, _, err = await served.end()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert status == 0
+    assert "GET /api/v2/projects 200" in err
 
 
 async def test_command_creates_another_key_on_request(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ def address(server: ServerProcess) -> Iterator[AddressServer]:
     address.close()
 
 
+@pytest.mark.process
 def test_workers_find_the_plane_that_the_main_process_has_started(
     server: ServerProcess, address: AddressServer
 ) -> None:
@@ -53,6 +54,7 @@ def test_one_without_the_token_is_told_nothing() -> None:
         address.close()
 
 
+@pytest.mark.process
 def test_a_plane_that_does_not_start_is_told_to_the_worker(
     address: AddressServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,7 +73,7 @@ FAULTS_AND_CLEARING = """
     from neonctl_async import NotFoundError, OperationFailedError, RetryPolicy, ServerError
     from neonctl_async.local import Fault
 
-    pytestmark = pytest.mark.asyncio
+    pytestmark = [pytest.mark.process, pytest.mark.asyncio]
     LIST = "GET /projects"
 
     async def test_plans_faults(neon_client, neon_control_plane, neon_project):

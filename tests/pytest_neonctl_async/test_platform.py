@@ -14,7 +14,7 @@ WHATEVER_TESTS_DO = """
     import asyncio, os
     import pytest
 
-    pytestmark = pytest.mark.asyncio
+    pytestmark = [pytest.mark.process, pytest.mark.asyncio]
 
     @pytest.mark.parametrize("number", range(4))
     async def test_passes(number, neon_client, neon_branch, neon_project):
@@ -125,6 +125,7 @@ async def test_the_end_of_a_run_is_swept_even_where_a_hook_of_others_fails(
 
 
 @pytest.mark.scale
+@pytest.mark.usefixtures("interruptible")
 async def test_ctrl_c_while_a_branch_is_made_leaves_none_behind(
     run_on_platform: RunOnPlatform, plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:

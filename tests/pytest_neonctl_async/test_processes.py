@@ -30,7 +30,7 @@ MANY = """
     import asyncio, os
     import pytest
 
-    pytestmark = pytest.mark.asyncio
+    pytestmark = [pytest.mark.process, pytest.mark.asyncio]
 
     @pytest.mark.parametrize("number", range(200))
     async def test_it(number, neon_client, neon_branch, neon_project):

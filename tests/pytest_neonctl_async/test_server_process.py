@@ -7,6 +7,8 @@ import pytest
 
 from pytest_neonctl_async.server_process import ServerProcess, ServerURLs
 
+pytestmark = pytest.mark.process
+
 
 def test_a_module_where_the_tests_run_does_not_get_into_the_plane(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -93,6 +93,8 @@ def become(script: str, output: str, environment: Mapping[str, str], *arguments:
     with Path(output).open("ab") as file:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(file.fileno(), stream.fileno())
+    # As at a terminal: a shell that starts the tests in the background has them ignore SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ |= environment
     sys.argv = [script, *arguments]
     runpy.run_path(script, run_name="__main__")

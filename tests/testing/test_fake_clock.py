@@ -104,6 +104,7 @@ async def test_the_clock_jumps_again_once_nobody_waits_for_the_thread() -> None:
     stop.set()
 
 
+@pytest.mark.process
 async def test_within_real_time_the_clock_waits_for_another_process() -> None:
     sleeper = await asyncio.create_subprocess_exec("sleep", str(A_MOMENT))
     with real_time():

@@ -66,6 +66,7 @@ for _ in range(2):
 """
 
 
+@pytest.mark.process
 async def test_processes_forked_with_a_client_have_ids_of_their_own() -> None:
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", FORKS, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE

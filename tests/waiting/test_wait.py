@@ -213,6 +213,7 @@ async def test_polls_grow_rarer_as_the_wait_grows_long() -> None:
     assert 60 < platform.gets < 80
 
 
+@pytest.mark.process
 async def test_references_resume_a_wait_in_another_process() -> None:
     written = msgspec.json.encode([ref("a"), operation("b").ref])
     script = (
