@@ -40,10 +40,10 @@ MISTAKES = (
     "    project.name = 'other'",
     "    print(project.nmae)",
 )
-HARMLESS = {2, 3, 6, 7}
+CORRECT_LINES = {2, 3, 6, 7}
 
 
-def of_mypy(folder: Path, installed: Installed) -> set[tuple[str, int]]:
+def mypy_errors(folder: Path, installed: Installed) -> set[tuple[str, int]]:
     """Return the file and the line of each error that mypy reports."""
     command = [sys.executable, "-m", "mypy", "--strict", "--output=json", "--config-file="]
     command += [f"--python-executable={installed.python}", "--cache-dir=.mypy_cache", "."]
@@ -54,7 +54,7 @@ def of_mypy(folder: Path, installed: Installed) -> set[tuple[str, int]]:
     }
 
 
-def of_pyright(folder: Path, installed: Installed) -> set[tuple[str, int]]:
+def pyright_errors(folder: Path, installed: Installed) -> set[tuple[str, int]]:
     """Return the file and the line of each error that pyright reports."""
     (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
     report = pyright(folder, installed)
@@ -76,8 +76,8 @@ def pyright(folder: Path, installed: Installed, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-@pytest.fixture(scope="module", params=[of_mypy, of_pyright])
-def complaints(
+@pytest.fixture(scope="module", params=[mypy_errors, pyright_errors])
+def errors(
     request: pytest.FixtureRequest, complete: Installed, tmp_path_factory: pytest.TempPathFactory
 ) -> set[tuple[str, int]]:
     folder = tmp_path_factory.mktemp("programs")
@@ -88,13 +88,13 @@ def complaints(
     return check(folder, complete)
 
 
-def test_correct_programs_pass(complaints: set[tuple[str, int]]) -> None:
-    assert {place for place in complaints if place[0] != "mistakes.py"} == set()
+def test_correct_programs_pass(errors: set[tuple[str, int]]) -> None:
+    assert {place for place in errors if place[0] != "mistakes.py"} == set()
 
 
-def test_every_mistake_is_found(complaints: set[tuple[str, int]]) -> None:
-    found = {line for file, line in complaints if file == "mistakes.py"}
-    assert found == set(range(1, len(MISTAKES) + 1)) - HARMLESS
+def test_every_mistake_is_found(errors: set[tuple[str, int]]) -> None:
+    found = {line for file, line in errors if file == "mistakes.py"}
+    assert found == set(range(1, len(MISTAKES) + 1)) - CORRECT_LINES
 
 
 def test_every_method_is_called_by_a_program() -> None:
@@ -105,11 +105,11 @@ def test_every_method_is_called_by_a_program() -> None:
 @pytest.mark.parametrize("package", ["neonctl_async", "pytest_neonctl_async"])
 def test_every_type_is_known(package: str, complete: Installed) -> None:
     report = pyright(complete.folder, complete, "--verifytypes", package, "--ignoreexternal")
-    of_package = report["typeCompleteness"]
-    complaints = [
+    completeness = report["typeCompleteness"]
+    errors = [
         symbol["name"]
-        for symbol in of_package["symbols"]
+        for symbol in completeness["symbols"]
         if not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"]
     ]
-    assert (complaints, of_package["completenessScore"]) == ([], 1)
-    assert Path(of_package["packageRootDirectory"]).is_relative_to(complete.python.parents[1])
+    assert (errors, completeness["completenessScore"]) == ([], 1)
+    assert Path(completeness["packageRootDirectory"]).is_relative_to(complete.python.parents[1])
