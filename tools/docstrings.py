@@ -25,6 +25,7 @@ class Docstrings(griffe.Extension):
         bases = {str(base) for owner in (cls, *cls.mro()) for base in owner.bases}
         if "msgspec.Struct" in bases and "__init__" not in cls.members:
             cls.set_member("__init__", _constructor(cls))
+            _move_to_table(cls)
         elif "OpenEnum" in bases and cls.docstring:
             members = "\n".join(f"{field.name} = {field.value}" for field in _fields(cls))
             cls.docstring.value += f"\n\n```python\n{members}\n```"
@@ -39,8 +40,12 @@ class Docstrings(griffe.Extension):
 
 
 def _link(obj: griffe.Object, name: str) -> str:
-    """Return a link to a name, searched for in the scope of the object, then in the client."""
+    """Return a link to ``neon.resource.method``, or to a name in the scope of the object."""
     head, dot, rest = name.partition(".")
+    if head == "neon":
+        resource, _, method = rest.partition(".")
+        client = obj.modules_collection["neonctl_async.client.NeonClient"]
+        return f"[`{name}`][{client.members[resource].annotation.canonical_path}.{method}]"
     for scope in (obj, obj.modules_collection["neonctl_async.client"]):
         with suppress(griffe.NameResolutionError):
             return f"[`{name}`][{scope.resolve(head)}{dot}{rest}]"
@@ -51,6 +56,17 @@ def _fields(cls: griffe.Class) -> Iterator[griffe.Attribute]:
     for member in cls.members.values():
         if isinstance(member, griffe.Attribute) and "property" not in member.labels:
             yield member
+
+
+def _move_to_table(struct: griffe.Class) -> None:
+    """Move the docstrings of fields to a table in the docstring of their Struct."""
+    rows: list[str] = []
+    for field in _fields(struct):
+        if field.docstring:
+            rows.append(f"| `{field.name}` | {' '.join(field.docstring.value.split())} |")
+            field.docstring = None
+    if rows and struct.docstring:
+        struct.docstring.value += "\n\n| field | meaning |\n|---|---|\n" + "\n".join(rows)
 
 
 def _constructor(struct: griffe.Class) -> griffe.Function:

@@ -161,7 +161,7 @@ class Soak:
         async with serving(*self._arguments) as served:
             key = served.api_key
             async with Http(served.base_url, key) as self.http:
-                made = await self.http.done("POST", "/projects", {"project": {}})
+                made = await self.http.request("POST", "/projects", {"project": {}})
                 self.project_id = made["project"]["id"]
                 workers = [Worker(number, self) for number in range(self._clients)]
                 self.up.set()

@@ -16,7 +16,7 @@ from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.clock import exactly, utc_now
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage.database import Database, Transaction
 from neonctl_async.local.storage.tables import Operation
@@ -32,7 +32,7 @@ def fill(tx: Transaction, project_id: str, count: int) -> str:
     """Store operations until there are ``count``; return a cursor in their middle."""
     stored = tx.number("SELECT count(*) FROM operations") or 0
     for _ in range(count - stored):
-        Chain(tx, project_id).add("check_availability", branch_id="br-benchmark-1")
+        OperationChain(tx, project_id).add("check_availability", branch_id="br-benchmark-1")
     where = "WHERE project_id = ? ORDER BY position LIMIT 1 OFFSET ?"
     return exactly(tx.select(Operation, where, project_id, count // 2)[0].position)
 

@@ -13,7 +13,7 @@ from typing import TextIO, TypeVar
 import msgspec
 
 from neonctl_async._streams import exit_with
-from neonctl_async.local.engine.lifecycle import AS_PLANNED
+from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
 from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.settings import BackgroundIntervals, Durations
@@ -28,7 +28,7 @@ class FailOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     times: int = 1
     retry_after: float | None = None
     status: str = "failed"
-    error: str = AS_PLANNED
+    error: str = PLANNED_ERROR
 
 
 def main(

@@ -44,7 +44,7 @@ def test_organization_keys_are_separate_from_personal_keys(cli: CommandLine, qui
 
 def test_project_key_is_created_by_its_organization(cli: CommandLine, quick: Served) -> None:
     org_id = quick.control_plane.org_id
-    created = quick.ask(lambda neon: neon.projects.create(name="scoped", org_id=org_id))
+    created = quick.run(lambda neon: neon.projects.create(name="scoped", org_id=org_id))
     scope = ("--project", created.project.id)
     assert cli("api-keys", "create", "scoped", *scope, at=quick).exit_code == 0
     assert list(listed(cli, quick, *scope)) == ["scoped"]

@@ -52,7 +52,7 @@ def test_example_of_every_command_works(
 ) -> None:
     created = quick.project()
     id = created.project.id
-    key = quick.ask(lambda neon: neon.api_keys.create(key_name="example"))
+    key = quick.run(lambda neon: neon.api_keys.create(key_name="example"))
     monkeypatch.setenv("NEON_PROJECT_ID", id)
     monkeypatch.setenv("NEON_OPERATION_ID", created.operations[0].id)
     monkeypatch.setenv("NEON_BRANCH_ID", quick.branch(id, "example").branch.id)
@@ -65,7 +65,7 @@ def test_example_of_every_command_works(
 def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
     result = cli(*example_of(cli, ("demo",)))
     assert "20 branches ready in 5 projects" in result.stdout
-    assert "40 of 40 operations ended" in result.stderr
+    assert "40 of 40 operations done" in result.stderr
     assert not SECRETS.search(result.output_bytes)
     assert result.exit_code == 0
 
@@ -131,7 +131,7 @@ def test_deletion_needs_confirmation_on_a_terminal(
     assert (question in output.err) == bool(answer)
     assert output.out.startswith("Deleted") == (code == 0)
     assert end.value.code == code
-    left = quick.ask(lambda neon: neon.projects.list(search=id).collect())
+    left = quick.run(lambda neon: neon.projects.list(search=id).collect())
     assert bool(left) == (code != 0)
 
 

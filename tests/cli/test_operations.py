@@ -72,7 +72,7 @@ def test_failed_operations_are_shown_with_exit_code_1(cli: CommandLine, quick: S
     ids = [one.id for one in created.operations]
     result = cli("operations", "wait", *ids, "-p", created.project.id, at=quick)
     assert result.stdout.count("Error") == 2
-    assert "error: 2 of 2 operations ended unsuccessfully" in result.stderr
+    assert "error: 2 of 2 operations failed" in result.stderr
     assert result.exit_code == 1
     assert not PENDING.exists()
 
@@ -162,7 +162,7 @@ def test_timed_out_wait_with_failures_prints_them_and_exits_with_1(cli: CommandL
         waiting = ("operations", "wait", *ids, "-p", begun.project.id, "--timeout", "0.1")
         result = cli(*waiting, "-o", "raw", at=control_plane)
     assert result.exit_code == 1
-    assert "1 of 2 operations had not ended after 0.1 s" in result.stderr
+    assert "1 of 2 operations did not finish within 0.1 s" in result.stderr
     assert f"create_branch {failed.id} is failed: the operation failed, as planned" in result.stderr
     assert "operations still pending: 1; to wait for them" in result.stderr
     assert sorted(result.stdout.split()) == sorted(ids)

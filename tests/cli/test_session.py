@@ -58,7 +58,7 @@ def test_closed_pipe_is_not_reported_as_an_error(quick: Served) -> None:
 def test_unwritable_standard_output_is_reported(quick: Served, stdout: str) -> None:
     command = (*COMMAND, "api-keys", "create", "lost", "-o", "raw")
     output = redirected(stdout.format("1"), *command, **quick.environment)
-    keys = quick.send(lambda neon: neon.api_keys.list())
+    keys = quick.run(lambda neon: neon.api_keys.list())
     key = max((key for key in keys if key.name == "lost"), key=lambda key: key.id)
     warning, error = output.err.splitlines()
     assert warning.startswith(f"store the token of key {key.id} now: ")
@@ -130,7 +130,7 @@ async def test_interrupted_request_warns_that_it_may_have_been_executed(
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert capsys.readouterr().err == ("the request was under way: it may have been carried out\n")
+    assert capsys.readouterr().err == ("the request was in progress: Neon may have executed it\n")
 
 
 def test_pending_operations_are_printed_if_no_file_can_be_written(
@@ -173,7 +173,7 @@ def test_retry_is_logged_on_one_line_without_control_characters(
         )
     )
     [line] = cli("projects", "list", "-o", "json", at=quick).stderr.splitlines()
-    assert line.startswith("trying again in ")
+    assert line.startswith("retrying in ")
     assert r"503 Service Unavailable: no\nroom \x1b]0;owned\x07 (request" in line
 
 
@@ -183,5 +183,5 @@ def test_wait_shows_progress_to_people_and_nothing_to_scripts(
     created = quick.project()
     ids = [one.id for one in created.operations]
     arguments = ("operations", "wait", *ids, "-p", created.project.id)
-    assert "2 of 2 operations ended" in cli(*arguments, at=quick).stderr
+    assert "2 of 2 operations done" in cli(*arguments, at=quick).stderr
     assert cli(*arguments, "-o", "json", at=quick).stderr == ""

@@ -72,7 +72,9 @@ async def test_options_configure_the_server() -> None:
     async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
         assert (await api.send("GET", "/users/me")).status == 503
         assert (await api.send("GET", "/users/me")).status == 200
-        failed, running = [await api.done("POST", "/projects", {"project": {}}) for _ in range(2)]
+        failed, running = [
+            await api.request("POST", "/projects", {"project": {}}) for _ in range(2)
+        ]
         assert [op["status"] for op in failed["operations"]] == ["failed", "failed"]
         assert [op["status"] for op in running["operations"]] == ["finished", "running"]
         path = f"/projects/{running['project']['id']}/branches"
@@ -87,12 +89,12 @@ async def test_options_configure_the_server() -> None:
 async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     arguments = ("--data", str(tmp_path / "plane.db"), "--duration", "1000")
     async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
-        key = (await api.done("POST", "/api_keys", {"key_name": "kept"}))["key"]
-        revoked = await api.done("POST", "/api_keys", {"key_name": "revoked"})
-        made = await api.done("POST", "/projects", {"project": {}})
+        key = (await api.request("POST", "/api_keys", {"key_name": "kept"}))["key"]
+        revoked = await api.request("POST", "/api_keys", {"key_name": "revoked"})
+        made = await api.request("POST", "/projects", {"project": {}})
         project_id = made["project"]["id"]
         created = await api.branch(project_id, name="kept", compute=True)
-        await api.done("DELETE", f"/api_keys/{revoked['id']}")
+        await api.request("DELETE", f"/api_keys/{revoked['id']}")
         await served.kill()
     async with serving(*arguments, first=False) as served, Http(served.base_url, key) as api:
         assert (await api.send("GET", "/projects", key=revoked["key"])).status == 401

@@ -1,4 +1,4 @@
-"""A platform whose operations end at set times of the loop's clock, for tests of waiting."""
+"""A fake API whose operations finish at scheduled times, for tests of waiting."""
 
 import asyncio
 import re
@@ -12,17 +12,17 @@ Fault = Callable[[Received], Respond | None]
 
 
 class Platform:
-    """Serves operations by list and by id.
+    """A server that lists operations, and returns single ones.
 
-    ``start`` adds one whose status is the last of those whose time has come; times are in seconds
-    of the loop. A ``fault`` may answer in place of the truth.
+    Times are those of the event loop, in seconds. A ``fault`` may replace the response to a
+    request.
     """
 
     def __init__(self) -> None:
         self._operations: dict[str, tuple[str, dict[float, str], JsonObject]] = {}
         self.fault: Fault = lambda _request: None
         self.hidden: set[str] = set()
-        """Operations that lists leave out."""
+        """The ids of operations that are missing from lists."""
         self.server = MisbehavingServer(self._respond)
 
     def start(
@@ -35,18 +35,21 @@ class Platform:
         states: dict[float, str] | None = None,
         **more: object,
     ) -> None:
-        """Add an operation that is running until ``ends``, newest first."""
+        """Add an operation that runs until ``ends``, and then has the status ``status``.
+
+        ``states`` maps times to statuses instead. ``more`` are further fields of the record.
+        """
         timeline = states or {0.0: "running", ends: status}
         self._operations[id] = (project_id, timeline, more)
 
     @property
     def gets(self) -> int:
-        """How many looks by id were taken."""
+        """The number of requests for single operations."""
         return sum(not request.path.endswith("/operations") for request in self.server.received)
 
     @property
     def pages(self) -> list[int]:
-        """The limits of the list pages that were asked for."""
+        """The page sizes of all requests for lists."""
         return [
             int(parse_qs(urlsplit(request.target).query)["limit"][0])
             for request in self.server.received
@@ -54,7 +57,7 @@ class Platform:
         ]
 
     def record(self, id: str) -> JsonObject:
-        """An operation as it is now."""
+        """Return the current record of an operation."""
         project_id, timeline, more = self._operations[id]
         now = asyncio.get_running_loop().time()
         at = max(time for time in timeline if time <= now)
@@ -80,13 +83,13 @@ class Platform:
                 return http_response(404, {"message": "operation not found"})
             return http_response(200, {"operation": self.record(id)})
         query = parse_qs(urlsplit(request.target).query)
-        begin = int(query.get("cursor", ["0"])[0])
-        end = begin + int(query["limit"][0])
-        shown = [
-            one
-            for one, (project, _, _) in reversed(self._operations.items())
-            if project == project_id and one not in self.hidden
+        start = int(query.get("cursor", ["0"])[0])
+        end = start + int(query["limit"][0])
+        listed = [
+            id
+            for id, (project, _, _) in reversed(self._operations.items())
+            if project == project_id and id not in self.hidden
         ]
-        page = [self.record(one) for one in shown[begin:end]]
-        pagination = {"cursor": str(end)} if end < len(shown) else {}
+        page = [self.record(id) for id in listed[start:end]]
+        pagination = {"cursor": str(end)} if end < len(listed) else {}
         return http_response(200, {"operations": page, "pagination": pagination})

@@ -1,5 +1,3 @@
-"""A mutation that meets 423, against the control plane and a platform on a virtual clock."""
-
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -18,7 +16,7 @@ pytestmark = pytest.mark.virtual_time
 
 @pytest.fixture
 async def control_plane() -> AsyncIterator[LocalControlPlane]:
-    """A control plane on which running operations lock their whole project."""
+    """A local control plane whose running operations lock their whole project."""
     loop = asyncio.get_running_loop()
 
     def clock() -> datetime:
@@ -31,16 +29,16 @@ async def control_plane() -> AsyncIterator[LocalControlPlane]:
 
 @pytest.fixture
 def longest_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each backoff last as long as it may."""
+    """Make each backoff as long as possible."""
 
-    def highest(_low: float, high: float) -> float:
+    def maximum(_low: float, high: float) -> float:
         return high
 
-    monkeypatch.setattr("random.uniform", highest)
+    monkeypatch.setattr("random.uniform", maximum)
 
 
-def locked(platform: Platform, until: float, **headers: str) -> None:
-    """Have the platform lock mutations out until a time of the loop."""
+def lock(platform: Platform, until: float, **headers: str) -> None:
+    """Respond to mutations with 423 until a time of the loop."""
 
     def fault(request: Received) -> Respond | None:
         if request.method == "GET":
@@ -58,13 +56,13 @@ def mutations(platform: Platform) -> int:
 
 @pytest.mark.usefixtures("longest_backoff")
 @pytest.mark.parametrize("status", ["running", "failed"])
-async def test_it_is_tried_again_as_soon_as_the_operations_that_go_on_have_ended(
+async def test_locked_call_is_retried_as_soon_as_running_operations_finish(
     status: str,
 ) -> None:
     platform = Platform()
-    soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-    platform.start("a", states={0: status, 20: "finished"}, retry_at=soon)
-    locked(platform, until=20)
+    retry_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    platform.start("a", states={0: status, 20: "finished"}, retry_at=retry_at)
+    lock(platform, until=20)
     polls, policy = PollPolicy.constant(1), RetryPolicy(initial=5.0)
     async with (
         platform.server,
@@ -76,7 +74,9 @@ async def test_it_is_tried_again_as_soon_as_the_operations_that_go_on_have_ended
     assert platform.pages == [100]
 
 
-async def test_many_that_are_locked_out_go_in_turn(control_plane: LocalControlPlane) -> None:
+async def test_ten_locked_calls_are_retried_one_after_another(
+    control_plane: LocalControlPlane,
+) -> None:
     async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         project = (await neon.projects.create(name="busy", wait=True)).project
         before = control_plane.requests_served
@@ -84,38 +84,38 @@ async def test_many_that_are_locked_out_go_in_turn(control_plane: LocalControlPl
             *(neon.branches.create(project.id, name=f"b{n}", wait=True) for n in range(10))
         )
         assert now() < 10 * 5
-    assert len({one.branch.id for one in created}) == 10
+    assert len({response.branch.id for response in created}) == 10
     posts = [request for request in control_plane.requests if request.method == "POST"][1:]
     assert sum(request.status == 201 for request in posts) == 10
     assert sum(request.status == 423 for request in posts) <= 10
     assert control_plane.requests_served - before < 200
 
 
-async def test_other_projects_do_not_wait_for_the_turn() -> None:
+async def test_lock_of_one_project_does_not_delay_another() -> None:
     platform = Platform()
     platform.start("a", ends=30)
-    locked(platform, until=30)
+    lock(platform, until=30)
     other = "other-project-12345678"
-    whole = platform.fault
+    locked = platform.fault
 
     def fault(request: Received) -> Respond | None:
         if other in request.path and request.method != "GET":
             return http_response(201, {"branch": branch_json(), "operations": []})
-        return whole(request)
+        return locked(request)
 
     platform.fault = fault
     async with platform.server, client_of(platform.server) as neon:
-        stuck = asyncio.create_task(neon.branches.create(PROJECT))
+        locked_call = asyncio.create_task(neon.branches.create(PROJECT))
         await asyncio.sleep(1)
         await neon.branches.create(other)
         assert now() < 1.1
-        await stuck
+        await locked_call
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_a_lock_that_no_operation_holds_is_bounded_by_the_retry_policy() -> None:
+async def test_lock_without_operations_is_retried_by_the_retry_policy() -> None:
     platform = Platform()
-    locked(platform, until=1e9)
+    lock(platform, until=1e9)
     async with platform.server, client_of(platform.server) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
@@ -123,16 +123,16 @@ async def test_a_lock_that_no_operation_holds_is_bounded_by_the_retry_policy() -
     assert mutations(platform) == 5
 
 
-def stuck() -> Platform:
-    """A platform with an operation, and a lock, that never end."""
+def stuck_platform() -> Platform:
+    """Serve an operation that never finishes, and a lock that is never released."""
     platform = Platform()
     platform.start("a", ends=1e9)
-    locked(platform, until=1e9)
+    lock(platform, until=1e9)
     return platform
 
 
-async def test_operations_that_never_end_are_bounded_by_the_deadline() -> None:
-    platform = stuck()
+async def test_retries_stop_at_the_deadline_if_operations_never_finish() -> None:
+    platform = stuck_platform()
     policy = RetryPolicy(deadline=30)
     async with platform.server, client_of(platform.server, retry=policy) as neon:
         with pytest.raises(LockedError):
@@ -141,8 +141,8 @@ async def test_operations_that_never_end_are_bounded_by_the_deadline() -> None:
     assert mutations(platform) == 5
 
 
-async def test_waiting_for_a_turn_is_bounded_by_the_deadline_of_each() -> None:
-    platform = stuck()
+async def test_waiting_for_the_retry_slot_stops_at_the_deadline_of_each_call() -> None:
+    platform = stuck_platform()
     policy = RetryPolicy(deadline=30)
     async with platform.server, client_of(platform.server, retry=policy) as neon:
         outcomes = await asyncio.gather(
@@ -152,7 +152,7 @@ async def test_waiting_for_a_turn_is_bounded_by_the_deadline_of_each() -> None:
     assert [type(outcome) for outcome in outcomes] == [LockedError] * 5
 
 
-async def test_who_came_first_does_not_wait_for_the_turn_of_who_came_later() -> None:
+async def test_earlier_call_does_not_wait_for_the_retry_slot_of_a_later_one() -> None:
     def respond(request: Received) -> Respond:
         if request.method == "GET":
             return http_response(content={"operations": []})
@@ -175,42 +175,42 @@ async def test_who_came_first_does_not_wait_for_the_turn_of_who_came_later() -> 
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_an_operation_that_runs_on_without_holding_the_lock_is_no_end() -> None:
+async def test_stuck_operation_does_not_block_retries_after_the_lock_is_released() -> None:
     platform = Platform()
     platform.start("a", ends=1e9)
-    locked(platform, until=20)
+    lock(platform, until=20)
     policy = RetryPolicy(initial=5.0)
     async with platform.server, client_of(platform.server, retry=policy) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(30, abs=0.1)
 
 
-async def test_who_does_not_retry_does_not_watch() -> None:
+async def test_without_retries_no_operation_is_polled() -> None:
     platform = Platform()
     platform.start("a", ends=5)
-    locked(platform, until=5)
+    lock(platform, until=5)
     async with platform.server, client_of(platform.server, retry=RetryPolicy.never()) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
     assert len(platform.server.received) == 1
 
 
-async def test_retry_after_is_the_least_delay_here_too() -> None:
+async def test_retry_after_of_a_423_is_the_minimum_delay() -> None:
     platform = Platform()
     platform.start("a", ends=1)
-    locked(platform, until=1, **{"Retry-After": "12"})
+    lock(platform, until=1, **{"Retry-After": "12"})
     async with platform.server, client_of(platform.server) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(12, abs=1)
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
+async def test_failed_poll_of_running_operations_falls_back_to_backoff() -> None:
     platform = Platform()
-    locked(platform, until=0.5)
-    whole = platform.fault
+    lock(platform, until=0.5)
+    locked = platform.fault
     platform.fault = lambda request: (
-        http_response(500) if request.method == "GET" else whole(request)
+        http_response(500) if request.method == "GET" else locked(request)
     )
     async with platform.server, client_of(platform.server) as neon:
         await neon.branches.create(PROJECT)
@@ -218,7 +218,7 @@ async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_a_watch_that_fails_slowly_is_part_of_the_delay() -> None:
+async def test_slow_failed_poll_of_running_operations_counts_toward_the_delay() -> None:
     def respond(request: Received) -> Respond:
         return slow if request.method == "GET" else http_response(423)
 
@@ -233,7 +233,7 @@ async def test_a_watch_that_fails_slowly_is_part_of_the_delay() -> None:
         assert now() <= 20
 
 
-async def test_cancelling_one_that_is_locked_out_lets_the_next_go(
+async def test_cancelling_a_locked_call_lets_the_next_one_retry(
     control_plane: LocalControlPlane,
 ) -> None:
     async with NeonClient(
@@ -241,22 +241,22 @@ async def test_cancelling_one_that_is_locked_out_lets_the_next_go(
     ) as neon:
         project = (await neon.projects.create(name="busy", wait=True)).project
         await neon.branches.create(project.id, name="first")
-        waiting = [
+        calls = [
             asyncio.create_task(neon.branches.create(project.id, name=f"b{n}")) for n in range(3)
         ]
         await asyncio.sleep(0.5)
-        waiting[0].cancel()
-        await asyncio.wait(waiting)
-        assert waiting[0].cancelled()
+        calls[0].cancel()
+        await asyncio.wait(calls)
+        assert calls[0].cancelled()
         names = {branch.name for branch in await neon.branches.list(project.id).collect()}
     assert names >= {"first", "b1", "b2"}
     assert "b0" not in names
 
 
-async def test_plain_requests_watch_too() -> None:
+async def test_generic_requests_wait_for_running_operations() -> None:
     platform = Platform()
     platform.start("a", ends=20)
-    locked(platform, until=20)
+    lock(platform, until=20)
     async with platform.server, client_of(platform.server) as neon:
         await neon.request("POST", f"/projects/{PROJECT}/branch_anonymized")
     assert mutations(platform) == 2

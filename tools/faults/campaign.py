@@ -99,7 +99,7 @@ class Campaign:
         """Make calls until there are enough faults; return the projects that the callers share."""
         async with Http(base_url, key) as http:
             created = [
-                await http.done("POST", "/projects", {"project": {}}) for _ in range(PROJECTS)
+                await http.request("POST", "/projects", {"project": {}}) for _ in range(PROJECTS)
             ]
         projects = [one["project"]["id"] for one in created]
         jumping = jumping_wall_clock(self._chance, lambda: self._count(JUMPED))

@@ -14,9 +14,9 @@ from multidict import CIMultiDict
 from neonctl_async import APIError, InvalidResponseError, NeonError, Secret
 from neonctl_async.models.secret import decode_hook
 from neonctl_async.transport.protocol import EXCERPT_CHARACTERS, Request, Response, Wire, request
-from neonctl_async.transport.redaction import SEARCHED
+from neonctl_async.transport.redaction import MAX_CHARACTERS
 from neonctl_async.types import ApiKey
-from tests.models.answers import LEAST, SENT
+from tests.models.records import MINIMAL, REQUEST_ONLY
 from tests.support.records import API_KEY
 from tests.transport.wire import BASE_URL
 from tools.fuzz.draw import KEY, Draw, document
@@ -33,7 +33,14 @@ class ErrorBody(msgspec.Struct):
     request_id: str | int | list[Any] | None = ""
 
 
-KINDS: tuple[Any, ...] = (list[ApiKey], dict[str, Any], Any, Literal["on", "off"], *LEAST, *SENT)
+KINDS: tuple[Any, ...] = (
+    list[ApiKey],
+    dict[str, Any],
+    Any,
+    Literal["on", "off"],
+    *MINIMAL,
+    *REQUEST_ONLY,
+)
 STATUSES = (200, 201, 204, 301, 400, 401, 403, 404, 409, 423, 429, 500, 503, 599, 999, 0, -1)
 ENCODINGS = ("", "gzip", "x-gzip", f"br {API_KEY}")
 """The values of ``Content-Encoding``. Only bodies sent as ``gzip`` are compressed."""
@@ -77,7 +84,7 @@ def _check_error(error: APIError | InvalidResponseError) -> None:
             assert len(error.excerpt) <= EXCERPT_CHARACTERS
     shown = f"{error} {error!r} {error.__cause__} {vars(error)}"
     assert API_KEY not in shown
-    assert len(str(error)) <= 3 * SEARCHED
+    assert len(str(error)) <= 3 * MAX_CHARACTERS
     str(error).encode()
     cause = error.__cause__
     assert cause is None or (cause.__traceback__ is None and cause.__context__ is None)

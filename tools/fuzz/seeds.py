@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import msgspec
 
 from neonctl_async.types import Project
-from tests.models.answers import LEAST
+from tests.models.records import MINIMAL
 from tests.models.test_samples import DATA, SAMPLES
 from tools.fuzz.draw import DEPTHS, KEY
 from tools.fuzz.findings import COVERAGE, VIOLATIONS
@@ -39,7 +39,7 @@ def seeds() -> Iterator[bytes]:
             KINDS.index(Project), 200, b'{"id":null,"x":%b}' % (b"[" * depth + b"]" * depth)
         )
         yield _response(0, 500, b'{"code":%b}' % (b"[" * depth + b"]" * depth))
-    for kind, record in LEAST.items():
+    for kind, record in MINIMAL.items():
         yield _response(KINDS.index(kind), 200, msgspec.json.encode(record))
     for name, kind in SAMPLES.items():
         yield _response(KINDS.index(kind), 200, (DATA / name).read_bytes())

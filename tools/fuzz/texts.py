@@ -8,7 +8,7 @@ from multidict import CIMultiDict
 
 from neonctl_async import OperationStatus, Secret
 from neonctl_async.transport.protocol import retry_after
-from neonctl_async.transport.redaction import SEARCHED, hide_secrets
+from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from neonctl_async.types import EndpointState, OperationAction
 from tools.fuzz.draw import Draw
 
@@ -24,13 +24,13 @@ def a_retry_after(draw: Draw) -> None:
 
 def a_text_with_the_key(draw: Draw) -> None:
     """Check that neither the key nor its first half is visible, wherever it is in a text."""
-    key, length = draw.pick(KEYS), draw.pick((0, SEARCHED - draw.byte() % 32, MAX_LENGTH))
+    key, length = draw.pick(KEYS), draw.pick((0, MAX_CHARACTERS - draw.byte() % 32, MAX_LENGTH))
     before, after = _repeated(draw.text(), length) + draw.text(), draw.text()
     shown = hide_secrets(f"{before}{key}{after}", Secret(key))
     assert key not in shown
     half = key[: len(key) // 2]
     assert half not in shown or half in before or half in after
-    assert len(shown) <= 3 * SEARCHED
+    assert len(shown) <= 3 * MAX_CHARACTERS
 
 
 def _repeated(text: str, length: int) -> str:

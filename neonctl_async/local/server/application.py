@@ -206,9 +206,9 @@ class Application:
 
 
 def _respond(tx: Transaction, route: Route, call: Call) -> Response:
-    api_keys.refuse_if_ended(tx, call.principal)
+    api_keys.check_not_revoked(tx, call.principal)
     if project_id := call.path.get("project_id"):
-        project = access.reached_project(tx, call.principal, project_id)
+        project = access.find_project(tx, call.principal, project_id)
         if project is not None and project.deleted_at is None:
             background.on_project_request(tx, project)
             tx.commit()

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Final, Self
 
 from neonctl_async.local.engine import accounts, operations
-from neonctl_async.local.engine.accounts import Home
-from neonctl_async.local.engine.lifecycle import AS_PLANNED, Failure
+from neonctl_async.local.engine.accounts import FirstAccount
+from neonctl_async.local.engine.lifecycle import PLANNED_ERROR, Failure
 from neonctl_async.local.server import routes
 from neonctl_async.local.server.faults import Fault, InjectedFault
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
@@ -25,11 +25,11 @@ class Tenant:
 
     def __init__(self, state: TenantState) -> None:
         self._state = state
-        self._home: Home | None = None
+        self._home: FirstAccount | None = None
 
     async def sign_in(self) -> Self:
         """Create the first user, organization and key, or load them."""
-        self._home = await self._state.database.run(accounts.sign_in)
+        self._home = await self._state.database.run(accounts.ensure_first_account)
         return self
 
     @property
@@ -96,7 +96,7 @@ class Tenant:
         times: int = 1,
         retry_after: float | None = None,
         status: str = "failed",
-        error: str = AS_PLANNED,
+        error: str = PLANNED_ERROR,
     ) -> None:
         """Let the next ``times`` operations of an action fail with ``status`` and ``error``.
 
@@ -145,12 +145,12 @@ class Tenant:
 
         The first user, organization and key stay, in their initial state.
         """
-        await self._state.database.run(accounts.start_over)
+        await self._state.database.run(accounts.reset_to_first_account)
         self._state.faults.clear()
         self._state.clear_requests()
 
     @property
-    def _signed_in(self) -> Home:
+    def _signed_in(self) -> FirstAccount:
         if self._home is None:
             raise RuntimeError("the local control plane was not started: start it first")
         return self._home

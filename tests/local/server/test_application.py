@@ -151,7 +151,7 @@ async def test_each_request_is_logged_without_its_key(
     api: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        created = await api.done("POST", "/api_keys", {"key_name": "k"})
+        created = await api.request("POST", "/api_keys", {"key_name": "k"})
         await api.send("GET", "/projects", key="neon_api_key_wrong")
         await api.get("/projects", key=created["key"])
     lines = [line for line in caplog.messages if "request_id=" in line]
@@ -172,7 +172,7 @@ async def test_unexpected_error_is_a_logged_500_in_the_published_shape(
         raise RuntimeError("a defect")
 
     with monkeypatch.context() as patch:
-        patch.setattr("neonctl_async.local.api.projects.listed", broken)
+        patch.setattr("neonctl_async.local.api.projects.list_record", broken)
         reply = await api.send("POST", "/projects", {"project": {}})
     assert (reply.status, reply.message) == (500, "internal server error")
     assert "a defect" in caplog.text

@@ -49,7 +49,7 @@ async def test_client_with_expect_header_gets_100_continue(api: Client) -> None:
 
 
 async def test_key_revoked_while_the_body_arrives_is_401(api: Client) -> None:
-    created = await api.done("POST", "/api_keys", {"key_name": "slow"})
+    created = await api.request("POST", "/api_keys", {"key_name": "slow"})
     body = b'{"project": {"name": "too-late"}}'
     async with connected(api) as (reader, writer):
         writer.write(
@@ -60,7 +60,7 @@ async def test_key_revoked_while_the_body_arrives_is_401(api: Client) -> None:
         )
         assert (await reader.readline()).split()[1] == b"100"  # it was let in
         await reader.readline()
-        await api.done("DELETE", f"/api_keys/{created['id']}")
+        await api.request("DELETE", f"/api_keys/{created['id']}")
         writer.write(body)
         assert (await reader.readline()).split()[1] == b"401"
     assert (await api.get("/projects"))["projects"] == []
