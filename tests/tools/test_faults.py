@@ -5,10 +5,13 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 FAULTS = 300
 
 
+@pytest.mark.process
 async def test_calls_report_the_truth_under_every_fault() -> None:
     campaign = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "tools.faults"),
