@@ -24,9 +24,9 @@ from neonctl_async import (
     WaitTimeoutError,
 )
 from tests.support.event_recorder import EventRecorder
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, operation, ref
-from tests.support.server import MisbehavingServer, drop, hang, http_response, in_turn
+from tests.support.server import MisbehavingServer, drop, hang, http_response, in_sequence
 
 pytestmark = pytest.mark.virtual_time
 
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.virtual_time
 async def test_each_request_and_its_response_are_reported() -> None:
     recorder = EventRecorder()
     async with (
-        MisbehavingServer(in_turn(http_response(404))) as server,
+        MisbehavingServer(in_sequence(http_response(404))) as server,
         client_of(server, hooks=[recorder.hooks]) as neon,
     ):
         with pytest.raises(NotFoundError):
@@ -53,7 +53,7 @@ async def test_each_request_and_its_response_are_reported() -> None:
 async def test_request_without_a_response_is_reported_with_its_error() -> None:
     recorder = EventRecorder()
     async with (
-        MisbehavingServer(in_turn(drop())) as server,
+        MisbehavingServer(in_sequence(drop())) as server,
         client_of(server, hooks=[recorder.hooks]) as neon,
     ):
         with pytest.raises(ConnectionLostError) as caught:
@@ -65,7 +65,7 @@ async def test_request_without_a_response_is_reported_with_its_error() -> None:
 async def test_cancelled_request_is_reported_without_status_and_error() -> None:
     recorder = EventRecorder()
     async with (
-        MisbehavingServer(in_turn(hang)) as server,
+        MisbehavingServer(in_sequence(hang)) as server,
         client_of(server, hooks=[recorder.hooks]) as neon,
     ):
         with pytest.raises(TimeoutError):
@@ -80,7 +80,7 @@ async def test_each_retry_is_reported_before_it_is_sent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     recorder = EventRecorder()
-    responses = in_turn(
+    responses = in_sequence(
         http_response(503),
         http_response(429, headers={"Retry-After": "7"}),
         http_response(content={}),
@@ -110,9 +110,9 @@ async def test_each_status_change_is_reported_once_to_concurrent_waits(
 ) -> None:
     caplog.set_level(logging.INFO, logger="neonctl_async")
     recorder = EventRecorder()
-    platform = Platform()
-    platform.start("a", states={0.0: "scheduling", 1.0: "running", 2.0: "finished"})
-    async with platform.server, client_of(platform.server, hooks=[recorder.hooks]) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", states={0.0: "scheduling", 1.0: "running", 2.0: "finished"})
+    async with fake_neon.server, client_of(fake_neon.server, hooks=[recorder.hooks]) as neon:
         await asyncio.gather(*(neon.operations.wait(ref("a")) for _ in range(3)))
     changes = [(change.previous, change.operation.status) for change in recorder.of(StatusChanged)]
     assert changes == [(None, "scheduling"), ("scheduling", "running"), ("running", "finished")]
@@ -126,9 +126,9 @@ async def test_each_status_change_is_reported_once_to_concurrent_waits(
 
 async def test_unknown_status_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="neonctl_async")
-    platform = Platform()
-    platform.start("a", states={0.0: "paused", 1.0: "finished"})
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", states={0.0: "paused", 1.0: "finished"})
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.operations.wait(ref("a"))
     status = f"create_branch a in {PROJECT} is"
     assert [(one.levelno, one.getMessage()) for one in caplog.records] == [
@@ -138,11 +138,11 @@ async def test_unknown_status_is_logged_as_a_warning(caplog: pytest.LogCaptureFi
 
 
 async def test_failed_poll_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    platform = Platform()
-    platform.start("a", ends=1.0)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1.0)
     faults = iter([http_response(503)])
-    platform.fault = lambda _request: next(faults, None)
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon.fault = lambda _request: next(faults, None)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.operations.wait(ref("a"))
     [warning] = caplog.records
     assert warning.levelno == logging.WARNING
@@ -151,11 +151,11 @@ async def test_failed_poll_is_logged_as_a_warning(caplog: pytest.LogCaptureFixtu
 
 async def test_each_wait_is_reported_with_its_outcome() -> None:
     recorder = EventRecorder()
-    platform = Platform()
-    platform.start("a", ends=1.0)
-    platform.start("b", ends=1.0, status="failed")
-    platform.start("c", ends=100.0)
-    async with platform.server, client_of(platform.server, hooks=[recorder.hooks]) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1.0)
+    fake_neon.start("b", ends=1.0, status="failed")
+    fake_neon.start("c", ends=100.0)
+    async with fake_neon.server, client_of(fake_neon.server, hooks=[recorder.hooks]) as neon:
         with pytest.raises(WaitTimeoutError) as caught:
             await neon.operations.wait([ref("a"), ref("b"), ref("c")], timeout=5)
     [started] = recorder.of(WaitStarted)
@@ -170,9 +170,9 @@ async def test_each_wait_is_reported_with_its_outcome() -> None:
 
 async def test_cancelled_wait_is_reported_without_an_error() -> None:
     recorder = EventRecorder()
-    platform = Platform()
-    platform.start("a", ends=100.0)
-    async with platform.server, client_of(platform.server, hooks=[recorder.hooks]) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=100.0)
+    async with fake_neon.server, client_of(fake_neon.server, hooks=[recorder.hooks]) as neon:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(3):
                 await neon.operations.wait(ref("a"))
@@ -182,9 +182,9 @@ async def test_cancelled_wait_is_reported_without_an_error() -> None:
 
 async def test_wait_that_is_cancelled_twice_is_reported_once() -> None:
     recorder = EventRecorder()
-    platform = Platform()
-    platform.start("a", ends=100.0)
-    async with platform.server, client_of(platform.server, hooks=[recorder.hooks]) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=100.0)
+    async with fake_neon.server, client_of(fake_neon.server, hooks=[recorder.hooks]) as neon:
         waiting = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(1)
         waiting.cancel()
@@ -197,7 +197,7 @@ async def test_wait_that_is_cancelled_twice_is_reported_once() -> None:
 async def test_wait_for_finished_operations_is_reported() -> None:
     recorder = EventRecorder()
     async with (
-        MisbehavingServer(in_turn(hang)) as server,
+        MisbehavingServer(in_sequence(hang)) as server,
         client_of(server, hooks=[recorder.hooks]) as neon,
     ):
         await neon.operations.wait([operation("a", "finished"), operation("b", "skipped")])
@@ -225,7 +225,7 @@ def test_hook_that_is_not_a_plain_function_is_refused(name: str, hook: Any) -> N
 async def test_requests_are_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="neonctl_async")
     async with (
-        MisbehavingServer(in_turn(http_response(content={}), drop())) as server,
+        MisbehavingServer(in_sequence(http_response(content={}), drop())) as server,
         client_of(server, retry=RetryPolicy.never()) as neon,
     ):
         await neon.request("GET", "/projects")

@@ -25,7 +25,7 @@ from tests.support.server import (
     drop,
     hang,
     http_response,
-    in_turn,
+    in_sequence,
     raw,
 )
 
@@ -200,7 +200,7 @@ def test_failed_request_shows_no_secret(
     name: str, call: Call, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_turn(RESPONSES[name])) as server:
+        async with MisbehavingServer(in_sequence(RESPONSES[name])) as server:
             async with client(server.base_url) as neon:
                 await call(neon)
 
@@ -209,7 +209,7 @@ def test_failed_request_shows_no_secret(
 
 def test_refused_connection_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_turn(hang)) as server:
+        async with MisbehavingServer(in_sequence(hang)) as server:
             url = server.base_url
         async with client(url) as neon:
             await create_key(neon)
@@ -265,7 +265,7 @@ def test_closed_client_shows_no_secret(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     async def scenario(*, during_the_call: bool) -> None:
-        async with MisbehavingServer(in_turn(hang)) as server:
+        async with MisbehavingServer(in_sequence(hang)) as server:
             neon = client(server.base_url)
             call = asyncio.ensure_future(create_key(neon))
             await asyncio.sleep(1)
@@ -339,7 +339,7 @@ def test_proxy_that_never_responds_shows_no_secret(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_turn(hang)) as proxy:
+        async with MisbehavingServer(in_sequence(hang)) as proxy:
             address = f"http://ada:{PASSWORD}@127.0.0.1:{proxy.port}"
             monkeypatch.setenv("HTTPS_PROXY", address)
             async with client("https://h.example.com", trust_env=True) as neon, asyncio.timeout(1):
@@ -350,7 +350,7 @@ def test_proxy_that_never_responds_shows_no_secret(
 
 def test_server_without_tls_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_turn(http_response())) as server:
+        async with MisbehavingServer(in_sequence(http_response())) as server:
             async with client(server.base_url.replace("http:", "https:")) as neon:
                 await create_key(neon)
 
@@ -360,7 +360,7 @@ def test_server_without_tls_shows_no_secret(caplog: pytest.LogCaptureFixture) ->
 @pytest.mark.filterwarnings("always")
 def test_unclosed_client_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_turn(http_response(content={}))) as server:
+        async with MisbehavingServer(in_sequence(http_response(content={}))) as server:
             neon = client(server.base_url)
             await neon.request("GET", "/projects")
             del neon
@@ -379,7 +379,7 @@ def test_unclosed_client_shows_no_secret(caplog: pytest.LogCaptureFixture) -> No
 def test_request_body_shows_no_password(status: int, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
         body = {"role": {"name": "ada", "password": PASSWORD}}
-        async with MisbehavingServer(in_turn(http_response(status))) as server:
+        async with MisbehavingServer(in_sequence(http_response(status))) as server:
             async with client(server.base_url) as neon:
                 await neon.request("POST", "/projects", body=body)
 
@@ -389,7 +389,7 @@ def test_request_body_shows_no_password(status: int, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize("name", ["hang", "hang in the middle"])
 def test_cancelled_call_shows_no_secret(name: str, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_turn(RESPONSES[name])) as server:
+        async with MisbehavingServer(in_sequence(RESPONSES[name])) as server:
             async with client(server.base_url) as neon, asyncio.timeout(1):
                 await neon.request("POST", "/projects", body={"password": PASSWORD})
 

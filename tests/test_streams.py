@@ -9,13 +9,6 @@ from tests.cli.process import UNWRITABLE, ended, redirected, started
 
 pytestmark = pytest.mark.process
 
-PRINTS = [
-    "neonctl_async --version",
-    "neonctl_async --help",
-    "neonctl_async demo",
-    "neonctl_async.local --help",
-]
-
 
 def program(command: str) -> list[str]:
     return [sys.executable, "-W", "error", "-m", *command.split()]
@@ -23,19 +16,14 @@ def program(command: str) -> list[str]:
 
 @pytest.mark.parametrize("stream", UNWRITABLE)
 @pytest.mark.parametrize(
-    ("command", "code"),
-    [
-        ("neonctl_async no-such-command", ExitCode.USAGE),
-        ("neonctl_async projects list", ExitCode.USAGE),
-        ("neonctl_async.local --port x", 2),
-    ],
+    "command", ["neonctl_async no-such-command", "neonctl_async.local --port x"]
 )
-def test_unwritable_stderr_does_not_change_the_status(stream: str, command: str, code: int) -> None:
-    assert redirected(stream.format("2"), *program(command)).code == code
+def test_unwritable_stderr_does_not_change_the_status(stream: str, command: str) -> None:
+    assert redirected(stream.format("2"), *program(command)).code == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("stream", UNWRITABLE)
-@pytest.mark.parametrize("command", PRINTS)
+@pytest.mark.parametrize("command", ["neonctl_async --version", "neonctl_async demo"])
 def test_unwritable_stdout_is_an_output_error(stream: str, command: str) -> None:
     output = redirected(stream.format("1"), *program(command))
     [line] = output.err.splitlines()
@@ -45,12 +33,17 @@ def test_unwritable_stdout_is_an_output_error(stream: str, command: str) -> None
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
 def test_buffering_does_not_change_the_status(unbuffered: str) -> None:
-    command = program("neonctl_async --version")
+    command = program("neonctl_async --help")
     output = redirected(">&-", *command, PYTHONUNBUFFERED=unbuffered)
     assert output.code == ExitCode.OUTPUT_ERROR
 
 
-@pytest.mark.parametrize("command", PRINTS)
+def test_output_that_argparse_leaves_in_the_buffer_is_an_output_error() -> None:
+    command = program("neonctl_async.local --help")
+    assert redirected(">&-", *command, PYTHONUNBUFFERED="").code == ExitCode.OUTPUT_ERROR
+
+
+@pytest.mark.parametrize("command", ["neonctl_async --version", "neonctl_async demo"])
 def test_a_reader_that_is_gone_is_a_broken_pipe(command: str) -> None:
     with started(*program(command)) as process:
         assert process.stdout is not None

@@ -14,9 +14,9 @@ from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
 from neonctl_async import NeonError, OperationFailedError, RetryPolicy, WaitTimeoutError, telemetry
 from neonctl_async.telemetry import tracing
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import API_KEY, PROJECT, client_of, ref
-from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn
+from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_sequence
 
 pytestmark = pytest.mark.virtual_time
 
@@ -42,7 +42,7 @@ def traced() -> Iterator[FinishedSpans]:
 
 async def test_request_span_follows_the_semantic_conventions(traced: FinishedSpans) -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         await neon.request("GET", f"/projects/{PROJECT}", query={"search": "of somebody"})
@@ -76,7 +76,7 @@ async def test_failed_request_span_has_the_error_type(
     traced: FinishedSpans, response: Respond, error: str
 ) -> None:
     async with (
-        MisbehavingServer(in_turn(response)) as server,
+        MisbehavingServer(in_sequence(response)) as server,
         client_of(server, hooks=[tracing(traced.provider)], retry=RetryPolicy.never()) as neon,
     ):
         with pytest.raises(NeonError):
@@ -88,7 +88,7 @@ async def test_failed_request_span_has_the_error_type(
 
 async def test_each_attempt_is_a_child_span_of_the_current_span(traced: FinishedSpans) -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(503), http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(503), http_response(content={}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         tracer = get_tracer("the caller", tracer_provider=traced.provider)
@@ -105,12 +105,12 @@ async def test_each_attempt_is_a_child_span_of_the_current_span(traced: Finished
 
 
 async def test_wait_and_each_of_its_polls_are_spans(traced: FinishedSpans) -> None:
-    platform = Platform()
-    platform.start("a", ends=1.0)
-    platform.start("b", ends=2.0)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1.0)
+    fake_neon.start("b", ends=2.0)
     async with (
-        platform.server,
-        client_of(platform.server, hooks=[tracing(traced.provider)]) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, hooks=[tracing(traced.provider)]) as neon,
     ):
         await neon.operations.wait([ref("a"), ref("b")])
     [wait] = traced.spans("wait")
@@ -121,7 +121,7 @@ async def test_wait_and_each_of_its_polls_are_spans(traced: FinishedSpans) -> No
     }
     assert wait.status.status_code is StatusCode.UNSET
     polls = [span for span in traced.spans() if span is not wait]
-    assert len(polls) == len(platform.server.received)
+    assert len(polls) == len(fake_neon.server.received)
     assert all((span.attributes or {})["neon.request.is_poll"] for span in polls)
 
 
@@ -135,11 +135,11 @@ async def test_wait_and_each_of_its_polls_are_spans(traced: FinishedSpans) -> No
 async def test_failed_wait_span_has_the_error_type(
     traced: FinishedSpans, status: str, kind: type[NeonError], error: str
 ) -> None:
-    platform = Platform()
-    platform.start("a", ends=1.0, status=status)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1.0, status=status)
     async with (
-        platform.server,
-        client_of(platform.server, hooks=[tracing(traced.provider)]) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, hooks=[tracing(traced.provider)]) as neon,
     ):
         with pytest.raises(kind):
             await neon.operations.wait(ref("a"), timeout=3)
@@ -149,7 +149,7 @@ async def test_failed_wait_span_has_the_error_type(
 
 
 async def test_cancelling_and_closing_leave_no_span_open(traced: FinishedSpans) -> None:
-    async with MisbehavingServer(in_turn(hang)) as server:
+    async with MisbehavingServer(in_sequence(hang)) as server:
         neon = client_of(server, hooks=[tracing(traced.provider)])
         calls: list[asyncio.Task[Any]] = [
             asyncio.create_task(neon.operations.get(PROJECT, "a")),
@@ -166,7 +166,7 @@ async def test_cancelling_and_closing_leave_no_span_open(traced: FinishedSpans) 
 
 async def test_no_span_contains_the_key(traced: FinishedSpans) -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(401, {"message": API_KEY}))) as server,
+        MisbehavingServer(in_sequence(http_response(401, {"message": API_KEY}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         with pytest.raises(NeonError):

@@ -7,6 +7,7 @@ from benchmarks.servers.simulator_process import SimulatorProcess
 from neonctl_async import NeonClient, OperationFailedError
 
 
+@pytest.mark.process
 async def test_name_of_a_branch_determines_its_operations() -> None:
     async with (
         SimulatorProcess(Settings()) as server,

@@ -38,7 +38,8 @@ def started(*command: str, **env: str) -> Generator[subprocess.Popen[str]]:
     """A process, which is killed if it is not ended."""
     with subprocess.Popen(
         command,
-        stdin=subprocess.DEVNULL,
+        # Closed where that of the tests is.
+        stdin=None if sys.stdin is None else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": PACKAGE, **env},

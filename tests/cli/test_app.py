@@ -15,9 +15,7 @@ def test_version_is_printed(cli: CommandLine) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("frob",), ("projects", "frob"), ("projects", "list", "-x")])
-def test_unknown_command_is_a_usage_error(
-    cli: CommandLine, arguments: tuple[str, ...]
-) -> None:
+def test_unknown_command_is_a_usage_error(cli: CommandLine, arguments: tuple[str, ...]) -> None:
     result = cli(*arguments)
     assert (result.stdout, result.exit_code) == ("", 2)
 

@@ -100,9 +100,7 @@ def test_control_characters_in_a_name_are_escaped(cli: CommandLine, quick: Serve
     assert "\x1b" not in result.stdout
 
 
-def test_empty_parent_is_a_usage_error(
-    cli: CommandLine, quick: Served
-) -> None:
+def test_empty_parent_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
     project_id = quick.project().project.id
     result = cli("branches", "create", "-p", project_id, "--parent", "", at=quick)
     assert (result.stdout, result.exit_code) == ("", 2)

@@ -79,7 +79,9 @@ def test_local_serves_until_it_is_stopped(cli: CommandLine) -> None:
         assert ended(process).code == 0
 
 
-def test_colours_are_printed_only_to_terminals_that_allow_them(cli: CommandLine, quick: Served) -> None:
+def test_colours_are_printed_only_to_terminals_that_allow_them(
+    cli: CommandLine, quick: Served
+) -> None:
     id = quick.project().project.id
     listing = ("operations", "list", "-p", id)
     terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
@@ -97,9 +99,7 @@ def test_titles_of_a_record_are_bold(cli: CommandLine, quick: Served) -> None:
     assert first == f"\x1b[1mID        \x1b[0m{id}"
 
 
-def test_forced_colours_do_not_fold_lines_in_a_pipe(
-    cli: CommandLine, quick: Served
-) -> None:
+def test_forced_colours_do_not_fold_lines_in_a_pipe(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "40"}
     listed = cli("operations", "list", "-p", id, at=quick, **terminal).stdout

@@ -77,9 +77,7 @@ def test_failed_operations_are_shown_with_exit_code_1(cli: CommandLine, quick: S
     assert not PENDING.exists()
 
 
-def test_wait_resumes_from_the_file_of_an_earlier_wait(
-    cli: CommandLine, slow: Served
-) -> None:
+def test_wait_resumes_from_the_file_of_an_earlier_wait(cli: CommandLine, slow: Served) -> None:
     created = slow.project()
     env = {"NEON_PROJECT_ID": created.project.id}
     assert cli("operations", "wait", "--timeout", "0", at=slow, **env).exit_code == 4

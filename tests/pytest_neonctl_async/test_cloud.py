@@ -10,11 +10,13 @@ from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.pytest_neonctl_async.conftest import RunInCloud, RunSuite
 from tests.support.until import until
 
+pytestmark = pytest.mark.process
+
 MISBEHAVING = """
     import asyncio, os
     import pytest
 
-    pytestmark = [pytest.mark.process, pytest.mark.asyncio]
+    pytestmark = pytest.mark.asyncio
 
     @pytest.mark.parametrize("number", range(4))
     async def test_passes(number, neon_client, neon_branch, neon_project):
@@ -55,10 +57,15 @@ MISBEHAVING = """
 """
 
 INTERRUPTED = """
-    import os, signal, threading
+    import os, pathlib, signal, threading, time
+
+    def interrupt():
+        while not pathlib.Path("requested").exists():
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
 
     def test_it(neon_branch_factory):
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Thread(target=interrupt).start()
         neon_branch_factory.create()
 """
 
@@ -128,17 +135,21 @@ async def test_branches_are_swept_even_if_another_plugin_fails_at_the_end(
 @pytest.mark.scale
 @pytest.mark.usefixtures("interruptible")
 async def test_ctrl_c_during_a_creation_leaves_no_branch_behind(
-    run_in_cloud: RunInCloud, server: LocalControlPlane, neon: NeonClient, project_id: str
+    run_in_cloud: RunInCloud,
+    pytester: pytest.Pytester,
+    server: LocalControlPlane,
+    neon: NeonClient,
+    project_id: str,
 ) -> None:
     creation = Fault(route="POST /projects/{project_id}/branches", delay=0.5, when="after")
     injected = server.inject(creation)
     run = asyncio.create_task(run_in_cloud(server, INTERRUPTED))
     await until(lambda: injected.fired > 0)
+    await asyncio.to_thread((pytester.path / "requested").touch)
     assert (await run).ret == pytest.ExitCode.INTERRUPTED
     assert await names(neon, project_id) == set()
 
 
-@pytest.mark.process
 def test_missing_environment_variable_is_a_usage_error(
     run_suite: RunSuite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,8 @@ import pytest
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.pages import TEXTS, code_blocks
 
+pytestmark = pytest.mark.process
+
 BY_ANYIO = """
     import pytest
 
@@ -96,7 +98,6 @@ FAULTS_AND_RESETS = """
 """
 
 
-@pytest.mark.process
 def test_fixtures_are_new_for_each_test(run_suite: RunSuite, pytester: pytest.Pytester) -> None:
     preview, guide = (
         next(code for _, code in code_blocks(TEXTS[page], "python") if "neon_branch" in code)
@@ -121,7 +122,6 @@ def test_client_runs_with_the_plugin_of_anyio(
     run.stdout.fnmatch_lines("*neon_client needs an event loop: install pytest-asyncio*")
 
 
-@pytest.mark.process
 def test_invalid_operation_seconds_are_a_usage_error(run_suite: RunSuite) -> None:
     run = run_suite("-o", "neon_operation_seconds=soon")
     assert run.ret == pytest.ExitCode.USAGE_ERROR

@@ -9,6 +9,8 @@ import pytest
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.until import until
 
+pytestmark = pytest.mark.process
+
 RECORDS = """
     import os, pathlib, time
     import pytest
@@ -30,7 +32,7 @@ MANY = """
     import asyncio, os
     import pytest
 
-    pytestmark = [pytest.mark.process, pytest.mark.asyncio]
+    pytestmark = pytest.mark.asyncio
 
     @pytest.mark.parametrize("number", range(200))
     async def test_it(number, neon_client, neon_branch, neon_project):

@@ -4,6 +4,8 @@ import pytest
 
 from tests.pytest_neonctl_async.conftest import RunSuite
 
+pytestmark = pytest.mark.process
+
 ON_EVERY_LOOP = """
     import asyncio
     import pytest
@@ -37,7 +39,6 @@ ON_EVERY_LOOP = """
 """
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("mode", ["strict", pytest.param("auto", marks=pytest.mark.scale)])
 def test_client_runs_on_the_loop_of_every_scope(
     run_suite: RunSuite, pytester: pytest.Pytester, mode: str

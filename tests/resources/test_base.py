@@ -23,8 +23,8 @@ from tests.models.records import (
 from tests.resources.wire import responding_with
 from tests.support.arguments import every_argument
 from tests.support.clock import now
+from tests.support.fake_neon import FakeNeon
 from tests.support.methods import METHODS, Method
-from tests.support.platform import Platform
 from tests.support.records import client_of, operation_json
 from tests.support.server import http_response
 
@@ -67,11 +67,11 @@ async def call(method: Method, neon: NeonClient, **arguments: object) -> object:
 @asynccontextmanager
 async def starting_an_operation(status: str) -> AsyncGenerator[NeonClient]:
     """Run a client whose requests start an operation that finishes one second later."""
-    platform = Platform()
-    platform.start("op-1", ends=1.0, status=status, project_id="p-1")
+    fake_neon = FakeNeon()
+    fake_neon.start("op-1", ends=1.0, status=status, project_id="p-1")
     response = http_response(200, RESPONSE)
-    platform.fault = lambda request: None if "/operations" in request.path else response
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon.fault = lambda request: None if "/operations" in request.path else response
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         yield neon
 
 

@@ -12,7 +12,14 @@ from neonctl_async import (
     NotFoundError,
 )
 from tests.support.records import PROJECT, branch_json, client_of, operation_json
-from tests.support.server import MisbehavingServer, Received, Respond, hang, http_response, in_turn
+from tests.support.server import (
+    MisbehavingServer,
+    Received,
+    Respond,
+    hang,
+    http_response,
+    in_sequence,
+)
 
 
 def query(request: Received) -> dict[str, list[str]]:
@@ -33,7 +40,9 @@ CURSOR = "2022-12-09T08:47:52.20417Z+/=&?"
 
 
 async def test_operations_are_paged_by_cursor() -> None:
-    responses = in_turn(operations("b", cursor=CURSOR), operations("a", cursor="2"), operations())
+    responses = in_sequence(
+        operations("b", cursor=CURSOR), operations("a", cursor="2"), operations()
+    )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         found = [operation.id async for operation in neon.operations.list(PROJECT, limit=1)]
     assert found == ["b", "a"]
@@ -45,7 +54,7 @@ async def test_operations_are_paged_by_cursor() -> None:
 
 
 async def test_branches_are_paged_by_next_in_the_same_order() -> None:
-    responses = in_turn(
+    responses = in_sequence(
         branches("br-1", next=CURSOR, sort_by="name", sort_order="asc"), branches("br-2")
     )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
@@ -71,7 +80,7 @@ async def test_branches_are_paged_by_next_in_the_same_order() -> None:
 )
 async def test_paging_stops_after_the_last_page(end: dict[str, object]) -> None:
     last = http_response(200, {"operations": [operation_json("a")], **end})
-    responses = in_turn(operations("b", cursor="1"), last)
+    responses = in_sequence(operations("b", cursor="1"), last)
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         found = await neon.operations.list(PROJECT).collect()
     assert [operation.id for operation in found] == ["b", "a"]
@@ -97,7 +106,7 @@ async def test_client_works_after_a_listing_was_abandoned() -> None:
 
 
 async def test_collect_limit_saves_requests() -> None:
-    responses = in_turn(operations("c", "b", cursor="1"), operations("a"))
+    responses = in_sequence(operations("c", "b", cursor="1"), operations("a"))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         assert len(await neon.operations.list(PROJECT, limit=2).collect(2)) == 2
     assert len(server.received) == 1
@@ -116,7 +125,7 @@ async def test_error_of_the_second_page_follows_the_first_page(
 ) -> None:
     seen: list[str] = []
     async with (
-        MisbehavingServer(in_turn(operations("b", cursor="1"), failure)) as server,
+        MisbehavingServer(in_sequence(operations("b", cursor="1"), failure)) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(kind):

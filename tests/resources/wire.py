@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from neonctl_async import NeonClient
 from tests.support.records import client_of
-from tests.support.server import MisbehavingServer, Received, http_response, in_turn
+from tests.support.server import MisbehavingServer, Received, http_response, in_sequence
 
 
 class SentRequest(NamedTuple):
@@ -53,7 +53,7 @@ async def responding_with(
 @asynccontextmanager
 async def responding_in_sequence(*contents: object) -> AsyncGenerator[Exchange, None]:
     """Run a client whose server responds with each of ``contents`` once."""
-    responses = in_turn(*(http_response(200, content) for content in contents))
+    responses = in_sequence(*(http_response(200, content) for content in contents))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         yield Exchange(neon, server)
 

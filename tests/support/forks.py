@@ -63,6 +63,8 @@ def forks_of(script: Path) -> Generator[Forks]:
         env={name: value for name, value in os.environ.items() if "NEON_" not in name},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        # Forked processes write to a file, through the stream that they get from this one.
+        stderr=subprocess.DEVNULL if sys.stderr is None else None,
         text=True,
     ) as server:
         yield Forks(server)
@@ -95,8 +97,8 @@ def respond(number: int) -> None:
 def run_script(script: str, output: str, environment: Mapping[str, str], *arguments: str) -> None:
     """Run the script as ``python SCRIPT`` does."""
     with Path(output).open("ab") as file:
-        for stream in (sys.stdout, sys.stderr):
-            os.dup2(file.fileno(), stream.fileno())
+        for number in (1, 2):
+            os.dup2(file.fileno(), number)
     # As at a terminal: a shell that starts the tests in the background has them ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ |= environment

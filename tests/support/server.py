@@ -67,7 +67,7 @@ async def hang(_writer: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
-def in_turn(*responses: Respond) -> Callable[[Received], Respond]:
+def in_sequence(*responses: Respond) -> Callable[[Received], Respond]:
     """Send each response once, in order, and repeat the last one."""
     remaining: Iterator[Respond] = iter(responses)
     last = responses[-1]

@@ -10,9 +10,9 @@ from neonctl_async import OperationRef, RateBudget
 from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.budget import Budget
 from tests.support.clock import now
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of
-from tests.support.server import MisbehavingServer, Received, Respond, http_response, in_turn
+from tests.support.server import MisbehavingServer, Received, Respond, http_response, in_sequence
 from tests.transport.budget_load import Planned, most_within, send_all
 
 
@@ -168,7 +168,7 @@ async def test_window_of_a_route_in_use_is_kept(
 async def test_all_requests_of_a_client_share_one_budget() -> None:
     limits = RateBudget(per_minute=3)
     async with (
-        MisbehavingServer(in_turn(http_response(503), http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(503), http_response(content={}))) as server,
         client_of(server, budget=limits) as neon,
     ):
         await neon.request("GET", "/projects")  # two attempts
@@ -182,7 +182,7 @@ async def test_all_requests_of_a_client_share_one_budget() -> None:
 async def test_raw_requests_with_different_ids_share_one_route() -> None:
     limits = RateBudget(per_route_per_second=1)
     async with (
-        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={}))) as server,
         client_of(server, budget=limits) as neon,
     ):
         for number in range(3):
@@ -194,7 +194,7 @@ async def test_raw_requests_with_different_ids_share_one_route() -> None:
 async def test_raw_request_and_method_share_one_route() -> None:
     limits = RateBudget(route_limits={"POST /organizations/{id}/api_keys": 1})
     async with (
-        MisbehavingServer(in_turn(http_response(content={"id": 1, "key": "k"}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={"id": 1, "key": "k"}))) as server,
         client_of(server, budget=limits) as neon,
     ):
         await neon.organizations.create_api_key("org-quiet-sun-12345678", key_name="ci")
@@ -205,18 +205,18 @@ async def test_raw_request_and_method_share_one_route() -> None:
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(("ids", "requests"), [(["a"], 2), (["a", "b"], 2), (["a", "hidden"], 3)])
 async def test_polls_use_the_budget(ids: list[str], requests: int) -> None:
-    platform = Platform()
-    platform.hidden = {"hidden"}
+    fake_neon = FakeNeon()
+    fake_neon.hidden = {"hidden"}
     for id in ids:
-        platform.start(id, ends=0)
+        fake_neon.start(id, ends=0)
     async with (
-        platform.server,
-        client_of(platform.server, budget=RateBudget(per_minute=1)) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, budget=RateBudget(per_minute=1)) as neon,
     ):
         await neon.operations.get(PROJECT, "a")
         await neon.operations.wait([OperationRef(project_id=PROJECT, id=id) for id in ids])
         assert now() == pytest.approx(60 * (requests - 1), abs=1)
-    assert len(platform.server.received) == requests
+    assert len(fake_neon.server.received) == requests
 
 
 @pytest.mark.virtual_time

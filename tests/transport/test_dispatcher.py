@@ -15,9 +15,9 @@ from neonctl_async import (
     WaitStarted,
 )
 from tests.support.event_recorder import EventRecorder
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, ref
-from tests.support.server import MisbehavingServer, http_response, in_turn
+from tests.support.server import MisbehavingServer, http_response, in_sequence
 
 pytestmark = pytest.mark.virtual_time
 
@@ -33,7 +33,7 @@ class FalsyHook(list[object]):
 async def test_falsy_hook_is_called(name: str) -> None:
     hook = FalsyHook()
     async with (
-        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={}))) as server,
         client_of(server, hooks=[Hooks(**{name: hook})]) as neon,
     ):
         await neon.request("GET", "/projects")
@@ -49,13 +49,13 @@ async def test_failing_hook_affects_no_call_and_no_wait(
 
     recorder = EventRecorder()
     failing = Hooks(**dict.fromkeys(Hooks.__struct_fields__, fail))
-    platform = Platform()
-    platform.start("a", states={0.0: "running", 1.0: "finished"})
+    fake_neon = FakeNeon()
+    fake_neon.start("a", states={0.0: "running", 1.0: "finished"})
     faults = iter([http_response(503)])
-    platform.fault = lambda request: next(faults, None) if request.method == "GET" else None
+    fake_neon.fault = lambda request: next(faults, None) if request.method == "GET" else None
     async with (
-        platform.server,
-        client_of(platform.server, hooks=[failing, recorder.hooks]) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, hooks=[failing, recorder.hooks]) as neon,
     ):
         assert (await neon.operations.get(PROJECT, "a")).status == "running"
         [done] = await neon.operations.wait(ref("a"))

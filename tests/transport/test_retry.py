@@ -16,7 +16,7 @@ from neonctl_async import (
 )
 from tests.support.clock import now
 from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn
+from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_sequence
 
 pytestmark = pytest.mark.virtual_time
 
@@ -29,7 +29,7 @@ MUTATIONS = ["POST", "PUT", "PATCH", "DELETE"]
 async def count_requests(method: str, response: Respond, policy: RetryPolicy | None = None) -> int:
     """Return the number of requests of a call that always gets ``response``."""
     async with (
-        MisbehavingServer(in_turn(response)) as server,
+        MisbehavingServer(in_sequence(response)) as server,
         client_of(server, retry=policy or RetryPolicy()) as neon,
     ):
         with pytest.raises(NeonError):
@@ -71,7 +71,7 @@ async def test_invalid_body_is_not_retried() -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_refused_connection_is_retried_for_every_method(method: str) -> None:
-    async with MisbehavingServer(in_turn(hang)) as server:
+    async with MisbehavingServer(in_sequence(hang)) as server:
         base_url = server.base_url
     async with NeonClient(API_KEY, base_url=base_url) as neon:
         with pytest.raises(ConnectionFailedError):
@@ -80,7 +80,7 @@ async def test_refused_connection_is_retried_for_every_method(method: str) -> No
 
 
 async def test_success_after_retries_is_returned(caplog: pytest.LogCaptureFixture) -> None:
-    responses = in_turn(
+    responses = in_sequence(
         http_response(503),
         http_response(429),
         http_response(423),
@@ -101,7 +101,7 @@ async def test_attempts_are_limited_by_the_policy(policy: RetryPolicy, attempts:
 
 
 async def test_newest_failure_is_raised() -> None:
-    responses = in_turn(
+    responses = in_sequence(
         http_response(503), http_response(503), http_response(404, {"message": "gone meanwhile"})
     )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
@@ -111,7 +111,7 @@ async def test_newest_failure_is_raised() -> None:
 
 
 async def test_lost_connection_is_retried_after_the_backoff() -> None:
-    responses = in_turn(drop(), http_response(content={}))
+    responses = in_sequence(drop(), http_response(content={}))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         await neon.request("GET", "/projects")
         assert now() <= 0.3
@@ -149,7 +149,7 @@ async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
 async def test_retry_after_is_the_minimum_delay_in_both_forms(
     headers: dict[str, str], status: int
 ) -> None:
-    responses = in_turn(http_response(status, headers=headers), http_response(content={}))
+    responses = in_sequence(http_response(status, headers=headers), http_response(content={}))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         await neon.request("POST", "/projects")
         assert now() == pytest.approx(17, abs=0.3)
@@ -157,7 +157,7 @@ async def test_retry_after_is_the_minimum_delay_in_both_forms(
 
 @pytest.mark.parametrize("value", ["0", "soon", "-3", "", "Fri, 32 Foo 2026"])
 async def test_invalid_retry_after_leaves_the_backoff(value: str) -> None:
-    responses = in_turn(
+    responses = in_sequence(
         http_response(503, headers={"Retry-After": value}), http_response(content={})
     )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
@@ -167,7 +167,7 @@ async def test_invalid_retry_after_leaves_the_backoff(value: str) -> None:
 
 async def test_retry_after_beyond_the_deadline_raises_at_once() -> None:
     response = http_response(429, headers={"Retry-After": "7200"})
-    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
         with pytest.raises(APIError) as caught:
             await neon.request("GET", "/projects")
         assert now() < 0.1
@@ -178,7 +178,7 @@ async def test_retry_after_beyond_the_deadline_raises_at_once() -> None:
 async def test_no_attempt_starts_after_the_deadline() -> None:
     policy = RetryPolicy(attempts=1000, initial=4.0, maximum=4.0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(http_response(503))) as server,
+        MisbehavingServer(in_sequence(http_response(503))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(APIError):
@@ -198,7 +198,7 @@ def slow(response: Respond, seconds: float) -> Respond:
 async def test_deadline_limits_an_attempt_in_flight() -> None:
     policy = RetryPolicy(attempts=1000, initial=3.0, maximum=3.0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(slow(http_response(503), 12))) as server,
+        MisbehavingServer(in_sequence(slow(http_response(503), 12))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(RequestTimeoutError):
@@ -210,7 +210,7 @@ async def test_deadline_limits_an_attempt_in_flight() -> None:
 async def test_no_attempt_starts_without_time_for_a_response() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(slow(http_response(503), 19.95))) as server,
+        MisbehavingServer(in_sequence(slow(http_response(503), 19.95))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(ServerError) as caught:
@@ -222,7 +222,7 @@ async def test_no_attempt_starts_without_time_for_a_response() -> None:
 async def test_deadline_limits_the_wait_of_a_retry_for_the_budget() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(http_response(503))) as server,
+        MisbehavingServer(in_sequence(http_response(503))) as server,
         client_of(server, retry=policy, budget=RateBudget(per_minute=3)) as neon,
     ):
         with pytest.raises(RequestTimeoutError, match="budget") as caught:
@@ -234,7 +234,9 @@ async def test_deadline_limits_the_wait_of_a_retry_for_the_budget() -> None:
 
 async def test_deadline_starts_when_the_budget_has_a_free_slot() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
-    responses = in_turn(http_response(content={}), http_response(503), http_response(content={}))
+    responses = in_sequence(
+        http_response(content={}), http_response(503), http_response(content={})
+    )
     async with (
         MisbehavingServer(responses) as server,
         client_of(server, retry=policy, budget=RateBudget(per_minute=1)) as neon,
@@ -247,7 +249,7 @@ async def test_deadline_starts_when_the_budget_has_a_free_slot() -> None:
 
 async def test_call_can_be_cancelled_during_the_backoff() -> None:
     response = http_response(503, headers={"Retry-After": "30"})
-    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
         call = asyncio.create_task(neon.request("GET", "/projects"))
         await asyncio.sleep(10)
         call.cancel()
@@ -260,7 +262,7 @@ async def test_call_can_be_cancelled_during_the_backoff() -> None:
 async def test_first_attempt_does_not_use_tenacity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neonctl_async.transport.retry.AsyncRetrying", None)
     async with (
-        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={}))) as server,
         client_of(server) as neon,
     ):
         assert await neon.request("GET", "/projects") == {}

@@ -21,7 +21,15 @@ from neonctl_async import (
     Timeout,
 )
 from tests.support.records import API_KEY, PROJECT, client_of, operation_json
-from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn, raw
+from tests.support.server import (
+    MisbehavingServer,
+    Respond,
+    drop,
+    hang,
+    http_response,
+    in_sequence,
+    raw,
+)
 
 OPERATION = {"operation": operation_json()}
 PATH = f"/projects/{PROJECT}/operations/op-1"
@@ -29,7 +37,7 @@ PATH = f"/projects/{PROJECT}/operations/op-1"
 
 async def test_every_request_has_the_standard_headers_and_a_unique_id() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
+        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
         client_of(server) as neon,
     ):
         for _ in range(2):
@@ -83,7 +91,7 @@ async def test_forked_processes_send_different_request_ids() -> None:
 async def test_body_is_sent_as_json() -> None:
     created = {"id": 1, "key": "k"}
     async with (
-        MisbehavingServer(in_turn(http_response(content=created))) as server,
+        MisbehavingServer(in_sequence(http_response(content=created))) as server,
         client_of(server) as neon,
     ):
         await neon.api_keys.create(key_name="ci")
@@ -94,7 +102,7 @@ async def test_body_is_sent_as_json() -> None:
 
 async def test_connections_are_kept_alive() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
+        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
         client_of(server) as neon,
     ):
         for _ in range(10):
@@ -104,7 +112,7 @@ async def test_connections_are_kept_alive() -> None:
 
 async def test_connections_are_limited_by_max_connections() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
+        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
         client_of(server, max_connections=3) as neon,
     ):
         await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(50)))
@@ -113,7 +121,9 @@ async def test_connections_are_limited_by_max_connections() -> None:
 
 async def test_requests_sent_includes_retries() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(503), http_response(content=OPERATION))) as server,
+        MisbehavingServer(
+            in_sequence(http_response(503), http_response(content=OPERATION))
+        ) as server,
         client_of(server, retry=RetryPolicy(initial=0)) as neon,
     ):
         await neon.operations.get(PROJECT, "op-1")
@@ -122,7 +132,7 @@ async def test_requests_sent_includes_retries() -> None:
 
 async def test_401_costs_exactly_one_request() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(401, {"message": "no such key"}))) as server,
+        MisbehavingServer(in_sequence(http_response(401, {"message": "no such key"}))) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(AuthenticationError) as caught:
@@ -141,7 +151,7 @@ async def test_mutation_with_a_lost_connection_is_sent_once_and_maybe_delivered(
 ) -> None:
     first = http_response(content={})
     async with (
-        MisbehavingServer(in_turn(first, response)) as server,
+        MisbehavingServer(in_sequence(first, response)) as server,
         client_of(server) as neon,
     ):
         await neon.request("GET", "/projects")  # the next request uses the kept-alive connection
@@ -154,7 +164,7 @@ async def test_mutation_with_a_lost_connection_is_sent_once_and_maybe_delivered(
 
 async def test_get_with_a_lost_connection_is_sent_again() -> None:
     async with (
-        MisbehavingServer(in_turn(drop(), http_response(content=OPERATION))) as server,
+        MisbehavingServer(in_sequence(drop(), http_response(content=OPERATION))) as server,
         client_of(server, retry=RetryPolicy(initial=0)) as neon,
     ):
         assert (await neon.operations.get(PROJECT, "op-1")).id == "op-1"
@@ -162,7 +172,7 @@ async def test_get_with_a_lost_connection_is_sent_again() -> None:
 
 
 async def test_refused_connection_means_nothing_was_sent() -> None:
-    async with MisbehavingServer(in_turn(hang)) as server:
+    async with MisbehavingServer(in_sequence(hang)) as server:
         base_url = server.base_url
     async with NeonClient(API_KEY, base_url=base_url, retry=RetryPolicy.never()) as neon:
         with pytest.raises(ConnectionFailedError, match="nothing was sent") as caught:
@@ -203,7 +213,7 @@ async def test_connection_that_is_never_accepted_means_nothing_was_sent(
 @pytest.mark.virtual_time
 async def test_mutation_without_a_response_times_out_and_is_maybe_delivered() -> None:
     async with (
-        MisbehavingServer(in_turn(hang)) as server,
+        MisbehavingServer(in_sequence(hang)) as server,
         client_of(server, timeout=Timeout(total=4)) as neon,
     ):
         with pytest.raises(RequestTimeoutError, match="4 s") as caught:
@@ -220,7 +230,7 @@ async def test_queueing_for_a_connection_does_not_count_towards_the_timeout() ->
         await http_response(content=OPERATION)(writer)
 
     async with (
-        MisbehavingServer(in_turn(slow)) as server,
+        MisbehavingServer(in_sequence(slow)) as server,
         client_of(server, timeout=Timeout(total=4), max_connections=1) as neon,
     ):
         await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(5)))
@@ -229,9 +239,9 @@ async def test_queueing_for_a_connection_does_not_count_towards_the_timeout() ->
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_errors_and_never_followed(status: int) -> None:
-    async with MisbehavingServer(in_turn(http_response(content=OPERATION))) as target:
+    async with MisbehavingServer(in_sequence(http_response(content=OPERATION))) as target:
         redirect = http_response(status, headers={"Location": f"{target.base_url}{PATH}"})
-        async with MisbehavingServer(in_turn(redirect)) as server, client_of(server) as neon:
+        async with MisbehavingServer(in_sequence(redirect)) as server, client_of(server) as neon:
             with pytest.raises(APIError) as caught:
                 await neon.operations.get(PROJECT, "op-1")
     assert caught.value.status == status
@@ -244,7 +254,7 @@ async def test_redirects_are_errors_and_never_followed(status: int) -> None:
 )
 async def test_invalid_200_raises_an_error_with_request_and_excerpt(body: bytes) -> None:
     response = http_response(body=body, headers={"x-neon-ret-request-id": "req-7"})
-    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
         with pytest.raises(InvalidResponseError) as caught:
             await neon.operations.get(PROJECT, "op-1")
     error = caught.value
@@ -258,7 +268,7 @@ async def test_error_with_an_unexpected_body_is_an_api_error(
     body: bytes,
 ) -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(400, body=body))) as server,
+        MisbehavingServer(in_sequence(http_response(400, body=body))) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(APIError) as caught:
@@ -269,7 +279,7 @@ async def test_error_with_an_unexpected_body_is_an_api_error(
 
 async def test_response_that_is_not_http_is_a_lost_connection() -> None:
     async with (
-        MisbehavingServer(in_turn(raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))) as server,
+        MisbehavingServer(in_sequence(raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))) as server,
         client_of(server, retry=RetryPolicy.never()) as neon,
     ):
         with pytest.raises(ConnectionLostError):
@@ -278,7 +288,7 @@ async def test_response_that_is_not_http_is_a_lost_connection() -> None:
 
 @pytest.mark.virtual_time
 async def test_cancelled_call_is_not_retried() -> None:
-    async with MisbehavingServer(in_turn(hang)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(hang)) as server, client_of(server) as neon:
         call = asyncio.create_task(neon.operations.get(PROJECT, "op-1"))
         await asyncio.sleep(1)
         call.cancel()
@@ -289,7 +299,7 @@ async def test_cancelled_call_is_not_retried() -> None:
 
 async def test_cookies_are_not_stored() -> None:
     response = http_response(content=OPERATION, headers={"Set-Cookie": "session=1; Path=/"})
-    async with MisbehavingServer(in_turn(response)) as server:
+    async with MisbehavingServer(in_sequence(response)) as server:
         # Cookie jars store no cookie for an IP address.
         url = server.base_url.replace("127.0.0.1", "localhost")
         async with NeonClient(API_KEY, base_url=url) as neon:
@@ -311,7 +321,7 @@ async def test_decoder_of_a_type_is_created_once(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("msgspec.json.Decoder", recording)
     async with (
-        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={}))) as server,
         client_of(server) as neon,
     ):
         for _ in range(3):

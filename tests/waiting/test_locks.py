@@ -7,7 +7,7 @@ import pytest
 from neonctl_async import LockedError, NeonClient, PollPolicy, RateBudget, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.clock import now
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, branch_json, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
@@ -37,7 +37,7 @@ def longest_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("random.uniform", maximum)
 
 
-def lock(platform: Platform, until: float, **headers: str) -> None:
+def lock(fake_neon: FakeNeon, until: float, **headers: str) -> None:
     """Respond to mutations with 423 until a time of the loop."""
 
     def fault(request: Received) -> Respond | None:
@@ -47,11 +47,11 @@ def lock(platform: Platform, until: float, **headers: str) -> None:
             return http_response(423, {"message": "project is locked"}, headers=headers)
         return http_response(201, {"branch": branch_json(), "operations": []})
 
-    platform.fault = fault
+    fake_neon.fault = fault
 
 
-def mutations(platform: Platform) -> int:
-    return sum(request.method != "GET" for request in platform.server.received)
+def mutations(fake_neon: FakeNeon) -> int:
+    return sum(request.method != "GET" for request in fake_neon.server.received)
 
 
 @pytest.mark.usefixtures("longest_backoff")
@@ -59,19 +59,19 @@ def mutations(platform: Platform) -> int:
 async def test_locked_call_is_retried_as_soon_as_running_operations_finish(
     status: str,
 ) -> None:
-    platform = Platform()
+    fake_neon = FakeNeon()
     retry_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-    platform.start("a", states={0: status, 20: "finished"}, retry_at=retry_at)
-    lock(platform, until=20)
+    fake_neon.start("a", states={0: status, 20: "finished"}, retry_at=retry_at)
+    lock(fake_neon, until=20)
     polls, policy = PollPolicy.constant(1), RetryPolicy(initial=5.0)
     async with (
-        platform.server,
-        client_of(platform.server, polling=polls, retry=policy) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, polling=polls, retry=policy) as neon,
     ):
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(20, abs=0.1)
-    assert mutations(platform) == 2
-    assert platform.pages == [100]
+    assert mutations(fake_neon) == 2
+    assert fake_neon.pages == [100]
 
 
 async def test_ten_locked_calls_are_retried_one_after_another(
@@ -92,19 +92,19 @@ async def test_ten_locked_calls_are_retried_one_after_another(
 
 
 async def test_lock_of_one_project_does_not_delay_another() -> None:
-    platform = Platform()
-    platform.start("a", ends=30)
-    lock(platform, until=30)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=30)
+    lock(fake_neon, until=30)
     other = "other-project-12345678"
-    locked = platform.fault
+    locked = fake_neon.fault
 
     def fault(request: Received) -> Respond | None:
         if other in request.path and request.method != "GET":
             return http_response(201, {"branch": branch_json(), "operations": []})
         return locked(request)
 
-    platform.fault = fault
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon.fault = fault
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         locked_call = asyncio.create_task(neon.branches.create(PROJECT))
         await asyncio.sleep(1)
         await neon.branches.create(other)
@@ -114,37 +114,37 @@ async def test_lock_of_one_project_does_not_delay_another() -> None:
 
 @pytest.mark.usefixtures("longest_backoff")
 async def test_lock_without_operations_is_retried_by_the_retry_policy() -> None:
-    platform = Platform()
-    lock(platform, until=1e9)
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    lock(fake_neon, until=1e9)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
         assert now() == pytest.approx(0.25 + 0.5 + 1 + 2, abs=0.1)
-    assert mutations(platform) == 5
+    assert mutations(fake_neon) == 5
 
 
-def stuck_platform() -> Platform:
+def stuck_platform() -> FakeNeon:
     """Serve an operation that never finishes, and a lock that is never released."""
-    platform = Platform()
-    platform.start("a", ends=1e9)
-    lock(platform, until=1e9)
-    return platform
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1e9)
+    lock(fake_neon, until=1e9)
+    return fake_neon
 
 
 async def test_retries_stop_at_the_deadline_if_operations_never_finish() -> None:
-    platform = stuck_platform()
+    fake_neon = stuck_platform()
     policy = RetryPolicy(deadline=30)
-    async with platform.server, client_of(platform.server, retry=policy) as neon:
+    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
         assert now() <= 30
-    assert mutations(platform) == 5
+    assert mutations(fake_neon) == 5
 
 
 async def test_waiting_for_the_retry_slot_stops_at_the_deadline_of_each_call() -> None:
-    platform = stuck_platform()
+    fake_neon = stuck_platform()
     policy = RetryPolicy(deadline=30)
-    async with platform.server, client_of(platform.server, retry=policy) as neon:
+    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
         outcomes = await asyncio.gather(
             *(neon.branches.create(PROJECT) for _ in range(5)), return_exceptions=True
         )
@@ -176,45 +176,45 @@ async def test_earlier_call_does_not_wait_for_the_retry_slot_of_a_later_one() ->
 
 @pytest.mark.usefixtures("longest_backoff")
 async def test_stuck_operation_does_not_block_retries_after_the_lock_is_released() -> None:
-    platform = Platform()
-    platform.start("a", ends=1e9)
-    lock(platform, until=20)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1e9)
+    lock(fake_neon, until=20)
     policy = RetryPolicy(initial=5.0)
-    async with platform.server, client_of(platform.server, retry=policy) as neon:
+    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(30, abs=0.1)
 
 
 async def test_without_retries_no_operation_is_polled() -> None:
-    platform = Platform()
-    platform.start("a", ends=5)
-    lock(platform, until=5)
-    async with platform.server, client_of(platform.server, retry=RetryPolicy.never()) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=5)
+    lock(fake_neon, until=5)
+    async with fake_neon.server, client_of(fake_neon.server, retry=RetryPolicy.never()) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
-    assert len(platform.server.received) == 1
+    assert len(fake_neon.server.received) == 1
 
 
 async def test_retry_after_of_a_423_is_the_minimum_delay() -> None:
-    platform = Platform()
-    platform.start("a", ends=1)
-    lock(platform, until=1, **{"Retry-After": "12"})
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1)
+    lock(fake_neon, until=1, **{"Retry-After": "12"})
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(12, abs=1)
 
 
 @pytest.mark.usefixtures("longest_backoff")
 async def test_failed_poll_of_running_operations_falls_back_to_backoff() -> None:
-    platform = Platform()
-    lock(platform, until=0.5)
-    locked = platform.fault
-    platform.fault = lambda request: (
+    fake_neon = FakeNeon()
+    lock(fake_neon, until=0.5)
+    locked = fake_neon.fault
+    fake_neon.fault = lambda request: (
         http_response(500) if request.method == "GET" else locked(request)
     )
-    async with platform.server, client_of(platform.server) as neon:
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.branches.create(PROJECT)
-    assert mutations(platform) >= 2
+    assert mutations(fake_neon) >= 2
 
 
 @pytest.mark.usefixtures("longest_backoff")
@@ -254,9 +254,9 @@ async def test_cancelling_a_locked_call_lets_the_next_one_retry(
 
 
 async def test_generic_requests_wait_for_running_operations() -> None:
-    platform = Platform()
-    platform.start("a", ends=20)
-    lock(platform, until=20)
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=20)
+    lock(fake_neon, until=20)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.request("POST", f"/projects/{PROJECT}/branch_anonymized")
-    assert mutations(platform) == 2
+    assert mutations(fake_neon) == 2

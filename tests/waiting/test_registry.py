@@ -7,7 +7,7 @@ import pytest
 
 from neonctl_async import NeonClient, NotFoundError, RateBudget, WaitTimeoutError
 from tests.support.clock import now
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import API_KEY, client_of, ref
 from tests.support.server import hang, http_response
 
@@ -54,20 +54,20 @@ async def test_cancelling_the_last_wait_closes_the_connection_of_its_poll() -> N
 
 
 async def test_poller_is_stopped_before_a_wait_returns() -> None:
-    platform = Platform()
-    platform.start("a", ends=1)
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.operations.wait(ref("a"))
         assert polling_tasks() == []
 
 
 @pytest.mark.parametrize("end", ["task.cancel", "asyncio.timeout", "anyio", "deadline", "404"])
 async def test_poller_is_stopped_before_a_wait_raises(end: str) -> None:
-    platform = Platform()
-    platform.fault = lambda _request: http_response(404) if end == "404" else hang
+    fake_neon = FakeNeon()
+    fake_neon.fault = lambda _request: http_response(404) if end == "404" else hang
     tasks_after_wait: list[asyncio.Task[object]] | None = None
 
-    async with platform.server, client_of(platform.server) as neon:
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
 
         async def wait() -> None:
             nonlocal tasks_after_wait

@@ -8,7 +8,7 @@ import pytest
 from neonctl_async import PollPolicy, RateBudget
 from neonctl_async.models.operations import OperationsResponse
 from tests.support.clock import now
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation
 from tests.support.server import Received, Respond, http_response
 
@@ -21,13 +21,13 @@ BUDGET = RateBudget(per_minute=PER_MINUTE, per_route_per_second=PER_SECOND)
 class StrictLimits:
     """Rate limits in sliding windows that respond with 429. A POST starts an operation."""
 
-    def __init__(self, platform: Platform) -> None:
-        self._platform = platform
+    def __init__(self, fake_neon: FakeNeon) -> None:
+        self._platform = fake_neon
         self._account: deque[float] = deque()
         self._routes: dict[str, deque[float]] = {}
         self.rejected = 0
         self.polls: dict[str, list[float]] = {}
-        platform.fault = self.check
+        fake_neon.fault = self.check
 
     def check(self, request: Received) -> Respond | None:
         """Respond with 429 above a limit. Return None for a poll within the limits."""
@@ -61,12 +61,12 @@ def _fits(sent: deque[float], limit: int, period: float) -> bool:
 
 
 async def test_projects_share_a_short_budget_evenly_without_429() -> None:
-    platform = Platform()
-    limits = StrictLimits(platform)
+    fake_neon = FakeNeon()
+    limits = StrictLimits(fake_neon)
     projects = [f"project-{number}" for number in range(60)]
     for project_id in projects:
-        platform.start(f"op-of-{project_id}", ends=400.0, project_id=project_id)
-    async with platform.server, client_of(platform.server, budget=BUDGET) as neon:
+        fake_neon.start(f"op-of-{project_id}", ends=400.0, project_id=project_id)
+    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
         waits = [
             asyncio.create_task(
                 neon.operations.wait(operation(f"op-of-{id}", project_id=id), timeout=None)
@@ -84,11 +84,11 @@ async def test_projects_share_a_short_budget_evenly_without_429() -> None:
 
 
 async def test_fan_out_finishes_as_soon_as_the_limits_allow() -> None:
-    platform = Platform()
-    limits = StrictLimits(platform)
+    fake_neon = FakeNeon()
+    limits = StrictLimits(fake_neon)
     seconds = [1.0 + 2.0 * (n * 7 % 30) / 29 for n in range(30)]
 
-    async with platform.server, client_of(platform.server, budget=BUDGET) as neon:
+    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
 
         async def provision(number: int) -> None:
             created = await neon.request(
@@ -106,11 +106,11 @@ async def test_fan_out_finishes_as_soon_as_the_limits_allow() -> None:
 
 
 async def test_calls_are_not_delayed_by_polls_that_use_the_whole_budget() -> None:
-    platform = Platform()
-    limits = StrictLimits(platform)
+    fake_neon = FakeNeon()
+    limits = StrictLimits(fake_neon)
     for number in range(60):
-        platform.start(f"op-{number}", ends=1000, project_id=f"project-{number}")
-    async with platform.server, client_of(platform.server, budget=BUDGET) as neon:
+        fake_neon.start(f"op-{number}", ends=1000, project_id=f"project-{number}")
+    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
         waits = [
             asyncio.create_task(
                 neon.operations.wait(operation(f"op-{n}", project_id=f"project-{n}"), timeout=None)
@@ -129,14 +129,14 @@ async def test_calls_are_not_delayed_by_polls_that_use_the_whole_budget() -> Non
 
 
 async def test_operation_added_while_a_poll_waits_for_a_slot_is_part_of_the_poll() -> None:
-    platform = Platform()
-    limits = StrictLimits(platform)
+    fake_neon = FakeNeon()
+    limits = StrictLimits(fake_neon)
     budget = RateBudget(per_minute=1, per_route_per_second=1)
     for id in ("a", "b"):
-        platform.start(id, ends=50, project_id="project-1")
+        fake_neon.start(id, ends=50, project_id="project-1")
     async with (
-        platform.server,
-        client_of(platform.server, budget=budget, polling=PollPolicy.constant(5.0)) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, budget=budget, polling=PollPolicy.constant(5.0)) as neon,
     ):
         await neon.request("GET", "/projects/project-1/advisors")
         first = asyncio.create_task(
@@ -147,4 +147,4 @@ async def test_operation_added_while_a_poll_waits_for_a_slot_is_part_of_the_poll
         await first
     assert now() == pytest.approx(60, abs=1)
     assert len(limits.polls["project-1"]) == 1
-    assert len(platform.pages) == 1
+    assert len(fake_neon.pages) == 1

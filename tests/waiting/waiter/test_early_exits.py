@@ -14,7 +14,7 @@ from neonctl_async import (
     WaitTimeoutError,
 )
 from tests.support.clock import now
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, operation, ref
 from tests.support.server import hang, http_response
 
@@ -22,15 +22,15 @@ pytestmark = pytest.mark.virtual_time
 
 
 async def test_timeout_error_lists_settled_and_pending_operations() -> None:
-    platform = Platform()
-    platform.start("quick", ends=1)
-    platform.start("slow", ends=1000)
-    platform.hidden = {"unseen"}
-    platform.start("unseen", ends=1000)
-    platform.fault = lambda request: (
+    fake_neon = FakeNeon()
+    fake_neon.start("quick", ends=1)
+    fake_neon.start("slow", ends=1000)
+    fake_neon.hidden = {"unseen"}
+    fake_neon.start("unseen", ends=1000)
+    fake_neon.fault = lambda request: (
         http_response(503) if request.path.endswith("/unseen") else None
     )
-    async with platform.server, client_of(platform.server) as neon:
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(WaitTimeoutError, match=r"2 of 3 .* within 20 s") as caught:
             await neon.operations.wait([ref("quick"), ref("slow"), ref("unseen")], timeout=20)
         assert now() == pytest.approx(20, abs=0.01)
@@ -44,9 +44,9 @@ async def test_timeout_error_lists_settled_and_pending_operations() -> None:
 
 
 async def test_pending_operations_of_a_timeout_can_be_waited_on_again() -> None:
-    platform = Platform()
-    platform.start("slow", ends=30)
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("slow", ends=30)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(WaitTimeoutError) as caught:
             await neon.operations.wait(ref("slow"), timeout=5)
         [done] = await neon.operations.wait(caught.value.pending)
@@ -54,51 +54,51 @@ async def test_pending_operations_of_a_timeout_can_be_waited_on_again() -> None:
 
 
 async def test_deadline_interrupts_a_hanging_poll() -> None:
-    platform = Platform()
-    platform.fault = lambda _request: hang
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.fault = lambda _request: hang
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(WaitTimeoutError):
             await neon.operations.wait(ref("a"), timeout=3)
         assert now() == pytest.approx(3, abs=0.01)
-        assert platform.server.open_connections <= 1
+        assert fake_neon.server.open_connections <= 1
 
 
 async def test_last_poll_comes_just_before_the_deadline() -> None:
-    platform = Platform()
-    platform.start("a", ends=6.5)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=6.5)
     async with (
-        platform.server,
-        client_of(platform.server, polling=PollPolicy.constant(5.0)) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, polling=PollPolicy.constant(5.0)) as neon,
     ):
         [done] = await neon.operations.wait(operation("a"), timeout=7)
     assert done.status == OperationStatus.FINISHED
-    assert platform.gets == 2
+    assert fake_neon.gets == 2
 
 
 async def test_timeout_of_zero_uses_known_records_and_sends_no_request() -> None:
-    platform = Platform()
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         assert len(await neon.operations.wait(operation("a", "finished"), timeout=0)) == 1
         with pytest.raises(WaitTimeoutError, match="within 0 s"):
             await neon.operations.wait(operation("b"), timeout=0)
-    assert platform.server.received == []
+    assert fake_neon.server.received == []
 
 
 async def test_timeout_none_waits_without_a_deadline() -> None:
-    platform = Platform()
-    platform.start("a", ends=3000)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=3000)
     async with (
-        platform.server,
-        client_of(platform.server, polling=PollPolicy.constant(100)) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, polling=PollPolicy.constant(100)) as neon,
     ):
         [done] = await neon.operations.wait(operation("a"), timeout=None)
     assert done.status == OperationStatus.FINISHED
 
 
 async def test_cancelling_one_wait_leaves_the_others_running() -> None:
-    platform = Platform()
-    platform.start("a", ends=20)
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=20)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         other = asyncio.create_task(neon.operations.wait(ref("a")))
         cancelled = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(5)
@@ -110,23 +110,23 @@ async def test_cancelling_one_wait_leaves_the_others_running() -> None:
 
 
 async def test_cancelling_the_last_wait_stops_the_polls() -> None:
-    platform = Platform()
-    platform.start("a", ends=1000)
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1000)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         waits = [asyncio.create_task(neon.operations.wait(ref("a"))) for _ in range(3)]
         await asyncio.sleep(5)
         for wait in waits:
             wait.cancel()
         await asyncio.wait(waits)
-        polls = len(platform.server.received)
+        polls = len(fake_neon.server.received)
         await asyncio.sleep(100)
-    assert len(platform.server.received) == polls
+    assert len(fake_neon.server.received) == polls
 
 
 async def test_wait_with_a_hanging_poll_can_be_cancelled_at_once() -> None:
-    platform = Platform()
-    platform.fault = lambda _request: hang
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.fault = lambda _request: hang
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         wait = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(1)
         wait.cancel()
@@ -137,9 +137,9 @@ async def test_wait_with_a_hanging_poll_can_be_cancelled_at_once() -> None:
 
 @pytest.mark.parametrize("library", ["asyncio", "anyio"])
 async def test_timeout_context_of_the_caller_can_wrap_a_wait(library: str) -> None:
-    platform = Platform()
-    platform.start("a", ends=1000)
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1000)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(TimeoutError) as caught:
             if library == "asyncio":
                 async with asyncio.timeout(5):
@@ -152,10 +152,10 @@ async def test_timeout_context_of_the_caller_can_wrap_a_wait(library: str) -> No
 
 
 async def test_closing_the_client_ends_pending_waits() -> None:
-    platform = Platform()
-    platform.start("a", ends=1000)
-    async with platform.server:
-        neon = client_of(platform.server)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1000)
+    async with fake_neon.server:
+        neon = client_of(fake_neon.server)
         wait = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(3)
         await neon.aclose()
@@ -167,19 +167,19 @@ async def test_closing_the_client_ends_pending_waits() -> None:
 
 
 async def test_client_can_be_opened_and_closed_in_different_tasks() -> None:
-    platform = Platform()
-    platform.start("a", ends=2)
-    async with platform.server:
-        neon = await asyncio.create_task(client_of(platform.server).__aenter__())
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=2)
+    async with fake_neon.server:
+        neon = await asyncio.create_task(client_of(fake_neon.server).__aenter__())
         await asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.create_task(neon.aclose())
 
 
 async def test_cancelled_close_still_closes_the_client() -> None:
-    platform = Platform()
-    platform.start("a", ends=1000)
-    async with platform.server:
-        neon = client_of(platform.server)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1000)
+    async with fake_neon.server:
+        neon = client_of(fake_neon.server)
         wait = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(1)
         closing = asyncio.create_task(neon.aclose())

@@ -6,14 +6,14 @@ import pytest
 
 from neonctl_async import NotFoundError, OperationFailedError, PollPolicy, WaitTimeoutError
 from neonctl_async.types import BranchCreated, BranchDeleted, ProjectCreated
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, branch_json, client_of, operation_json
 from tests.support.server import Received, Respond, http_response
 
 pytestmark = pytest.mark.virtual_time
 
 
-def serve_creation(platform: Platform, *ids: str) -> None:
+def serve_creation(fake_neon: FakeNeon, *ids: str) -> None:
     """Respond to a POST with these operations, all with the status ``scheduling``."""
 
     def fault(request: Received) -> Respond | None:
@@ -22,15 +22,15 @@ def serve_creation(platform: Platform, *ids: str) -> None:
         operations = [operation_json(id, "scheduling", at=-1) for id in ids]
         return http_response(201, {"branch": branch_json(), "operations": operations})
 
-    platform.fault = fault
+    fake_neon.fault = fault
 
 
 async def test_wait_returns_the_final_records() -> None:
-    platform = Platform()
-    platform.start("a", ends=2)
-    platform.start("b", ends=4)
-    serve_creation(platform, "a", "b")
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=2)
+    fake_neon.start("b", ends=4)
+    serve_creation(fake_neon, "a", "b")
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         created = await neon.branches.create(PROJECT, wait=True)
         assert asyncio.get_running_loop().time() >= 4
     assert isinstance(created, BranchCreated)
@@ -41,20 +41,20 @@ async def test_wait_returns_the_final_records() -> None:
 
 
 async def test_without_wait_the_call_returns_at_once() -> None:
-    platform = Platform()
-    serve_creation(platform, "a")
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    serve_creation(fake_neon, "a")
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         created = await neon.branches.create(PROJECT)
     assert [record.status for record in created.operations] == ["scheduling"]
-    assert len(platform.server.received) == 1
+    assert len(fake_neon.server.received) == 1
 
 
 async def test_failed_operation_error_has_the_response_as_result() -> None:
-    platform = Platform()
-    platform.start("a", ends=1, status="failed")
-    platform.start("b", ends=2)
-    serve_creation(platform, "a", "b")
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1, status="failed")
+    fake_neon.start("b", ends=2)
+    serve_creation(fake_neon, "a", "b")
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(OperationFailedError) as caught:
             await neon.branches.create(PROJECT, wait=True)
     result = caught.value.result
@@ -65,11 +65,11 @@ async def test_failed_operation_error_has_the_response_as_result() -> None:
 
 
 async def test_wait_timeout_error_has_the_response_as_result() -> None:
-    platform = Platform()
-    platform.start("a", ends=1)
-    platform.start("b", ends=100)
-    serve_creation(platform, "a", "b")
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1)
+    fake_neon.start("b", ends=100)
+    serve_creation(fake_neon, "a", "b")
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(WaitTimeoutError) as caught:
             await neon.branches.create(PROJECT, wait=10)
         assert asyncio.get_running_loop().time() == pytest.approx(10, abs=0.1)
@@ -78,9 +78,9 @@ async def test_wait_timeout_error_has_the_response_as_result() -> None:
 
 
 async def test_api_error_of_the_wait_has_the_response_as_result() -> None:
-    platform = Platform()
-    serve_creation(platform, "vanished")
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    serve_creation(fake_neon, "vanished")
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(NotFoundError) as caught:
             await neon.branches.create(PROJECT, wait=True)
     assert isinstance(caught.value.result, BranchCreated)
@@ -88,8 +88,8 @@ async def test_api_error_of_the_wait_has_the_response_as_result() -> None:
 
 
 async def test_error_of_the_request_has_no_result() -> None:
-    platform = Platform()
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(NotFoundError) as caught:
             await neon.branches.create(PROJECT, wait=True)
     assert caught.value.result is None
@@ -99,25 +99,25 @@ async def test_error_of_the_request_has_no_result() -> None:
 async def test_invalid_timeout_is_rejected_before_the_request(
     wait: float,
 ) -> None:
-    platform = Platform()
-    serve_creation(platform, "a")
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    serve_creation(fake_neon, "a")
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(ValueError, match="wait is"):
             await neon.branches.create(PROJECT, wait=wait)
-    assert platform.server.received == []
+    assert fake_neon.server.received == []
 
 
 async def test_response_without_operations_needs_no_wait() -> None:
-    platform = Platform()
-    platform.fault = lambda _request: http_response(204, body=b"")
-    async with platform.server, client_of(platform.server) as neon:
+    fake_neon = FakeNeon()
+    fake_neon.fault = lambda _request: http_response(204, body=b"")
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         deleted = await neon.branches.delete(PROJECT, "br-quiet-sun-87654321", wait=True)
     assert deleted == BranchDeleted()
 
 
 async def test_project_creation_can_wait() -> None:
-    platform = Platform()
-    platform.start("a", ends=2)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=2)
     project = {
         "id": PROJECT,
         "name": "demo",
@@ -136,21 +136,21 @@ async def test_project_creation_can_wait() -> None:
         "branch": branch_json(),
         "operations": [operation_json("a", "running", at=-1)],
     }
-    platform.fault = lambda request: (
+    fake_neon.fault = lambda request: (
         http_response(201, content) if request.method == "POST" else None
     )
-    async with platform.server, client_of(platform.server) as neon:
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         created = await neon.projects.create(name="demo", wait=True)
     assert isinstance(created, ProjectCreated)
     assert [record.status for record in created.operations] == ["finished"]
 
 
 async def test_wait_true_waits_for_at_most_300_seconds() -> None:
-    platform = Platform()
-    platform.start("a", ends=1000)
-    serve_creation(platform, "a")
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1000)
+    serve_creation(fake_neon, "a")
     polls = PollPolicy.constant(50)
-    async with platform.server, client_of(platform.server, polling=polls) as neon:
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
         with pytest.raises(WaitTimeoutError, match="within 300 s"):
             await neon.branches.create(PROJECT, wait=True)
         assert asyncio.get_running_loop().time() == pytest.approx(300, abs=0.1)

@@ -11,7 +11,7 @@ from tests.support.server import MisbehavingServer, Received, Respond, http_resp
 Fault = Callable[[Received], Respond | None]
 
 
-class Platform:
+class FakeNeon:
     """A server that lists operations, and returns single ones.
 
     Times are those of the event loop, in seconds. A ``fault`` may replace the response to a

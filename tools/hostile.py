@@ -1,0 +1,240 @@
+"""``python -m tools.hostile [NAME ...]``: run tests under conditions that cause or hide defects.
+
+Under each condition run all tests with the marker ``process``, and another sample of the rest. A
+NAME selects the conditions that contain it. The table :data:`CONDITIONS` lists them all.
+
+Where a stream is closed, it is closed for the tests and for the processes that inherit it. Most
+tests read the output of what they start; tests/test_streams.py closes streams for single programs.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import BinaryIO, NamedTuple
+from xml.etree import ElementTree as ET
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SAMPLE = 50
+"""The number of other tests under each condition."""
+AT_ONCE = 2 * (os.cpu_count() or 1)
+"""The number of conditions that run at the same time. Tests wait most of the time."""
+LONGEST = 600.0
+"""Seconds after which the tests of a condition are ended."""
+DROPPED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
+"""Variables of development machines that hide defects, or cost time."""
+NOT_COPIED = shutil.ignore_patterns(
+    ".git", ".venv*", ".*_cache", ".hypothesis", ".bench", ".contract", ".fuzz"
+)
+OPTIONS = (
+    *("-m", "", "--timeout=60", "-p", "no:randomly", "-p", "no:xdist"),
+    *("-p", "no:terminal", "-p", "no:faulthandler", "--capture=no"),
+)
+"""With the second line, pytest neither needs a standard stream nor opens one that is closed."""
+PYTEST = "import sys, pytest; sys.path[0] = sys.argv.pop(1); sys.exit(pytest.main())"
+LONG = "tests/test_faults.py"
+"""Tests that take long and look for other defects."""
+OBEY = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
+"""Makes root obey the permissions of files."""
+
+
+class NotPossibleError(Exception):
+    """A condition that cannot be created on this machine."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A condition and what creates it.
+
+    ``shell`` is executed before the tests, in the same process. ``env`` is added to the
+    environment, ``flags`` are those of the interpreter that runs the tests. ``tree`` makes the
+    source tree that the tests run in, beneath a temporary directory. With ``interrupts``, slow
+    tests that send SIGINT run as well.
+    """
+
+    name: str
+    shell: str = ":"
+    env: Mapping[str, str] = field(default_factory=dict[str, str])
+    flags: Sequence[str] = ()
+    new_session: bool = False
+    tree: Callable[[Path], Path] = lambda _directory: ROOT
+    interrupts: bool = False
+
+
+def oddly_named(directory: Path) -> Path:
+    """Copy the source tree to a path with spaces and letters outside ASCII."""
+    return shutil.copytree(ROOT, directory / "so ein Käse ☃", ignore=NOT_COPIED)
+
+
+def read_only(directory: Path) -> Path:
+    """Copy the source tree and remove the permission to write to it.
+
+    Raises :exc:`NotPossibleError` where the user, as root without ``setpriv``, may write anyway.
+    """
+    tree = shutil.copytree(ROOT, directory / "tree", ignore=NOT_COPIED)
+    subprocess.run([sys.executable, "-m", "compileall", "-q", tree], check=True)
+    for path in (*tree.rglob("*"), tree):
+        path.chmod(path.stat().st_mode & ~0o222)
+    touch = ["sh", "-c", f"{as_user()} touch probe"]
+    if subprocess.run(touch, cwd=tree, stderr=subprocess.DEVNULL, check=False).returncode == 0:
+        raise NotPossibleError("permissions do not bind this user, and setpriv is missing")
+    return tree
+
+
+def as_user() -> str:
+    """Return the command that makes permissions bind, where one is needed and there."""
+    return OBEY if os.geteuid() == 0 and shutil.which("setpriv") else ""
+
+
+CONDITIONS = [
+    Condition("buffered output"),
+    Condition("unbuffered output", env={"PYTHONUNBUFFERED": "1"}),
+    Condition("SIGINT ignored", 'trap "" INT', interrupts=True),
+    Condition("no controlling terminal", new_session=True),
+    Condition("standard input closed", "exec <&-"),
+    Condition("standard output closed", "exec >&-"),
+    Condition("standard error closed", "exec 2>&-"),
+    Condition("LC_ALL=C", env={"LC_ALL": "C"}),
+    Condition("TZ=Pacific/Kiritimati", env={"TZ": "Pacific/Kiritimati"}),
+    # -E keeps the asserts of the tests; the processes that they start do without.
+    Condition("PYTHONOPTIMIZE=2", env={"PYTHONOPTIMIZE": "2"}, flags=["-E"]),
+    Condition("umask 077", "umask 077"),
+    Condition("read-only source tree", f'set -- {as_user()} "$@"', tree=read_only),
+    Condition("missing HOME", env={"HOME": "/nonexistent"}),
+    Condition("path with spaces and letters outside ASCII", tree=oddly_named),
+]
+
+
+class Selection:
+    """A plugin of pytest that sorts the collected tests."""
+
+    def __init__(self) -> None:
+        self.processes: list[str] = []
+        self.interrupts: list[str] = []
+        self.others: list[str] = []
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Take in the tests."""
+        for item in session.items:
+            marks = {mark.name for mark in item.iter_markers()}
+            if item.nodeid.startswith(LONG):
+                continue
+            if "interruptible" in getattr(item, "fixturenames", ()):
+                self.interrupts.append(item.nodeid)
+            elif "scale" not in marks:
+                (self.processes if "process" in marks else self.others).append(item.nodeid)
+
+    def of(self, condition: Condition) -> list[str]:
+        """Return the ids of the tests to run under a condition."""
+        start, step = CONDITIONS.index(condition), len(self.others) // SAMPLE
+        interrupts = self.interrupts if condition.interrupts else []
+        return [*self.processes, *interrupts, *self.others[start::step]]
+
+
+class Result(NamedTuple):
+    """What came of a condition; ``failures`` is a line for each test that failed."""
+
+    condition: Condition
+    seconds: float
+    tests: int
+    failures: list[str]
+    impossible: str = ""
+
+    def __str__(self) -> str:
+        outcome = "FAILED" if self.failures else self.impossible or "passed"
+        summary = f"{self.seconds:6.1f} s {self.tests:5} tests  {self.condition.name}: {outcome}"
+        return "\n".join([summary, *self.failures])
+
+
+def run(condition: Condition, tests: Sequence[str]) -> Result:
+    """Run tests under a condition."""
+    with TemporaryDirectory() as name:
+        started = time.monotonic()
+        directory = Path(name)
+        try:
+            tree = condition.tree(directory)
+        except NotPossibleError as error:
+            return Result(condition, 0, 0, [], f"not possible: {error}")
+        report, log, chosen = (directory / name for name in ("report.xml", "log", "tests"))
+        chosen.write_text("\n".join(tests))
+        command = [
+            *("sh", "-c", f'{condition.shell}; exec "$@"', "sh"),
+            *(sys.executable, *condition.flags, "-c", PYTEST, str(tree)),
+            *(*OPTIONS, f"--basetemp={directory / 'tmp'}", f"--junitxml={report}", f"@{chosen}"),
+        ]
+        with log.open("wb") as output:
+            code = _status(command, condition, tree, output)
+        ran, failures = _read(report)
+        if code != 0 and not failures:
+            failures = [
+                f"pytest ended with {code}",
+                *log.read_text(errors="replace").splitlines()[-20:],
+            ]
+        return Result(condition, time.monotonic() - started, ran, failures)
+
+
+def _status(command: Sequence[str], condition: Condition, tree: Path, output: BinaryIO) -> int:
+    environment = {name: value for name, value in os.environ.items() if name not in DROPPED}
+    if tree != ROOT:
+        environment["PYTHONPATH"] = str(tree)
+    try:
+        return subprocess.run(
+            command,
+            cwd=tree,
+            env=environment | dict(condition.env),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=condition.new_session,
+            timeout=LONGEST,
+            check=False,
+        ).returncode
+    except subprocess.TimeoutExpired:
+        return -1
+
+
+def _read(report: Path) -> tuple[int, list[str]]:
+    """Return the number of tests of a report, and a line for each that failed."""
+    if not report.exists():
+        return 0, []
+    cases = list(ET.parse(report).iter("testcase"))
+    return len(cases), [
+        f"    {case.get('classname')}::{case.get('name')}: {problem.get('message', '')[:200]!r}"
+        for case in cases
+        for problem in (*case.iter("failure"), *case.iter("error"))
+    ]
+
+
+def main(names: Sequence[str]) -> int:
+    """Run the tests under the conditions that are named, else all; return the exit status."""
+    wanted = [one for one in CONDITIONS if not names or any(name in one.name for name in names)]
+    selection = Selection()
+    collect = [
+        "--collect-only",
+        "-p",
+        "no:terminal",
+        "-m",
+        "not soak and not contract and not release",
+    ]
+    if pytest.main(collect, plugins=[selection]) != 0:
+        sys.exit("the tests cannot be collected: run pytest --collect-only")
+    failed = 0
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        results = [pool.submit(run, one, selection.of(one)) for one in wanted]
+        for result in as_completed(results):
+            print(result.result(), flush=True)
+            failed += bool(result.result().failures)
+    print(f"{len(wanted) - failed} of {len(wanted)} conditions passed")
+    return 1 if failed or not wanted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
