@@ -1,20 +1,20 @@
-# Every target installs what it needs into an environment of its own; `make help` lists them.
+# Each target installs its requirements into .venv-VERSION. `make help` lists the targets.
 
 PYTHON ?= python3
-# The oldest and the newest CPython of this machine, from 3.11 on; VERSIONS=3.12 picks one.
+# The oldest and the newest CPython of this machine, 3.11 or newer. VERSIONS=3.12 selects one.
 ifndef VERSIONS
 VERSIONS := $(shell $(PYTHON) tools/pythons.py)
 endif
 NEWEST = $(lastword $(VERSIONS))
 BIN = .venv-$(NEWEST)/bin
 
-# Processes that the tests start use the compiled package.
+# Let Python store compiled modules, so that processes of the tests start faster.
 export PYTHONDONTWRITEBYTECODE =
 
-# How long to fuzz.
+# The duration of make fuzz.
 SECONDS = 60
 
-# Versions of Node.js packages: the published description of the API, the server that validates
+# Versions of Node.js packages: the published description of the API, a server that validates
 # requests against it, and Neon's TypeScript SDK.
 DESCRIPTION = 2.7.3
 PRISM = 5.16.0
@@ -22,13 +22,13 @@ SDK = 6.1.2
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
 
-# The benchmarks run Neon's TypeScript SDK on the machine's Node.js, or else on that of the environment.
+# The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
 .PHONY: help demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
 .SECONDARY:
-# Two pips must not write to one environment.
+# Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
 
 help: ## List the targets
@@ -43,7 +43,7 @@ screens: .venv-$(NEWEST)/ready-test ## Take the pictures of docs/command-line.md
 pictures: .venv-$(NEWEST)/ready-test ## Draw the pictures of docs/waiting.md
 	$(BIN)/python -m tools.pictures
 
-test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython of the machine
+test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython, or on VERSIONS=3.12
 
 test-%: .venv-%/ready-test
 	.venv-$*/bin/python -X dev -m pytest --numprocesses 4
@@ -54,7 +54,7 @@ coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and 
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
 	$(BIN)/python -X dev -m pytest -m contract --timeout 120 tests/contract
 
-endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md
+endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, the table of endpoints and methods
 	$(BIN)/python -m tests.contract.endpoints
 
 check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, English and workflows
@@ -69,7 +69,7 @@ check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, E
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
-format: .venv-$(NEWEST)/ready-check ## Format the code and fix what ruff can fix
+format: .venv-$(NEWEST)/ready-check ## Format the code and apply the fixes of ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
@@ -79,14 +79,14 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Run 50 clients for a minute while the server is killed and restarted
+soak: .venv-$(NEWEST)/ready-test ## Kill a local control plane with 50 clients, and the fleet example 40 times
 	$(BIN)/python -m tools.soak
 	$(BIN)/python -X dev -m pytest -m soak
 
-faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and check what each caller got
+faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults
 
-fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a minute, or SECONDS=600
+fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a minute, or for SECONDS=600
 	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 
 bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks and write their tables and pictures
@@ -95,8 +95,8 @@ bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks and write 
 bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks for about a minute; write nothing
 	$(WITH_NODE) $(BIN)/python -m benchmarks --quick
 
-# MUTANTS='neonctl_async.waiting.schedule*' selects a module.
-mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and list the changes that no test notices
+# MUTANTS='neonctl_async.waiting.schedule*' limits the run to one module.
+mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and list the changes that no test detects
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"
 
@@ -110,7 +110,7 @@ dist: .venv-$(NEWEST)/ready-check ## Build the wheel and the sdist into dist/ an
 clean: ## Delete everything that make has created
 	rm -rf site dist .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
-# A change of pyproject.toml rebuilds the environments. Dependency groups need pip 25.1 or later.
+# A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml
 	$$($(PYTHON) tools/pythons.py $*) -m venv --clear --upgrade-deps .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test

@@ -27,7 +27,7 @@ class Docstrings(griffe.Extension):
             cls.set_member("__init__", _constructor(cls))
             _move_to_table(cls)
         elif "OpenEnum" in bases and cls.docstring:
-            members = "\n".join(f"{one.name} = {one.value}" for one in _fields(cls))
+            members = "\n".join(f"{field.name} = {field.value}" for field in _fields(cls))
             cls.docstring.value += f"\n\n```python\n{members}\n```"
 
     def on_function(self, *, func: griffe.Function, **_: object) -> None:

@@ -1,7 +1,7 @@
 """Finds the CPythons of this machine that the project supports.
 
-``pythons.py`` prints the oldest and the newest version, ``pythons.py 3.12`` the path of one.
-It runs on any Python 3, because the first Python on the PATH may be an old one.
+``pythons.py`` prints the oldest and the newest version. ``pythons.py 3.12`` prints a path. The
+program runs on any Python 3, because the first Python on the PATH may be old.
 """
 
 import glob
@@ -17,7 +17,7 @@ PROBE = (
 
 
 def candidates():
-    """Yield the Pythons of the PATH and of pyenv; those with a version in their name come first."""
+    """Yield the Pythons of the PATH and of pyenv. Those with a version in their name come first."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     folders += sorted(glob.glob(os.path.join(glob.escape(pyenv), "versions", "3.*", "bin")))
@@ -29,7 +29,7 @@ def candidates():
 
 
 def version_of(path):
-    """Return the version as a tuple, or None if it does not run or cannot create environments."""
+    """Return the version of a CPython as a tuple, or None if it cannot create environments."""
     try:
         result = subprocess.run(
             [path, "-c", PROBE],
@@ -47,7 +47,7 @@ def version_of(path):
 
 
 def main():
-    """Print the versions, or the path of the given version."""
+    """Print the versions, or the path of the requested version."""
     found = {}
     for path in candidates():
         named = tuple(int(part) for part in path.rpartition("python")[2].split("."))
@@ -59,8 +59,10 @@ def main():
     if not found:
         sys.exit("no CPython 3.11 or newer with pip and venv on this machine: install one")
     if len(sys.argv) > 1:
-        wanted = tuple(int(part) for part in sys.argv[1].split("."))
-        print(found[wanted])
+        paths = {"{}.{}".format(*version): path for version, path in found.items()}
+        if sys.argv[1] not in paths:
+            sys.exit("no CPython {} here; found: {}".format(sys.argv[1], ", ".join(sorted(paths))))
+        print(paths[sys.argv[1]])
     else:
         print(*dict.fromkeys("{}.{}".format(*version) for version in (min(found), max(found))))
 

@@ -1,4 +1,4 @@
-"""Pictures of the command line, taken in tmux, as SVG: run by ``make screens``."""
+"""Takes pictures of the command line in tmux and writes them as SVG: ``make screens``."""
 
 import asyncio
 import io
@@ -22,7 +22,7 @@ TMUX = f"tmux -L neonctl-async-{os.getpid()}"
 
 
 class Screen(NamedTuple):
-    """A command, and the seconds until its picture is taken; by default after it has finished."""
+    """A command, and the seconds until its picture is taken (default: until it has finished)."""
 
     command: str
     after: float | None = None
@@ -39,38 +39,38 @@ SCREENS = {
 async def main() -> None:
     """Take all pictures."""
     async with (
-        LocalControlPlane(durations=DURATIONS) as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        LocalControlPlane(durations=DURATIONS) as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         environment = {
             **os.environ,
-            "NEON_API_KEY": plane.api_key,
-            "NEON_API_HOST": plane.base_url,
-            "NEON_PROJECT_ID": await populate(plane, neon),
+            "NEON_API_KEY": control_plane.api_key,
+            "NEON_API_HOST": control_plane.base_url,
+            "NEON_PROJECT_ID": await populate(control_plane, neon),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "TZ": "UTC",
         }
         PICTURES.mkdir(exist_ok=True)
         for name, screen in SCREENS.items():
-            shown = await take(screen, environment)
-            (PICTURES / f"{name}.svg").write_text(drawn(name, shown), encoding="utf-8")
+            content = await capture(screen, environment)
+            (PICTURES / f"{name}.svg").write_text(render(name, content), encoding="utf-8")
 
 
-async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
-    """Create projects. Return the id of the one that has operations of every kind of status."""
+async def populate(control_plane: LocalControlPlane, neon: NeonClient) -> str:
+    """Create projects. Return the id of a project with operations in every kind of status."""
     for name in ("billing", "search"):
         await neon.projects.create(name=name, wait=True)
     shop = (await neon.projects.create(name="shop", wait=True)).project.id
     compute = [EndpointSpec(type="read_write")]
     await neon.branches.create(shop, name="preview-1", endpoints=compute, wait=True)
-    await plane.fail_next("create_branch", error="the parent's data could not be read")
+    await control_plane.fail_next("create_branch", error="the parent's data could not be read")
     await neon.branches.create(shop, name="preview-2")
     await asyncio.sleep(2 * DURATIONS.default)
     await neon.branches.create(shop, name="preview-3", endpoints=compute)
     return shop
 
 
-async def take(screen: Screen, environment: Mapping[str, str]) -> str:
+async def capture(screen: Screen, environment: Mapping[str, str]) -> str:
     """Run a command in tmux. Return the content of the terminal, with its colour codes."""
     script = (
         f"printf '$ %s\\n' '{screen.command}'; {screen.command}; {TMUX} wait-for -S done; sleep 60"
@@ -98,10 +98,10 @@ async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
     return output.decode()
 
 
-def drawn(name: str, shown: str) -> str:
-    """Return an SVG of a terminal. It uses the fonts of the machine and downloads none."""
+def render(name: str, content: str) -> str:
+    """Return an SVG of a terminal. It uses the fonts of the machine and loads none."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
-    console.print(Text.from_ansi(shown.rstrip()))
+    console.print(Text.from_ansi(content.rstrip()))
     console.print()  # the picture cuts off the lower edge of the last line
     svg = console.export_svg(title="neonctl-async", unique_id=name)
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)

@@ -1,4 +1,4 @@
-"""Every code block of README and docs is executed, or compared with its source."""
+"""Every code block of README and docs is executed or compared with its source."""
 
 import importlib.util
 import re
@@ -19,9 +19,11 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
     ("docs/progress.md", "text"): "tests/test_progress.py",
+    ("docs/style.md", "text"): "tests/tools/test_prose.py",
+    ("docs/style.md", "toml"): "tests/tools/test_prose.py",
 }
-"""The test of the blocks of a kind on a page. tests/docs/test_pages.py runs all other blocks of
-``python`` in docs; this module checks the commands of consoles."""
+"""The tests that cover special blocks, by page and kind. tests/docs/test_pages.py runs all other
+``python`` blocks of docs. This module checks the commands of all ``console`` blocks."""
 
 NOT_RUN = {
     "NEON_API_KEY=… NEON_PROJECT_ID=late-frost-12345678 pytest --neon-cloud": "needs an account",
@@ -33,18 +35,18 @@ NOT_RUN = {
         "needs a finished run of make mutants, which takes hours"
     ),
     ". .venv-3.13/bin/activate": "the version depends on the machine",
-    "pip install pre-commit": "a tool that no test needs",
+    "pip install pre-commit": "no test needs this tool",
     "pre-commit install": "would change the clone",
-    "python preview.py": "the program that the page shows: tests/docs/test_pages.py runs it",
-    "pytest test_preview.py": "the test that the page shows: tests/pytest_neonctl_async runs it",
+    "python preview.py": "tests/docs/test_pages.py runs the program of the page",
+    "pytest test_preview.py": "tests/pytest_neonctl_async runs the test of the page",
     'git commit --all --message "Release 0.1.0"': "a release",
     ".ci/run": "runs these tests",
     'git tag --annotate v0.1.0 --message "0.1.0"': "a release",
     "git push origin v0.1.0": "a release",
 }
-"""Commands that tests cannot run or run in another way, each with the reason."""
+"""Commands that this module does not check, each with the reason."""
 
-BEFORE_A_PROGRAM = re.compile(r"^(timeout .* (?=python)|\.venv-[\d.]+/bin/)")
+PREFIX = re.compile(r"^(timeout .* (?=python)|\.venv-[\d.]+/bin/)")
 PYPROJECT: Any = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT: Any = PYPROJECT["project"]
 EXTRAS: Mapping[str, Sequence[str]] = PROJECT["optional-dependencies"]
@@ -66,14 +68,16 @@ def is_target(*arguments: str) -> bool:
 
 
 def can_be_installed(_install: str, *requirements: str) -> bool:
-    """Return whether the packages are this project, an extra, or a dependency of either."""
+    """Return whether each package is this project, one of its extras, or a dependency."""
     ours = {PROJECT["name"], ".", *(f"{PROJECT['name']}[{extra}]" for extra in EXTRAS)}
-    needed = {name_of(one) for group in (*EXTRAS.values(), TESTED_WITH) for one in group}
+    needed = {
+        name_of(requirement) for group in (*EXTRAS.values(), TESTED_WITH) for requirement in group
+    }
     return {*requirements} <= ours | needed
 
 
 def is_tested(target: str, *arguments: str) -> bool:
-    """Return whether the module exists, or the example has tests and knows the options."""
+    """Return whether the module exists, or the example has tests and accepts the options."""
     if target == "-m":
         return importlib.util.find_spec(arguments[0]) is not None
     example = ROOT / target
@@ -83,8 +87,8 @@ def is_tested(target: str, *arguments: str) -> bool:
     return test.exists() and all(f'"{option}"' in source for option in options)
 
 
-def is_left_to_its_own_tests(*_arguments: str) -> bool:
-    """Return True: tests/docs/test_command_line.py checks commands of ``neonctl-async``."""
+def has_other_tests(*_arguments: str) -> bool:
+    """Return True, because tests/docs/test_command_line.py runs ``neonctl-async``."""
     return True
 
 
@@ -95,7 +99,7 @@ def is_a_test_module(path: str) -> bool:
 
 CHECKS: Mapping[str, Callable[..., bool]] = {
     "make": is_target,
-    "neonctl-async": is_left_to_its_own_tests,
+    "neonctl-async": has_other_tests,
     "pip": can_be_installed,
     "pytest": is_a_test_module,
     "python": is_tested,
@@ -104,10 +108,10 @@ CHECKS: Mapping[str, Callable[..., bool]] = {
 
 @pytest.mark.parametrize("page", TEXTS)
 def test_each_kind_of_block_is_covered_by_a_test(page: str) -> None:
-    everywhere = {"console", "python"} if page.startswith("docs/") else {"console"}
-    here = {kind for name, kind in COVERED_BY if name == page}
-    assert kinds(TEXTS[page]) - here <= everywhere
-    assert here <= kinds(TEXTS[page]), "COVERED_BY lists a kind that the page lacks"
+    known = {"console", "python"} if page.startswith("docs/") else {"console"}
+    special = {kind for name, kind in COVERED_BY if name == page}
+    assert kinds(TEXTS[page]) - special <= known
+    assert special <= kinds(TEXTS[page]), "COVERED_BY lists a kind that the page lacks"
 
 
 def test_tests_of_special_blocks_read_the_page() -> None:
@@ -117,12 +121,12 @@ def test_tests_of_special_blocks_read_the_page() -> None:
 
 @pytest.mark.parametrize("page", TEXTS)
 @pytest.mark.process
-def test_every_command_of_a_console_can_be_given(page: str) -> None:
+def test_every_command_of_a_console_works(page: str) -> None:
     for command, output in commands(TEXTS[page]):
-        program, *arguments = words(BEFORE_A_PROGRAM.sub("", command))
+        program, *arguments = words(PREFIX.sub("", command))
         if program == "head":
-            said = subprocess.check_output([program, *arguments], cwd=ROOT, text=True)
-            assert said.splitlines() == output
+            printed = subprocess.check_output([program, *arguments], cwd=ROOT, text=True)
+            assert printed.splitlines() == output
         elif command not in NOT_RUN:
             assert program in CHECKS, f"no test covers {command}"
             assert CHECKS[program](*arguments), command

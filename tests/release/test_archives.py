@@ -22,7 +22,7 @@ DATA_FILES = {
     "neonctl_async/local/storage/schema.sql",
     "pytest_neonctl_async/py.typed",
 }
-KINDS = {
+SUFFIXES = {
     "",
     ".css",
     ".csv",
@@ -43,44 +43,44 @@ KINDS = {
 IGNORED = GitIgnoreSpec.from_lines((ROOT / ".gitignore").read_text().splitlines())
 
 
-def files(folder: Path = ROOT) -> Iterator[str]:
+def repository_files(folder: Path = ROOT) -> Iterator[str]:
     """Yield the files of the repository, without those of git and those that git ignores."""
     for path in folder.iterdir():
         name = path.relative_to(ROOT).as_posix() + ("/" if path.is_dir() else "")
         if name.rstrip("/") == ".git" or IGNORED.match_file(name):
             continue
         if path.is_dir():
-            yield from files(path)
+            yield from repository_files(path)
         else:
             yield name
 
 
-def of_the_wheel(wheel: Path) -> set[str]:
+def wheel_files(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
         return {*archive.namelist()}
 
 
-def of_the_sdist(sdist: Path) -> set[str]:
+def sdist_files(sdist: Path) -> set[str]:
     with tarfile.open(sdist) as archive:
         top = sdist.name.removesuffix(".tar.gz")
         return {str(PurePosixPath(name).relative_to(top)) for name in archive.getnames()}
 
 
 def test_sdist_contains_the_repository_and_nothing_else(sdist: Path) -> None:
-    assert of_the_sdist(sdist) == {*files(), "PKG-INFO"}
+    assert sdist_files(sdist) == {*repository_files(), "PKG-INFO"}
 
 
 def test_sdist_contains_known_kinds_of_files_only(sdist: Path) -> None:
-    assert {PurePosixPath(name).suffix for name in of_the_sdist(sdist)} <= KINDS
+    assert {PurePosixPath(name).suffix for name in sdist_files(sdist)} <= SUFFIXES
 
 
 def test_wheel_contains_code_and_known_data_files_only(wheel: Path) -> None:
-    names = {name for name in of_the_wheel(wheel) if "-info/" not in name}
+    names = {name for name in wheel_files(wheel) if "-info/" not in name}
     assert {name for name in names if not name.endswith(".py")} == DATA_FILES
 
 
 def test_wheel_contains_the_license_and_its_records(wheel: Path) -> None:
-    names = {name.partition("-info/")[2] for name in of_the_wheel(wheel) if "-info/" in name}
+    names = {name.partition("-info/")[2] for name in wheel_files(wheel) if "-info/" in name}
     assert names == {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
 
 

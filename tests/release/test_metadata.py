@@ -50,8 +50,8 @@ def test_name_version_and_license_are_set(metadata: Metadata) -> None:
 
 def test_package_requires_four_packages_and_offers_three_extras(metadata: Metadata) -> None:
     requirements = metadata.requires_dist or []
-    always = {one.name for one in requirements if one.marker is None}
-    assert always == {"aiohttp", "anyio", "msgspec", "tenacity"}
+    required = {requirement.name for requirement in requirements if requirement.marker is None}
+    assert required == {"aiohttp", "anyio", "msgspec", "tenacity"}
     assert metadata.provides_extra == ["cli", "otel", "testing"]
 
 

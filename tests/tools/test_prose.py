@@ -1,8 +1,12 @@
+"""The check of the project's English."""
+
 import textwrap
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from tests.support.pages import ROOT, TEXTS, code_blocks
 from tools.prose.__main__ import main
 from tools.prose.passages import Passage, passages
 from tools.prose.rules import Rules
@@ -33,7 +37,11 @@ def rules(tmp_path: Path) -> Rules:
 def found(tmp_path: Path, name: str, text: str) -> list[tuple[str, int, str]]:
     path = tmp_path / name
     path.write_text(textwrap.dedent(text))
-    return [(one.kind, one.line, one.text) for one in passages(path) if one.text.strip()]
+    return [
+        (passage.kind, passage.line, passage.text)
+        for passage in passages(path)
+        if passage.text.strip()
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +100,7 @@ def test_listed_words_are_reported_across_lines(rules: Rules) -> None:
     ]
 
 
-def test_an_exception_covers_its_phrase_in_its_file_only(rules: Rules) -> None:
+def test_exception_covers_its_phrase_in_its_file_only(rules: Rules) -> None:
     passage = Passage("comment", 1, "the wrong word")
     assert len(list(rules.unused())) == 1
     assert list(rules.check(passage, "package/new.py")) != []
@@ -127,7 +135,7 @@ def test_long_sentences_are_reported_where_they_start(
     assert [hit.line for hit in hits] == ([line] if line else [])
 
 
-def test_the_command_prints_each_hit_and_fails(
+def test_command_prints_each_hit_and_fails(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "page.md"
@@ -139,3 +147,31 @@ def test_the_command_prints_each_hit_and_fails(
     page.write_text("Poll the operation.\n")
     assert main([str(tmp_path)]) == 0
     assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("name", ["missing.md", "words.toml"])
+def test_command_rejects_files_that_it_cannot_check(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    (tmp_path / "words.toml").write_text(WORDS)
+    with pytest.raises(SystemExit) as exit_status:
+        main([str(tmp_path / name)])
+    assert exit_status.value.code == 2
+    assert f"{name} is neither a folder nor a file" in capsys.readouterr().err
+
+
+def test_style_guide_shows_a_message_of_the_check() -> None:
+    [(_, message)] = code_blocks(TEXTS["docs/style.md"], "text")
+    rules = Rules(ROOT / "tools" / "prose" / "words.toml")
+    [hit] = rules.check(Passage("page", 12, "told"), "docs/waiting.md")
+    assert message == f"docs/waiting.md:{hit.line}: {hit.message}\n"
+
+
+def test_style_guide_shows_an_exception(tmp_path: Path) -> None:
+    [(_, exception)] = code_blocks(TEXTS["docs/style.md"], "toml")
+    words = tmp_path / "words.toml"
+    words.write_text(WORDS + exception)
+    [table] = tomllib.loads(exception)["allow"]
+    rules = Rules(words)
+    assert list(rules.check(Passage("page", 1, table["phrase"]), table["path"])) == []
+    assert not any(table["phrase"] in line for line in rules.unused())

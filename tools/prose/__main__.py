@@ -10,6 +10,7 @@ from pathlib import Path
 from tools.prose.passages import passages
 from tools.prose.rules import Hit, Rules
 
+SUFFIXES = frozenset({".md", ".py"})
 EPILOG = """\
 Prints "path:line: message" for each place that breaks a rule, and exits with status 1 if there is
 any. Three rules: the words of words.toml, which names a replacement for each; docstrings start with
@@ -25,6 +26,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("paths", nargs="*", type=Path, help="files or folders; default: all")
     parser.add_argument("--count", action="store_true", help="print the hits per folder only")
     options = parser.parse_args(arguments)
+    for path in options.paths:
+        if not path.is_dir() and not (path.is_file() and path.suffix in SUFFIXES):
+            parser.error(f"{path} is neither a folder nor a file of Markdown or Python")
     rules = Rules(Path(__file__).with_name("words.toml"))
     roots = options.paths or [Path(name) for name in (*rules.folders, *rules.pages)]
     hits = [(path, hit) for path in sorted(_files(roots)) for hit in _hits(rules, path)]
@@ -50,7 +54,7 @@ def _files(roots: list[Path]) -> Iterator[Path]:
         if root.is_file():
             yield root
         else:
-            yield from (path for path in root.rglob("*") if path.suffix in {".md", ".py"})
+            yield from (path for path in root.rglob("*") if path.suffix in SUFFIXES)
 
 
 if __name__ == "__main__":

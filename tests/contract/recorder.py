@@ -1,4 +1,4 @@
-"""A server between the client and another one that writes down what passes."""
+"""A proxy between the client and a server, which records requests and responses."""
 
 import json
 from types import TracebackType
@@ -11,7 +11,7 @@ from neonctl_async.transport.protocol import Json
 
 
 class Exchange(NamedTuple):
-    """A request as it came over the wire, what there is to say against it, and its answer."""
+    """A request as it was sent, its violations of the description, and its response."""
 
     method: str
     path: str
@@ -19,24 +19,24 @@ class Exchange(NamedTuple):
     body: Json
     violations: list[str]
     status: int
-    answer: Json
+    response: Json
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
 
-class Witness:
-    """Passes requests on to a server, with ``prefer`` as the header that asks for an answer."""
+class Recorder:
+    """Forwards requests to a server. ``prefer`` is the value of their ``Prefer`` header."""
 
     def __init__(self, server: str, prefer: str = "") -> None:
-        self.seen: list[Exchange] = []
+        self.exchanges: list[Exchange] = []
         self._server = server
         self._prefer = prefer
 
     async def __aenter__(self) -> Self:
         self._http = ClientSession(max_field_size=1 << 20)
         application = web.Application()
-        application.router.add_route("*", "/{path:.*}", self._pass_on)
+        application.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(application, access_log=None)
         await self._runner.setup()
         site = web.TCPSite(self._runner, "127.0.0.1", 0)
@@ -54,10 +54,10 @@ class Witness:
         await self._runner.cleanup()
         await self._http.close()
 
-    async def _pass_on(self, request: web.Request) -> web.Response:
+    async def _handle(self, request: web.Request) -> web.Response:
         body = await request.read()
-        status, answer, violations = await self._ask(request, body)
-        self.seen.append(
+        status, content, violations = await self._forward(request, body)
+        self.exchanges.append(
             Exchange(
                 method=request.method,
                 path=request.rel_url.raw_path,
@@ -65,12 +65,12 @@ class Witness:
                 body=json.loads(body) if body else None,
                 violations=violations,
                 status=status,
-                answer=json.loads(answer) if answer else None,
+                response=json.loads(content) if content else None,
             )
         )
-        return web.Response(status=status, body=answer, content_type="application/json")
+        return web.Response(status=status, body=content, content_type="application/json")
 
-    async def _ask(self, request: web.Request, body: bytes) -> tuple[int, bytes, list[str]]:
+    async def _forward(self, request: web.Request, body: bytes) -> tuple[int, bytes, list[str]]:
         headers = {
             name: value
             for name in ("Authorization", "Content-Type")
@@ -81,14 +81,16 @@ class Witness:
         url = URL(self._server + request.raw_path, encoded=True)
         async with self._http.request(
             request.method, url, data=body or None, headers=headers
-        ) as answer:
-            return answer.status, await answer.read(), await _violations(answer)
+        ) as response:
+            return response.status, await response.read(), await _violations(response)
 
 
-async def _violations(answer: ClientResponse) -> list[str]:
-    """What is wrong with the request; that a documented answer does not fit is another matter."""
-    if answer.status < 400:
+async def _violations(response: ClientResponse) -> list[str]:
+    """Return the violations that Prism reports for the request of an error response."""
+    if response.status < 400:
         return []
-    found = json.loads(answer.headers.get("sl-violations", "[]"))
-    told = [f"{'.'.join(one['location'])}: {one['message']}" for one in found]
-    return told or [f"{answer.status} {await answer.text()}"]
+    reported = json.loads(response.headers.get("sl-violations", "[]"))
+    violations = [
+        f"{'.'.join(violation['location'])}: {violation['message']}" for violation in reported
+    ]
+    return violations or [f"{response.status} {await response.text()}"]

@@ -1,4 +1,4 @@
-"""Validation of JSON against the published description, which allows no unknown property."""
+"""Validates JSON against the published description. Unknown properties are violations."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,12 +17,14 @@ def _is_date_time(text: object) -> bool:
     return bool(datetime.fromisoformat(str(text)))
 
 
-def misfits(
+def violations(
     description: Description, endpoint: Endpoint, status: int, content: Json
 ) -> Iterator[str]:
-    """Yield each difference between a response body and its published schema."""
+    """Yield each violation of the published schema of a response."""
     published = description.document["components"]["schemas"]
-    components = {name: _strict(one, published, closed=False) for name, one in published.items()}
+    components = {
+        name: _strict(schema, published, closed=False) for name, schema in published.items()
+    }
     schema = _strict(description.response_schema(endpoint, status), published)
     root = {"allOf": [schema], "components": {"schemas": components}}
     validator: Any = Draft202012Validator(root, format_checker=_FORMATS)
@@ -39,7 +41,7 @@ def _strict(
     """Translate a schema of OpenAPI 3.0 to JSON Schema.
 
     A closed object allows no unknown property. A part of ``allOf`` cannot be closed, because it
-    does not know the properties of the other parts; nor can a component, which may be such a part.
+    does not list the properties of the other parts. A component may be such a part.
     """
     strict = dict(schema)
     for name in strict.keys() & {"items", "additionalProperties"}:
@@ -47,10 +49,10 @@ def _strict(
             strict[name] = _strict(schema[name], published)
     if "properties" in schema:
         strict["properties"] = {
-            name: _strict(one, published) for name, one in schema["properties"].items()
+            name: _strict(inner, published) for name, inner in schema["properties"].items()
         }
     if "allOf" in schema:
-        strict["allOf"] = [_strict(one, published, closed=False) for one in schema["allOf"]]
+        strict["allOf"] = [_strict(part, published, closed=False) for part in schema["allOf"]]
     if closed and (names := _property_names(schema, published)):
         strict["propertyNames"] = {"enum": sorted(names)}
     return {"anyOf": [strict, {"type": "null"}]} if schema.get("nullable") else strict

@@ -1,4 +1,4 @@
-// What the blocks of the page find: a client and a project, both on the local control plane.
+// Defines the globals of the blocks: a client and a project, both on the local control plane.
 import { createNeonClient } from "@neon/sdk";
 
 const { NEON_API_KEY: apiKey, NEON_API_HOST: baseUrl, NEON_PROJECT_ID } = process.env;
