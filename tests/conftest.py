@@ -10,6 +10,7 @@ from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
 from neonctl_async.testing import FakeClockLoop
+from tests.support.fake_neon import FakeNeon
 
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
@@ -41,6 +42,13 @@ def refuse_unmarked_processes(
 
     if not any(map(request.node.get_closest_marker, ("process", "contract", "release"))):
         monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
+
+
+@pytest.fixture
+async def fake_neon() -> AsyncIterator[FakeNeon]:
+    """A fake API that runs until the end of the test."""
+    async with FakeNeon() as fake_neon, fake_neon.client:
+        yield fake_neon
 
 
 @pytest.fixture

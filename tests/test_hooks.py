@@ -106,13 +106,12 @@ async def test_each_retry_is_reported_before_it_is_sent(
 
 
 async def test_each_status_change_is_reported_once_to_concurrent_waits(
-    caplog: pytest.LogCaptureFixture,
+    fake_neon: FakeNeon, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="neonctl_async")
     recorder = EventRecorder()
-    fake_neon = FakeNeon()
     fake_neon.start("a", states={0.0: "scheduling", 1.0: "running", 2.0: "finished"})
-    async with fake_neon.server, client_of(fake_neon.server, hooks=[recorder.hooks]) as neon:
+    async with client_of(fake_neon, hooks=[recorder.hooks]) as neon:
         await asyncio.gather(*(neon.operations.wait(ref("a")) for _ in range(3)))
     changes = [(change.previous, change.operation.status) for change in recorder.of(StatusChanged)]
     assert changes == [(None, "scheduling"), ("scheduling", "running"), ("running", "finished")]
@@ -124,12 +123,12 @@ async def test_each_status_change_is_reported_once_to_concurrent_waits(
     assert {record.name for record in caplog.records} == {"neonctl_async.waiting.poller"}
 
 
-async def test_unknown_status_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+async def test_unknown_status_is_logged_as_a_warning(
+    fake_neon: FakeNeon, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, logger="neonctl_async")
-    fake_neon = FakeNeon()
     fake_neon.start("a", states={0.0: "paused", 1.0: "finished"})
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await neon.operations.wait(ref("a"))
+    await fake_neon.client.operations.wait(ref("a"))
     status = f"create_branch a in {PROJECT} is"
     assert [(one.levelno, one.getMessage()) for one in caplog.records] == [
         (logging.WARNING, f"{status} paused (unknown status, treated as pending)"),
@@ -137,25 +136,24 @@ async def test_unknown_status_is_logged_as_a_warning(caplog: pytest.LogCaptureFi
     ]
 
 
-async def test_failed_poll_is_logged_as_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    fake_neon = FakeNeon()
+async def test_failed_poll_is_logged_as_a_warning(
+    fake_neon: FakeNeon, caplog: pytest.LogCaptureFixture
+) -> None:
     fake_neon.start("a", ends=1.0)
     faults = iter([http_response(503)])
     fake_neon.fault = lambda _request: next(faults, None)
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await neon.operations.wait(ref("a"))
+    await fake_neon.client.operations.wait(ref("a"))
     [warning] = caplog.records
     assert warning.levelno == logging.WARNING
     assert "503" in warning.getMessage()
 
 
-async def test_each_wait_is_reported_with_its_outcome() -> None:
+async def test_each_wait_is_reported_with_its_outcome(fake_neon: FakeNeon) -> None:
     recorder = EventRecorder()
-    fake_neon = FakeNeon()
     fake_neon.start("a", ends=1.0)
     fake_neon.start("b", ends=1.0, status="failed")
     fake_neon.start("c", ends=100.0)
-    async with fake_neon.server, client_of(fake_neon.server, hooks=[recorder.hooks]) as neon:
+    async with client_of(fake_neon, hooks=[recorder.hooks]) as neon:
         with pytest.raises(WaitTimeoutError) as caught:
             await neon.operations.wait([ref("a"), ref("b"), ref("c")], timeout=5)
     [started] = recorder.of(WaitStarted)
@@ -168,11 +166,10 @@ async def test_each_wait_is_reported_with_its_outcome() -> None:
     assert all(request.is_poll for request in recorder.of(RequestSent))
 
 
-async def test_cancelled_wait_is_reported_without_an_error() -> None:
+async def test_cancelled_wait_is_reported_without_an_error(fake_neon: FakeNeon) -> None:
     recorder = EventRecorder()
-    fake_neon = FakeNeon()
     fake_neon.start("a", ends=100.0)
-    async with fake_neon.server, client_of(fake_neon.server, hooks=[recorder.hooks]) as neon:
+    async with client_of(fake_neon, hooks=[recorder.hooks]) as neon:
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(3):
                 await neon.operations.wait(ref("a"))
@@ -180,11 +177,10 @@ async def test_cancelled_wait_is_reported_without_an_error() -> None:
     assert (ended.pending, ended.error) == (1, None)
 
 
-async def test_wait_that_is_cancelled_twice_is_reported_once() -> None:
+async def test_wait_that_is_cancelled_twice_is_reported_once(fake_neon: FakeNeon) -> None:
     recorder = EventRecorder()
-    fake_neon = FakeNeon()
     fake_neon.start("a", ends=100.0)
-    async with fake_neon.server, client_of(fake_neon.server, hooks=[recorder.hooks]) as neon:
+    async with client_of(fake_neon, hooks=[recorder.hooks]) as neon:
         waiting = asyncio.create_task(neon.operations.wait(ref("a")))
         await asyncio.sleep(1)
         waiting.cancel()

@@ -104,14 +104,12 @@ async def test_each_attempt_is_a_child_span_of_the_current_span(traced: Finished
         assert span.parent.span_id == parent.get_span_context().span_id
 
 
-async def test_wait_and_each_of_its_polls_are_spans(traced: FinishedSpans) -> None:
-    fake_neon = FakeNeon()
+async def test_wait_and_each_of_its_polls_are_spans(
+    fake_neon: FakeNeon, traced: FinishedSpans
+) -> None:
     fake_neon.start("a", ends=1.0)
     fake_neon.start("b", ends=2.0)
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, hooks=[tracing(traced.provider)]) as neon,
-    ):
+    async with client_of(fake_neon, hooks=[tracing(traced.provider)]) as neon:
         await neon.operations.wait([ref("a"), ref("b")])
     [wait] = traced.spans("wait")
     assert dict(wait.attributes or {}) == {
@@ -121,7 +119,7 @@ async def test_wait_and_each_of_its_polls_are_spans(traced: FinishedSpans) -> No
     }
     assert wait.status.status_code is StatusCode.UNSET
     polls = [span for span in traced.spans() if span is not wait]
-    assert len(polls) == len(fake_neon.server.received)
+    assert len(polls) == len(fake_neon.received)
     assert all((span.attributes or {})["neon.request.is_poll"] for span in polls)
 
 
@@ -133,14 +131,10 @@ async def test_wait_and_each_of_its_polls_are_spans(traced: FinishedSpans) -> No
     ],
 )
 async def test_failed_wait_span_has_the_error_type(
-    traced: FinishedSpans, status: str, kind: type[NeonError], error: str
+    fake_neon: FakeNeon, traced: FinishedSpans, status: str, kind: type[NeonError], error: str
 ) -> None:
-    fake_neon = FakeNeon()
     fake_neon.start("a", ends=1.0, status=status)
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, hooks=[tracing(traced.provider)]) as neon,
-    ):
+    async with client_of(fake_neon, hooks=[tracing(traced.provider)]) as neon:
         with pytest.raises(kind):
             await neon.operations.wait(ref("a"), timeout=3)
     [wait] = traced.spans("wait")

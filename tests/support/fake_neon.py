@@ -3,15 +3,17 @@
 import asyncio
 import re
 from collections.abc import Callable
+from functools import cached_property
 from urllib.parse import parse_qs, urlsplit
 
-from tests.support.records import PROJECT, JsonObject, operation_json
+from neonctl_async import NeonClient
+from tests.support.records import PROJECT, JsonObject, client_of, operation_json
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
 Fault = Callable[[Received], Respond | None]
 
 
-class FakeNeon:
+class FakeNeon(MisbehavingServer):
     """A server that lists operations, and returns single ones.
 
     Times are those of the event loop, in seconds. A ``fault`` may replace the response to a
@@ -19,11 +21,11 @@ class FakeNeon:
     """
 
     def __init__(self) -> None:
+        super().__init__(self._response_to)
         self._operations: dict[str, tuple[str, dict[float, str], JsonObject]] = {}
         self.fault: Fault = lambda _request: None
         self.hidden: set[str] = set()
         """The ids of operations that are missing from lists."""
-        self.server = MisbehavingServer(self._respond)
 
     def start(
         self,
@@ -42,17 +44,22 @@ class FakeNeon:
         timeline = states or {0.0: "running", ends: status}
         self._operations[id] = (project_id, timeline, more)
 
+    @cached_property
+    def client(self) -> NeonClient:
+        """A client with the default settings and without rate limits."""
+        return client_of(self)
+
     @property
     def gets(self) -> int:
         """The number of requests for single operations."""
-        return sum(not request.path.endswith("/operations") for request in self.server.received)
+        return sum(not request.path.endswith("/operations") for request in self.received)
 
     @property
     def pages(self) -> list[int]:
         """The page sizes of all requests for lists."""
         return [
             int(parse_qs(urlsplit(request.target).query)["limit"][0])
-            for request in self.server.received
+            for request in self.received
             if request.path.endswith("/operations")
         ]
 
@@ -70,7 +77,7 @@ class FakeNeon:
             **{"total_duration_ms": int(duration * 1000), **more},
         )
 
-    def _respond(self, request: Received) -> Respond:
+    def _response_to(self, request: Received) -> Respond:
         fault = self.fault(request)
         if fault is not None:
             return fault

@@ -204,19 +204,15 @@ async def test_raw_request_and_method_share_one_route() -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize(("ids", "requests"), [(["a"], 2), (["a", "b"], 2), (["a", "hidden"], 3)])
-async def test_polls_use_the_budget(ids: list[str], requests: int) -> None:
-    fake_neon = FakeNeon()
+async def test_polls_use_the_budget(fake_neon: FakeNeon, ids: list[str], requests: int) -> None:
     fake_neon.hidden = {"hidden"}
     for id in ids:
         fake_neon.start(id, ends=0)
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, budget=RateBudget(per_minute=1)) as neon,
-    ):
+    async with client_of(fake_neon, budget=RateBudget(per_minute=1)) as neon:
         await neon.operations.get(PROJECT, "a")
         await neon.operations.wait([OperationRef(project_id=PROJECT, id=id) for id in ids])
         assert now() == pytest.approx(60 * (requests - 1), abs=1)
-    assert len(fake_neon.server.received) == requests
+    assert len(fake_neon.received) == requests
 
 
 @pytest.mark.virtual_time

@@ -42,21 +42,17 @@ async def test_falsy_hook_is_called(name: str) -> None:
 
 @pytest.mark.parametrize("error", [RuntimeError, asyncio.CancelledError, TimeoutError])
 async def test_failing_hook_affects_no_call_and_no_wait(
-    error: type[BaseException], caplog: pytest.LogCaptureFixture
+    fake_neon: FakeNeon, error: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(_event: object) -> None:
         raise error("from a hook")
 
     recorder = EventRecorder()
     failing = Hooks(**dict.fromkeys(Hooks.__struct_fields__, fail))
-    fake_neon = FakeNeon()
     fake_neon.start("a", states={0.0: "running", 1.0: "finished"})
     faults = iter([http_response(503)])
     fake_neon.fault = lambda request: next(faults, None) if request.method == "GET" else None
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, hooks=[failing, recorder.hooks]) as neon,
-    ):
+    async with client_of(fake_neon, hooks=[failing, recorder.hooks]) as neon:
         assert (await neon.operations.get(PROJECT, "a")).status == "running"
         [done] = await neon.operations.wait(ref("a"))
     assert done.status == "finished"

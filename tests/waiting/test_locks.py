@@ -51,23 +51,19 @@ def lock(fake_neon: FakeNeon, until: float, **headers: str) -> None:
 
 
 def mutations(fake_neon: FakeNeon) -> int:
-    return sum(request.method != "GET" for request in fake_neon.server.received)
+    return sum(request.method != "GET" for request in fake_neon.received)
 
 
 @pytest.mark.usefixtures("longest_backoff")
 @pytest.mark.parametrize("status", ["running", "failed"])
 async def test_locked_call_is_retried_as_soon_as_running_operations_finish(
-    status: str,
+    fake_neon: FakeNeon, status: str
 ) -> None:
-    fake_neon = FakeNeon()
     retry_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     fake_neon.start("a", states={0: status, 20: "finished"}, retry_at=retry_at)
     lock(fake_neon, until=20)
     polls, policy = PollPolicy.constant(1), RetryPolicy(initial=5.0)
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, polling=polls, retry=policy) as neon,
-    ):
+    async with client_of(fake_neon, polling=polls, retry=policy) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(20, abs=0.1)
     assert mutations(fake_neon) == 2
@@ -91,8 +87,7 @@ async def test_ten_locked_calls_are_retried_one_after_another(
     assert control_plane.requests_served - before < 200
 
 
-async def test_lock_of_one_project_does_not_delay_another() -> None:
-    fake_neon = FakeNeon()
+async def test_lock_of_one_project_does_not_delay_another(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=30)
     lock(fake_neon, until=30)
     other = "other-project-12345678"
@@ -104,47 +99,42 @@ async def test_lock_of_one_project_does_not_delay_another() -> None:
         return locked(request)
 
     fake_neon.fault = fault
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        locked_call = asyncio.create_task(neon.branches.create(PROJECT))
-        await asyncio.sleep(1)
-        await neon.branches.create(other)
-        assert now() < 1.1
-        await locked_call
+    locked_call = asyncio.create_task(fake_neon.client.branches.create(PROJECT))
+    await asyncio.sleep(1)
+    await fake_neon.client.branches.create(other)
+    assert now() < 1.1
+    await locked_call
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_lock_without_operations_is_retried_by_the_retry_policy() -> None:
-    fake_neon = FakeNeon()
+async def test_lock_without_operations_is_retried_by_the_retry_policy(fake_neon: FakeNeon) -> None:
     lock(fake_neon, until=1e9)
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        with pytest.raises(LockedError):
-            await neon.branches.create(PROJECT)
-        assert now() == pytest.approx(0.25 + 0.5 + 1 + 2, abs=0.1)
+    with pytest.raises(LockedError):
+        await fake_neon.client.branches.create(PROJECT)
+    assert now() == pytest.approx(0.25 + 0.5 + 1 + 2, abs=0.1)
     assert mutations(fake_neon) == 5
 
 
-def stuck_platform() -> FakeNeon:
+def lock_forever(fake_neon: FakeNeon) -> None:
     """Serve an operation that never finishes, and a lock that is never released."""
-    fake_neon = FakeNeon()
     fake_neon.start("a", ends=1e9)
     lock(fake_neon, until=1e9)
-    return fake_neon
 
 
-async def test_retries_stop_at_the_deadline_if_operations_never_finish() -> None:
-    fake_neon = stuck_platform()
-    policy = RetryPolicy(deadline=30)
-    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
+async def test_retries_stop_at_the_deadline_if_operations_never_finish(fake_neon: FakeNeon) -> None:
+    lock_forever(fake_neon)
+    async with client_of(fake_neon, retry=RetryPolicy(deadline=30)) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
         assert now() <= 30
     assert mutations(fake_neon) == 5
 
 
-async def test_waiting_for_the_retry_slot_stops_at_the_deadline_of_each_call() -> None:
-    fake_neon = stuck_platform()
-    policy = RetryPolicy(deadline=30)
-    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
+async def test_waiting_for_the_retry_slot_stops_at_the_deadline_of_each_call(
+    fake_neon: FakeNeon,
+) -> None:
+    lock_forever(fake_neon)
+    async with client_of(fake_neon, retry=RetryPolicy(deadline=30)) as neon:
         outcomes = await asyncio.gather(
             *(neon.branches.create(PROJECT) for _ in range(5)), return_exceptions=True
         )
@@ -175,45 +165,40 @@ async def test_earlier_call_does_not_wait_for_the_retry_slot_of_a_later_one() ->
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_stuck_operation_does_not_block_retries_after_the_lock_is_released() -> None:
-    fake_neon = FakeNeon()
+async def test_stuck_operation_does_not_block_retries_after_the_lock_is_released(
+    fake_neon: FakeNeon,
+) -> None:
     fake_neon.start("a", ends=1e9)
     lock(fake_neon, until=20)
-    policy = RetryPolicy(initial=5.0)
-    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
+    async with client_of(fake_neon, retry=RetryPolicy(initial=5.0)) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(30, abs=0.1)
 
 
-async def test_without_retries_no_operation_is_polled() -> None:
-    fake_neon = FakeNeon()
+async def test_without_retries_no_operation_is_polled(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=5)
     lock(fake_neon, until=5)
-    async with fake_neon.server, client_of(fake_neon.server, retry=RetryPolicy.never()) as neon:
+    async with client_of(fake_neon, retry=RetryPolicy.never()) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
-    assert len(fake_neon.server.received) == 1
+    assert len(fake_neon.received) == 1
 
 
-async def test_retry_after_of_a_423_is_the_minimum_delay() -> None:
-    fake_neon = FakeNeon()
+async def test_retry_after_of_a_423_is_the_minimum_delay(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1)
     lock(fake_neon, until=1, **{"Retry-After": "12"})
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await neon.branches.create(PROJECT)
-        assert now() == pytest.approx(12, abs=1)
+    await fake_neon.client.branches.create(PROJECT)
+    assert now() == pytest.approx(12, abs=1)
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_failed_poll_of_running_operations_falls_back_to_backoff() -> None:
-    fake_neon = FakeNeon()
+async def test_failed_poll_of_running_operations_falls_back_to_backoff(fake_neon: FakeNeon) -> None:
     lock(fake_neon, until=0.5)
     locked = fake_neon.fault
     fake_neon.fault = lambda request: (
         http_response(500) if request.method == "GET" else locked(request)
     )
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await neon.branches.create(PROJECT)
+    await fake_neon.client.branches.create(PROJECT)
     assert mutations(fake_neon) >= 2
 
 
@@ -253,10 +238,8 @@ async def test_cancelling_a_locked_call_lets_the_next_one_retry(
     assert "b0" not in names
 
 
-async def test_generic_requests_wait_for_running_operations() -> None:
-    fake_neon = FakeNeon()
+async def test_generic_requests_wait_for_running_operations(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=20)
     lock(fake_neon, until=20)
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await neon.request("POST", f"/projects/{PROJECT}/branch_anonymized")
+    await fake_neon.client.request("POST", f"/projects/{PROJECT}/branch_anonymized")
     assert mutations(fake_neon) == 2

@@ -8,7 +8,7 @@ import pytest
 from neonctl_async import NeonClient, NotFoundError, RateBudget, WaitTimeoutError
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import API_KEY, client_of, ref
+from tests.support.records import API_KEY, ref
 from tests.support.server import hang, http_response
 
 pytestmark = pytest.mark.virtual_time
@@ -53,48 +53,45 @@ async def test_cancelling_the_last_wait_closes_the_connection_of_its_poll() -> N
         assert now() == pytest.approx(1, abs=0.01)
 
 
-async def test_poller_is_stopped_before_a_wait_returns() -> None:
-    fake_neon = FakeNeon()
+async def test_poller_is_stopped_before_a_wait_returns(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1)
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await neon.operations.wait(ref("a"))
-        assert polling_tasks() == []
+    await fake_neon.client.operations.wait(ref("a"))
+    assert polling_tasks() == []
 
 
 @pytest.mark.parametrize("end", ["task.cancel", "asyncio.timeout", "anyio", "deadline", "404"])
-async def test_poller_is_stopped_before_a_wait_raises(end: str) -> None:
-    fake_neon = FakeNeon()
+async def test_poller_is_stopped_before_a_wait_raises(fake_neon: FakeNeon, end: str) -> None:
     fake_neon.fault = lambda _request: http_response(404) if end == "404" else hang
     tasks_after_wait: list[asyncio.Task[object]] | None = None
 
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
+    async def wait() -> None:
+        nonlocal tasks_after_wait
+        try:
+            await fake_neon.client.operations.wait(
+                ref("a"), timeout=1 if end == "deadline" else 300
+            )
+        finally:
+            tasks_after_wait = polling_tasks()
 
-        async def wait() -> None:
-            nonlocal tasks_after_wait
-            try:
-                await neon.operations.wait(ref("a"), timeout=1 if end == "deadline" else 300)
-            finally:
-                tasks_after_wait = polling_tasks()
-
-        match end:
-            case "task.cancel":
-                task = asyncio.create_task(wait())
-                await asyncio.sleep(1)
-                task.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await task
-            case "asyncio.timeout":
-                with pytest.raises(TimeoutError):
-                    async with asyncio.timeout(1):
-                        await wait()
-            case "anyio":
-                with anyio.move_on_after(1):
+    match end:
+        case "task.cancel":
+            task = asyncio.create_task(wait())
+            await asyncio.sleep(1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        case "asyncio.timeout":
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(1):
                     await wait()
-            case "deadline":
-                with pytest.raises(WaitTimeoutError):
-                    await wait()
-            case _:
-                with pytest.raises(NotFoundError):
-                    await wait()
-        assert tasks_after_wait == []
-        assert now() <= 1.01
+        case "anyio":
+            with anyio.move_on_after(1):
+                await wait()
+        case "deadline":
+            with pytest.raises(WaitTimeoutError):
+                await wait()
+        case _:
+            with pytest.raises(NotFoundError):
+                await wait()
+    assert tasks_after_wait == []
+    assert now() <= 1.01

@@ -27,37 +27,31 @@ def test_page_request_has_limit_and_cursor() -> None:
 
 
 @virtual_time
-async def test_wait_continues_after_polls_that_hang() -> None:
-    fake_neon = FakeNeon()
+async def test_wait_continues_after_polls_that_hang(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1)
     fake_neon.fault = lambda _request: hang if now() < 20 else None
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        [done] = await neon.operations.wait(ref("a"))
+    [done] = await fake_neon.client.operations.wait(ref("a"))
     assert done.status == OperationStatus.FINISHED
 
 
 @virtual_time
-async def test_hanging_poll_times_out_after_10_seconds_and_is_repeated() -> None:
-    fake_neon = FakeNeon()
+async def test_hanging_poll_times_out_after_10_seconds_and_is_repeated(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1)
     fake_neon.fault = in_sequence(
         hang, http_response(200, {"operation": operation_json("a", "finished")})
     )
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        [done] = await neon.operations.wait(ref("a"))
-        assert 10 <= now() < 16
+    [done] = await fake_neon.client.operations.wait(ref("a"))
+    assert 10 <= now() < 16
     assert done.status == OperationStatus.FINISHED
 
 
 @virtual_time
-async def test_waiting_for_a_poll_slot_does_not_count_toward_the_poll_timeout() -> None:
-    fake_neon = FakeNeon()
+async def test_waiting_for_a_poll_slot_does_not_count_toward_the_poll_timeout(
+    fake_neon: FakeNeon,
+) -> None:
     fake_neon.start("a", ends=1)
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, budget=RateBudget(per_minute=1)) as neon,
-    ):
+    async with client_of(fake_neon, budget=RateBudget(per_minute=1)) as neon:
         await neon.operations.get(PROJECT, "a")
         await neon.operations.wait(ref("a"))
         assert now() == pytest.approx(60, abs=1)
-    assert len(fake_neon.server.received) == 2
+    assert len(fake_neon.received) == 2

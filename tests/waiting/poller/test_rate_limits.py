@@ -60,13 +60,12 @@ def _fits(sent: deque[float], limit: int, period: float) -> bool:
     return len(sent) < limit
 
 
-async def test_projects_share_a_short_budget_evenly_without_429() -> None:
-    fake_neon = FakeNeon()
+async def test_projects_share_a_short_budget_evenly_without_429(fake_neon: FakeNeon) -> None:
     limits = StrictLimits(fake_neon)
     projects = [f"project-{number}" for number in range(60)]
     for project_id in projects:
         fake_neon.start(f"op-of-{project_id}", ends=400.0, project_id=project_id)
-    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
+    async with client_of(fake_neon, budget=BUDGET) as neon:
         waits = [
             asyncio.create_task(
                 neon.operations.wait(operation(f"op-of-{id}", project_id=id), timeout=None)
@@ -83,12 +82,11 @@ async def test_projects_share_a_short_budget_evenly_without_429() -> None:
     assert limits.rejected == 0
 
 
-async def test_fan_out_finishes_as_soon_as_the_limits_allow() -> None:
-    fake_neon = FakeNeon()
+async def test_fan_out_finishes_as_soon_as_the_limits_allow(fake_neon: FakeNeon) -> None:
     limits = StrictLimits(fake_neon)
     seconds = [1.0 + 2.0 * (n * 7 % 30) / 29 for n in range(30)]
 
-    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
+    async with client_of(fake_neon, budget=BUDGET) as neon:
 
         async def provision(number: int) -> None:
             created = await neon.request(
@@ -105,12 +103,13 @@ async def test_fan_out_finishes_as_soon_as_the_limits_allow() -> None:
     assert now() <= 1.15 * minimum
 
 
-async def test_calls_are_not_delayed_by_polls_that_use_the_whole_budget() -> None:
-    fake_neon = FakeNeon()
+async def test_calls_are_not_delayed_by_polls_that_use_the_whole_budget(
+    fake_neon: FakeNeon,
+) -> None:
     limits = StrictLimits(fake_neon)
     for number in range(60):
         fake_neon.start(f"op-{number}", ends=1000, project_id=f"project-{number}")
-    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
+    async with client_of(fake_neon, budget=BUDGET) as neon:
         waits = [
             asyncio.create_task(
                 neon.operations.wait(operation(f"op-{n}", project_id=f"project-{n}"), timeout=None)
@@ -128,16 +127,14 @@ async def test_calls_are_not_delayed_by_polls_that_use_the_whole_budget() -> Non
     assert limits.rejected == 0
 
 
-async def test_operation_added_while_a_poll_waits_for_a_slot_is_part_of_the_poll() -> None:
-    fake_neon = FakeNeon()
+async def test_operation_added_while_a_poll_waits_for_a_slot_is_part_of_the_poll(
+    fake_neon: FakeNeon,
+) -> None:
     limits = StrictLimits(fake_neon)
     budget = RateBudget(per_minute=1, per_route_per_second=1)
     for id in ("a", "b"):
         fake_neon.start(id, ends=50, project_id="project-1")
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, budget=budget, polling=PollPolicy.constant(5.0)) as neon,
-    ):
+    async with client_of(fake_neon, budget=budget, polling=PollPolicy.constant(5.0)) as neon:
         await neon.request("GET", "/projects/project-1/advisors")
         first = asyncio.create_task(
             neon.operations.wait(operation("a", project_id="project-1"), timeout=None)

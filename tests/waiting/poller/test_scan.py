@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from neonctl_async import NeonClient, OperationRef, PollPolicy, RateBudget
+from neonctl_async import OperationRef, PollPolicy, RateBudget
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation, ref
 from tests.support.server import http_response
@@ -19,45 +19,37 @@ def start(fake_neon: FakeNeon, name: str, count: int, ends: float = 0.0) -> list
     return [ref(f"{name}-{number}") for number in range(count)]
 
 
-async def poll_once(neon: NeonClient, refs: list[OperationRef]) -> None:
-    await neon.operations.wait(refs, timeout=1)
+async def poll_once(fake_neon: FakeNeon, refs: list[OperationRef]) -> None:
+    await fake_neon.client.operations.wait(refs, timeout=1)
 
 
 async def poll_every_second(fake_neon: FakeNeon, refs: list[OperationRef]) -> None:
     """Wait until all operations are finished."""
-    polls = PollPolicy.constant(1.0)
-    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+    async with client_of(fake_neon, polling=PollPolicy.constant(1.0)) as neon:
         await neon.operations.wait(refs)
 
 
-async def test_page_size_is_limited_to_1000() -> None:
-    fake_neon = FakeNeon()
+async def test_page_size_is_limited_to_1000(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 995)
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await poll_once(neon, refs)
+    await poll_once(fake_neon, refs)
     assert fake_neon.pages == [1000]
 
 
-async def test_2500_operations_are_read_by_page_and_none_by_id() -> None:
-    fake_neon = FakeNeon()
+async def test_2500_operations_are_read_by_page_and_none_by_id(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 2500)
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await poll_once(neon, refs)
+    await poll_once(fake_neon, refs)
     assert fake_neon.pages == [1000, 1000, 510]
     assert fake_neon.gets == 0
 
 
-async def test_scan_stops_when_all_operations_are_found() -> None:
-    fake_neon = FakeNeon()
+async def test_scan_stops_when_all_operations_are_found(fake_neon: FakeNeon) -> None:
     start(fake_neon, "older", 3000)
     refs = start(fake_neon, "a", 1100)
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await poll_once(neon, refs)
+    await poll_once(fake_neon, refs)
     assert fake_neon.pages == [1000, 110]
 
 
-async def test_scan_depth_follows_the_oldest_pending_operation() -> None:
-    fake_neon = FakeNeon()
+async def test_scan_depth_follows_the_oldest_pending_operation(fake_neon: FakeNeon) -> None:
     start(fake_neon, "older", 2000)
     refs = start(fake_neon, "a", 2, ends=20.0)
     newer = start(fake_neon, "newer", 1500)
@@ -69,8 +61,7 @@ async def test_scan_depth_follows_the_oldest_pending_operation() -> None:
     assert fake_neon.pages[-5:] == [1000, 12, 12, 12, 12]
 
 
-async def test_scan_depth_doubles_until_missing_operations_are_found() -> None:
-    fake_neon = FakeNeon()
+async def test_scan_depth_doubles_until_missing_operations_are_found(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 3, ends=4.5)
     start(fake_neon, "newer", 60)
     await poll_every_second(fake_neon, refs)
@@ -81,8 +72,7 @@ async def test_scan_depth_doubles_until_missing_operations_are_found() -> None:
     assert set(fake_neon.pages[4:]) == {63 + 10}
 
 
-async def test_scan_reads_no_more_pages_than_operations_are_missing() -> None:
-    fake_neon = FakeNeon()
+async def test_scan_reads_no_more_pages_than_operations_are_missing(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 2, ends=9.0)
     start(fake_neon, "newer", 5000)
     await poll_every_second(fake_neon, refs)
@@ -92,14 +82,10 @@ async def test_scan_reads_no_more_pages_than_operations_are_missing() -> None:
     assert len(fake_neon.pages) <= 2 * polls
 
 
-async def test_failed_page_does_not_cause_reads_by_id() -> None:
-    fake_neon = FakeNeon()
+async def test_failed_page_does_not_cause_reads_by_id(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 1500, ends=3.0)
     fake_neon.fault = lambda request: http_response(503) if "cursor=" in request.target else None
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, polling=PollPolicy.constant(1.0)) as neon,
-    ):
+    async with client_of(fake_neon, polling=PollPolicy.constant(1.0)) as neon:
         wait = asyncio.create_task(neon.operations.wait(refs))
         await asyncio.sleep(10)
         assert not wait.done()
@@ -109,22 +95,19 @@ async def test_failed_page_does_not_cause_reads_by_id() -> None:
     assert fake_neon.gets == 0
 
 
-async def test_operations_finished_on_one_page_are_yielded_soonest_first() -> None:
-    fake_neon = FakeNeon()
+async def test_operations_finished_on_one_page_are_yielded_soonest_first(
+    fake_neon: FakeNeon,
+) -> None:
     for id, finished_at in {"a": 3.0, "b": 1.0, "c": 2.0}.items():
         fake_neon.start(id, ends=finished_at)
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, polling=PollPolicy.constant(5.0)) as neon,
-    ):
+    async with client_of(fake_neon, polling=PollPolicy.constant(5.0)) as neon:
         targets = [operation(id) for id in ("a", "b", "c")]
         seen = [record.id async for record in neon.operations.as_completed(targets)]
     assert seen == ["b", "c", "a"]
     assert fake_neon.pages == [13]
 
 
-async def test_record_repeated_on_a_page_is_used_once() -> None:
-    fake_neon = FakeNeon()
+async def test_record_repeated_on_a_page_is_used_once(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 2)
     record = fake_neon.record("a-0")
     fake_neon.fault = lambda request: (
@@ -132,17 +115,15 @@ async def test_record_repeated_on_a_page_is_used_once() -> None:
         if request.path.endswith("/operations")
         else None
     )
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        done = await neon.operations.wait(refs)
+    done = await fake_neon.client.operations.wait(refs)
     assert [record.id for record in done] == ["a-0", "a-1"]
     assert fake_neon.gets == 1
 
 
 @pytest.mark.parametrize(("newer", "pages"), [(900, [912]), (1100, [1000, 112])])
 async def test_scan_depth_covers_found_operations_even_if_one_is_unlisted(
-    newer: int, pages: list[int]
+    fake_neon: FakeNeon, newer: int, pages: list[int]
 ) -> None:
-    fake_neon = FakeNeon()
     start(fake_neon, "older", 1000)
     refs = start(fake_neon, "a", 2, ends=20.0)
     fake_neon.start("hidden", ends=20.0)
@@ -152,18 +133,17 @@ async def test_scan_depth_covers_found_operations_even_if_one_is_unlisted(
     assert fake_neon.pages[-10:] == pages * (10 // len(pages))
 
 
-async def test_first_poll_reads_more_pages_for_1000_operations_far_back() -> None:
-    fake_neon = FakeNeon()
+async def test_first_poll_reads_more_pages_for_1000_operations_far_back(
+    fake_neon: FakeNeon,
+) -> None:
     refs = start(fake_neon, "a", 1000)
     start(fake_neon, "newer", 3000)
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await poll_once(neon, refs)
+    await poll_once(fake_neon, refs)
     assert fake_neon.pages == [1000, 10, 1000, 1000, 1000]
     assert fake_neon.gets == 0
 
 
-async def test_new_operations_do_not_reset_the_scan_depth() -> None:
-    fake_neon = FakeNeon()
+async def test_new_operations_do_not_reset_the_scan_depth(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "old", 20, ends=12.0)
     start(fake_neon, "newer", 600)
 
@@ -172,10 +152,7 @@ async def test_new_operations_do_not_reset_the_scan_depth() -> None:
         await asyncio.sleep(0.5)
         await http_response(503)(writer)
 
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, polling=PollPolicy.constant(1.0)) as neon,
-    ):
+    async with client_of(fake_neon, polling=PollPolicy.constant(1.0)) as neon:
         waits = [asyncio.create_task(neon.operations.wait(refs))]
         await asyncio.sleep(6.5)
         gets = fake_neon.gets
@@ -189,8 +166,7 @@ async def test_new_operations_do_not_reset_the_scan_depth() -> None:
     assert fake_neon.gets == gets
 
 
-async def test_at_most_16_operations_are_read_by_id_at_a_time() -> None:
-    fake_neon = FakeNeon()
+async def test_at_most_16_operations_are_read_by_id_at_a_time(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "hidden", 50)
     fake_neon.hidden = {reference.id for reference in refs}
     in_progress = maximum = 0
@@ -204,20 +180,15 @@ async def test_at_most_16_operations_are_read_by_id_at_a_time() -> None:
         await http_response(content={"operation": fake_neon.record("hidden-0")})(writer)
 
     fake_neon.fault = lambda request: None if request.path.endswith("/operations") else respond
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
-        await poll_once(neon, refs)
+    await poll_once(fake_neon, refs)
     assert maximum == 16
 
 
-async def test_dropped_operations_are_not_read_by_id() -> None:
-    fake_neon = FakeNeon()
+async def test_dropped_operations_are_not_read_by_id(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "hidden", 100)
     fake_neon.hidden = {reference.id for reference in refs}
     fake_neon.start("other", ends=100)
-    async with (
-        fake_neon.server,
-        client_of(fake_neon.server, budget=RateBudget(per_route_per_second=4)) as neon,
-    ):
+    async with client_of(fake_neon, budget=RateBudget(per_route_per_second=4)) as neon:
         other = asyncio.create_task(neon.operations.wait(operation("other")))
         many = asyncio.create_task(neon.operations.wait(refs))
         await asyncio.sleep(2)
