@@ -25,18 +25,15 @@ from neonctl_async import (
 )
 from tests.support.event_recorder import EventRecorder
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import PROJECT, client_of, operation, ref
-from tests.support.server import MisbehavingServer, drop, hang, http_response, in_sequence
+from tests.support.records import PROJECT, client_of, operation, ref, responding
+from tests.support.server import OK, drop, hang, http_response
 
 pytestmark = pytest.mark.virtual_time
 
 
 async def test_each_request_and_its_response_are_reported() -> None:
     recorder = EventRecorder()
-    async with (
-        MisbehavingServer(in_sequence(http_response(404))) as server,
-        client_of(server, hooks=[recorder.hooks]) as neon,
-    ):
+    async with responding(http_response(404), hooks=[recorder.hooks]) as (server, neon):
         with pytest.raises(NotFoundError):
             await neon.request("GET", f"/projects/{PROJECT}", query={"search": "x"})
     sent, received = recorder.events
@@ -52,10 +49,7 @@ async def test_each_request_and_its_response_are_reported() -> None:
 
 async def test_request_without_a_response_is_reported_with_its_error() -> None:
     recorder = EventRecorder()
-    async with (
-        MisbehavingServer(in_sequence(drop())) as server,
-        client_of(server, hooks=[recorder.hooks]) as neon,
-    ):
+    async with responding(drop(), hooks=[recorder.hooks]) as (_, neon):
         with pytest.raises(ConnectionLostError) as caught:
             await neon.request("POST", "/projects")
     [received] = recorder.of(ResponseReceived)
@@ -64,10 +58,7 @@ async def test_request_without_a_response_is_reported_with_its_error() -> None:
 
 async def test_cancelled_request_is_reported_without_status_and_error() -> None:
     recorder = EventRecorder()
-    async with (
-        MisbehavingServer(in_sequence(hang)) as server,
-        client_of(server, hooks=[recorder.hooks]) as neon,
-    ):
+    async with responding(hang, hooks=[recorder.hooks]) as (_, neon):
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(3):
                 await neon.request("POST", "/projects")
@@ -80,15 +71,8 @@ async def test_each_retry_is_reported_before_it_is_sent(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     recorder = EventRecorder()
-    responses = in_sequence(
-        http_response(503),
-        http_response(429, headers={"Retry-After": "7"}),
-        http_response(content={}),
-    )
-    async with (
-        MisbehavingServer(responses) as server,
-        client_of(server, hooks=[recorder.hooks]) as neon,
-    ):
+    responses = (http_response(503), http_response(429, headers={"Retry-After": "7"}), OK)
+    async with responding(*responses, hooks=[recorder.hooks]) as (_, neon):
         await neon.request("POST", "/projects")
     first, second = recorder.of(RetryPlanned)
     assert (first.attempt, first.error.status) == (1, 503)
@@ -192,10 +176,7 @@ async def test_wait_that_is_cancelled_twice_is_reported_once(fake_neon: FakeNeon
 
 async def test_wait_for_finished_operations_is_reported() -> None:
     recorder = EventRecorder()
-    async with (
-        MisbehavingServer(in_sequence(hang)) as server,
-        client_of(server, hooks=[recorder.hooks]) as neon,
-    ):
+    async with responding(hang, hooks=[recorder.hooks]) as (_, neon):
         await neon.operations.wait([operation("a", "finished"), operation("b", "skipped")])
     assert [type(event) for event in recorder.events] == [WaitStarted, WaitEnded]
 
@@ -220,10 +201,7 @@ def test_hook_that_is_not_a_plain_function_is_refused(name: str, hook: Any) -> N
 
 async def test_requests_are_logged_at_debug(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG, logger="neonctl_async")
-    async with (
-        MisbehavingServer(in_sequence(http_response(content={}), drop())) as server,
-        client_of(server, retry=RetryPolicy.never()) as neon,
-    ):
+    async with responding(OK, drop(), retry=RetryPolicy.never()) as (server, neon):
         await neon.request("GET", "/projects")
         with pytest.raises(ConnectionLostError):
             await neon.request("GET", "/projects")

@@ -19,6 +19,7 @@ from neonctl_async.testing import FakeClockLoop
 from tests.support.proxy import ConnectProxy
 from tests.support.records import PROJECT, JsonObject, branch_json, operation_json
 from tests.support.server import (
+    OK,
     MisbehavingServer,
     Received,
     Respond,
@@ -360,7 +361,7 @@ def test_server_without_tls_shows_no_secret(caplog: pytest.LogCaptureFixture) ->
 @pytest.mark.filterwarnings("always")
 def test_unclosed_client_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with MisbehavingServer(in_sequence(http_response(content={}))) as server:
+        async with MisbehavingServer(in_sequence(OK)) as server:
             neon = client(server.base_url)
             await neon.request("GET", "/projects")
             del neon

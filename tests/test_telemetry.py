@@ -15,19 +15,26 @@ from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 from neonctl_async import NeonError, OperationFailedError, RetryPolicy, WaitTimeoutError, telemetry
 from neonctl_async.telemetry import tracing
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import API_KEY, PROJECT, client_of, ref
-from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_sequence
+from tests.support.records import API_KEY, PROJECT, client_of, ref, responding
+from tests.support.server import (
+    OK,
+    Respond,
+    drop,
+    hang,
+    http_response,
+)
 
 pytestmark = pytest.mark.virtual_time
 
 
 class FinishedSpans:
-    """A tracer provider, and its finished spans."""
+    """A tracer provider with its hooks and its finished spans."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
         self.provider = TracerProvider()
         self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
+        self.hooks = [tracing(self.provider)]
 
     def spans(self, name: str | None = None) -> list[ReadableSpan]:
         return [span for span in self._exporter.get_finished_spans() if name in (None, span.name)]
@@ -41,10 +48,7 @@ def traced() -> Iterator[FinishedSpans]:
 
 
 async def test_request_span_follows_the_semantic_conventions(traced: FinishedSpans) -> None:
-    async with (
-        MisbehavingServer(in_sequence(http_response(content={}))) as server,
-        client_of(server, hooks=[tracing(traced.provider)]) as neon,
-    ):
+    async with responding(OK, hooks=traced.hooks) as (server, neon):
         await neon.request("GET", f"/projects/{PROJECT}", query={"search": "of somebody"})
         port = server.port
     [span] = traced.spans()
@@ -75,10 +79,7 @@ async def test_request_span_follows_the_semantic_conventions(traced: FinishedSpa
 async def test_failed_request_span_has_the_error_type(
     traced: FinishedSpans, response: Respond, error: str
 ) -> None:
-    async with (
-        MisbehavingServer(in_sequence(response)) as server,
-        client_of(server, hooks=[tracing(traced.provider)], retry=RetryPolicy.never()) as neon,
-    ):
+    async with responding(response, hooks=traced.hooks, retry=RetryPolicy.never()) as (_, neon):
         with pytest.raises(NeonError):
             await neon.request("POST", "/projects")
     [span] = traced.spans()
@@ -87,19 +88,13 @@ async def test_failed_request_span_has_the_error_type(
 
 
 async def test_each_attempt_is_a_child_span_of_the_current_span(traced: FinishedSpans) -> None:
-    async with (
-        MisbehavingServer(in_sequence(http_response(503), http_response(content={}))) as server,
-        client_of(server, hooks=[tracing(traced.provider)]) as neon,
-    ):
+    async with responding(http_response(503), OK, hooks=traced.hooks) as (_, neon):
         tracer = get_tracer("the caller", tracer_provider=traced.provider)
         with tracer.start_as_current_span("provision") as parent:
             await neon.request("POST", "/projects")
     first, second, _ = traced.spans()
-    assert [(span.attributes or {})["http.response.status_code"] for span in (first, second)] == [
-        503,
-        200,
-    ]
-    for span in (first, second):
+    for span, status in ((first, 503), (second, 200)):
+        assert (span.attributes or {})["http.response.status_code"] == status
         assert span.parent is not None
         assert span.parent.span_id == parent.get_span_context().span_id
 
@@ -109,7 +104,7 @@ async def test_wait_and_each_of_its_polls_are_spans(
 ) -> None:
     fake_neon.start("a", ends=1.0)
     fake_neon.start("b", ends=2.0)
-    async with client_of(fake_neon, hooks=[tracing(traced.provider)]) as neon:
+    async with client_of(fake_neon, hooks=traced.hooks) as neon:
         await neon.operations.wait([ref("a"), ref("b")])
     [wait] = traced.spans("wait")
     assert dict(wait.attributes or {}) == {
@@ -134,7 +129,7 @@ async def test_failed_wait_span_has_the_error_type(
     fake_neon: FakeNeon, traced: FinishedSpans, status: str, kind: type[NeonError], error: str
 ) -> None:
     fake_neon.start("a", ends=1.0, status=status)
-    async with client_of(fake_neon, hooks=[tracing(traced.provider)]) as neon:
+    async with client_of(fake_neon, hooks=traced.hooks) as neon:
         with pytest.raises(kind):
             await neon.operations.wait(ref("a"), timeout=3)
     [wait] = traced.spans("wait")
@@ -143,8 +138,7 @@ async def test_failed_wait_span_has_the_error_type(
 
 
 async def test_cancelling_and_closing_leave_no_span_open(traced: FinishedSpans) -> None:
-    async with MisbehavingServer(in_sequence(hang)) as server:
-        neon = client_of(server, hooks=[tracing(traced.provider)])
+    async with responding(hang, hooks=traced.hooks) as (server, neon):
         calls: list[asyncio.Task[Any]] = [
             asyncio.create_task(neon.operations.get(PROJECT, "a")),
             asyncio.create_task(neon.operations.wait(ref("a"))),
@@ -159,10 +153,8 @@ async def test_cancelling_and_closing_leave_no_span_open(traced: FinishedSpans) 
 
 
 async def test_no_span_contains_the_key(traced: FinishedSpans) -> None:
-    async with (
-        MisbehavingServer(in_sequence(http_response(401, {"message": API_KEY}))) as server,
-        client_of(server, hooks=[tracing(traced.provider)]) as neon,
-    ):
+    response = http_response(401, {"message": API_KEY})
+    async with responding(response, hooks=traced.hooks) as (_, neon):
         with pytest.raises(NeonError):
             await neon.api_keys.list()
     [span] = traced.spans()

@@ -1,12 +1,14 @@
 """Records of the API for the tests."""
 
 import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from neonctl_async import NeonClient, Operation, OperationRef, OperationStatus, RateBudget
 from neonctl_async.types import OperationAction
-from tests.support.server import MisbehavingServer
+from tests.support.server import MisbehavingServer, Respond, in_sequence
 
 API_KEY = "napi_test_key_that_must_never_show"
 PROJECT = "late-frost-12345678"
@@ -72,3 +74,13 @@ def client_of(server: MisbehavingServer, **settings: Any) -> NeonClient:
     """Return a client of ``server`` without rate limits."""
     settings.setdefault("budget", RateBudget.unlimited())
     return NeonClient(API_KEY, base_url=server.base_url, **settings)
+
+
+@asynccontextmanager
+async def responding(
+    *responses: Respond, **settings: Any
+) -> AsyncGenerator[tuple[MisbehavingServer, NeonClient]]:
+    """Run a server that sends each response once and repeats the last one, and a client of it."""
+    server = MisbehavingServer(in_sequence(*responses))
+    async with server, client_of(server, **settings) as neon:
+        yield server, neon

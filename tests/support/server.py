@@ -62,6 +62,10 @@ def drop(after: bytes = b"") -> Respond:
     return respond
 
 
+OK = http_response(content={})
+"""A successful response with an empty object."""
+
+
 async def hang(_writer: asyncio.StreamWriter) -> None:
     """Never respond."""
     await asyncio.Event().wait()

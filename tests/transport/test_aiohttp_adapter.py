@@ -18,8 +18,8 @@ from neonctl_async import (
     Timeout,
 )
 from tests.support.clock import now
-from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, Respond, Server, http_response, in_sequence, raw
+from tests.support.records import API_KEY, responding
+from tests.support.server import Respond, Server, http_response, raw
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BOMB = gzip.compress(b"[" + b" " * 50_000_000 + b"]")
@@ -42,20 +42,14 @@ class EndlessResponse:
 
 async def test_endless_body_is_refused_at_the_size_limit() -> None:
     response = EndlessResponse()
-    async with (
-        MisbehavingServer(in_sequence(response)) as server,
-        client_of(server, max_response_bytes=1_000_000) as neon,
-    ):
+    async with responding(response, max_response_bytes=1_000_000) as (_, neon):
         with pytest.raises(InvalidResponseError, match="larger than 1000000 bytes"):
             await neon.request("GET", "/projects")
     assert response.sent < 20_000_000  # the buffers of the sockets
 
 
 async def test_error_with_an_endless_body_is_raised_by_its_status() -> None:
-    async with (
-        MisbehavingServer(in_sequence(EndlessResponse(500))) as server,
-        client_of(server, max_response_bytes=1_000_000) as neon,
-    ):
+    async with responding(EndlessResponse(500), max_response_bytes=1_000_000) as (_, neon):
         with pytest.raises(ServerError) as caught:
             await neon.request("POST", "/projects")
     assert caught.value.maybe_delivered
@@ -70,10 +64,7 @@ async def test_body_may_be_as_large_as_the_limit(
     response = http_response(body=content)
     if is_compressed:
         response = http_response(body=gzip.compress(content), headers={"Content-Encoding": "gzip"})
-    async with (
-        MisbehavingServer(in_sequence(response)) as server,
-        client_of(server, max_response_bytes=100) as neon,
-    ):
+    async with responding(response, max_response_bytes=100) as (_, neon):
         call = neon.request("GET", "/projects")
         if is_accepted:
             assert await call == "x" * 98
@@ -85,10 +76,7 @@ async def test_body_may_be_as_large_as_the_limit(
 async def test_small_body_that_decompresses_to_a_huge_one_is_refused() -> None:
     assert len(BOMB) < 100_000
     response = http_response(body=BOMB, headers={"Content-Encoding": "gzip"})
-    async with (
-        MisbehavingServer(in_sequence(response)) as server,
-        client_of(server, max_response_bytes=1_000_000) as neon,
-    ):
+    async with responding(response, max_response_bytes=1_000_000) as (_, neon):
         with pytest.raises(InvalidResponseError, match="larger than 1000000 bytes"):
             await neon.request("GET", "/projects")
 
@@ -96,7 +84,7 @@ async def test_small_body_that_decompresses_to_a_huge_one_is_refused() -> None:
 @pytest.mark.parametrize("status", [200, 400])
 async def test_body_with_a_wrong_content_encoding_raises_a_neon_error(status: int) -> None:
     response = http_response(status, {}, headers={"Content-Encoding": "gzip"})
-    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
+    async with responding(response) as (_, neon):
         with pytest.raises(InvalidResponseError if status == 200 else APIError):
             await neon.request("GET", "/projects")
 
@@ -104,10 +92,7 @@ async def test_body_with_a_wrong_content_encoding_raises_a_neon_error(status: in
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
 async def test_body_with_too_deep_nesting_is_refused(opening: bytes) -> None:
     body = opening * (10 * sys.getrecursionlimit())
-    async with (
-        MisbehavingServer(in_sequence(http_response(body=body))) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(http_response(body=body)) as (_, neon):
         with pytest.raises(InvalidResponseError):
             await neon.request("GET", "/projects")
 
@@ -134,10 +119,7 @@ async def test_slow_response_ends_at_the_read_timeout_or_the_total_timeout(
     response: Respond, ends_at: float
 ) -> None:
     timeout = Timeout(read=5, total=12.5)
-    async with (
-        MisbehavingServer(in_sequence(response)) as server,
-        client_of(server, timeout=timeout, retry=RetryPolicy.never()) as neon,
-    ):
+    async with responding(response, timeout=timeout, retry=RetryPolicy.never()) as (_, neon):
         with pytest.raises(RequestTimeoutError) as caught:
             await neon.request("POST", "/projects")
         assert now() == pytest.approx(ends_at, abs=0.1)
@@ -172,9 +154,6 @@ async def test_request_to_a_server_that_reads_nothing_times_out() -> None:
     ],
 )
 async def test_too_large_response_head_is_refused(head: bytes) -> None:
-    async with (
-        MisbehavingServer(in_sequence(raw(head))) as server,
-        client_of(server, retry=RetryPolicy.never()) as neon,
-    ):
+    async with responding(raw(head), retry=RetryPolicy.never()) as (_, neon):
         with pytest.raises(NeonError):
             await neon.request("GET", "/projects")

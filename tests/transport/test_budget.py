@@ -11,8 +11,8 @@ from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.budget import Budget
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import PROJECT, client_of
-from tests.support.server import MisbehavingServer, Received, Respond, http_response, in_sequence
+from tests.support.records import PROJECT, client_of, responding
+from tests.support.server import OK, MisbehavingServer, Received, Respond, http_response
 from tests.transport.budget_load import Planned, most_within, send_all
 
 
@@ -166,11 +166,7 @@ async def test_window_of_a_route_in_use_is_kept(
 
 @pytest.mark.virtual_time
 async def test_all_requests_of_a_client_share_one_budget() -> None:
-    limits = RateBudget(per_minute=3)
-    async with (
-        MisbehavingServer(in_sequence(http_response(503), http_response(content={}))) as server,
-        client_of(server, budget=limits) as neon,
-    ):
+    async with responding(http_response(503), OK, budget=RateBudget(per_minute=3)) as (_, neon):
         await neon.request("GET", "/projects")  # two attempts
         await neon.request("GET", "/regions")
         assert now() < 1
@@ -180,11 +176,7 @@ async def test_all_requests_of_a_client_share_one_budget() -> None:
 
 @pytest.mark.virtual_time
 async def test_raw_requests_with_different_ids_share_one_route() -> None:
-    limits = RateBudget(per_route_per_second=1)
-    async with (
-        MisbehavingServer(in_sequence(http_response(content={}))) as server,
-        client_of(server, budget=limits) as neon,
-    ):
+    async with responding(OK, budget=RateBudget(per_route_per_second=1)) as (_, neon):
         for number in range(3):
             await neon.request("GET", f"/projects/late-frost-{number}/advisors")
         assert now() == pytest.approx(2)
@@ -193,10 +185,7 @@ async def test_raw_requests_with_different_ids_share_one_route() -> None:
 @pytest.mark.virtual_time
 async def test_raw_request_and_method_share_one_route() -> None:
     limits = RateBudget(route_limits={"POST /organizations/{id}/api_keys": 1})
-    async with (
-        MisbehavingServer(in_sequence(http_response(content={"id": 1, "key": "k"}))) as server,
-        client_of(server, budget=limits) as neon,
-    ):
+    async with responding(http_response(content={"id": 1, "key": "k"}), budget=limits) as (_, neon):
         await neon.organizations.create_api_key("org-quiet-sun-12345678", key_name="ci")
         await neon.request("POST", "/organizations/org-quiet-sun-12345678/api_keys")
         assert now() == pytest.approx(1)
@@ -221,7 +210,7 @@ async def test_request_counts_from_sending_and_not_from_queueing() -> None:
 
     async def stall(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(max(0.0, 8 - now()))
-        await http_response(content={})(writer)
+        await OK(writer)
 
     def respond(_request: Received) -> Respond:
         arrivals.append(now())

@@ -16,8 +16,8 @@ from neonctl_async import (
 )
 from tests.support.event_recorder import EventRecorder
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import PROJECT, client_of, ref
-from tests.support.server import MisbehavingServer, http_response, in_sequence
+from tests.support.records import PROJECT, client_of, ref, responding
+from tests.support.server import OK, http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -32,10 +32,7 @@ class FalsyHook(list[object]):
 @pytest.mark.parametrize("name", ["on_request", "on_response"])
 async def test_falsy_hook_is_called(name: str) -> None:
     hook = FalsyHook()
-    async with (
-        MisbehavingServer(in_sequence(http_response(content={}))) as server,
-        client_of(server, hooks=[Hooks(**{name: hook})]) as neon,
-    ):
+    async with responding(OK, hooks=[Hooks(**{name: hook})]) as (_, neon):
         await neon.request("GET", "/projects")
     assert len(hook) == 1
 

@@ -9,7 +9,7 @@ import pytest
 from neonctl_async import ConfigurationError, ConnectionFailedError, NeonClient, RetryPolicy
 from tests.support.proxy import ConnectProxy
 from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, http_response, in_sequence
+from tests.support.server import OK, MisbehavingServer, in_sequence
 from tests.transport.tls import server_with
 
 
@@ -47,7 +47,7 @@ async def test_plain_http_to_loopback_uses_no_proxy(
 ) -> None:
     async with (
         ConnectProxy() as proxy,
-        MisbehavingServer(in_sequence(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(OK)) as server,
     ):
         environment.setenv("HTTP_PROXY", proxy.url)
         async with client_of(server, trust_env=True) as neon:

@@ -15,8 +15,16 @@ from neonctl_async import (
     ServerError,
 )
 from tests.support.clock import now
-from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_sequence
+from tests.support.records import API_KEY, responding
+from tests.support.server import (
+    OK,
+    MisbehavingServer,
+    Respond,
+    drop,
+    hang,
+    http_response,
+    in_sequence,
+)
 
 pytestmark = pytest.mark.virtual_time
 
@@ -28,10 +36,7 @@ MUTATIONS = ["POST", "PUT", "PATCH", "DELETE"]
 
 async def count_requests(method: str, response: Respond, policy: RetryPolicy | None = None) -> int:
     """Return the number of requests of a call that always gets ``response``."""
-    async with (
-        MisbehavingServer(in_sequence(response)) as server,
-        client_of(server, retry=policy or RetryPolicy()) as neon,
-    ):
+    async with responding(response, retry=policy or RetryPolicy()) as (server, neon):
         with pytest.raises(NeonError):
             await neon.request(method, "/projects")
     return len(server.received)
@@ -80,13 +85,8 @@ async def test_refused_connection_is_retried_for_every_method(method: str) -> No
 
 
 async def test_success_after_retries_is_returned(caplog: pytest.LogCaptureFixture) -> None:
-    responses = in_sequence(
-        http_response(503),
-        http_response(429),
-        http_response(423),
-        http_response(content={"projects": []}),
-    )
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+    failures = map(http_response, (503, 429, 423))
+    async with responding(*failures, http_response(content={"projects": []})) as (_, neon):
         assert await neon.request("POST", "/projects") == {"projects": []}
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == 3
@@ -101,18 +101,15 @@ async def test_attempts_are_limited_by_the_policy(policy: RetryPolicy, attempts:
 
 
 async def test_newest_failure_is_raised() -> None:
-    responses = in_sequence(
-        http_response(503), http_response(503), http_response(404, {"message": "gone meanwhile"})
-    )
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+    gone = http_response(404, {"message": "gone meanwhile"})
+    async with responding(http_response(503), http_response(503), gone) as (server, neon):
         with pytest.raises(APIError, match="gone meanwhile"):
             await neon.request("GET", "/projects")
     assert len(server.received) == 3
 
 
 async def test_lost_connection_is_retried_after_the_backoff() -> None:
-    responses = in_sequence(drop(), http_response(content={}))
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+    async with responding(drop(), OK) as (_, neon):
         await neon.request("GET", "/projects")
         assert now() <= 0.3
 
@@ -149,25 +146,21 @@ async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
 async def test_retry_after_is_the_minimum_delay_in_both_forms(
     headers: dict[str, str], status: int
 ) -> None:
-    responses = in_sequence(http_response(status, headers=headers), http_response(content={}))
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+    async with responding(http_response(status, headers=headers), OK) as (_, neon):
         await neon.request("POST", "/projects")
         assert now() == pytest.approx(17, abs=0.3)
 
 
 @pytest.mark.parametrize("value", ["0", "soon", "-3", "", "Fri, 32 Foo 2026"])
 async def test_invalid_retry_after_leaves_the_backoff(value: str) -> None:
-    responses = in_sequence(
-        http_response(503, headers={"Retry-After": value}), http_response(content={})
-    )
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
+    async with responding(http_response(503, headers={"Retry-After": value}), OK) as (_, neon):
         await neon.request("GET", "/projects")
         assert now() <= 0.25
 
 
 async def test_retry_after_beyond_the_deadline_raises_at_once() -> None:
     response = http_response(429, headers={"Retry-After": "7200"})
-    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
+    async with responding(response) as (server, neon):
         with pytest.raises(APIError) as caught:
             await neon.request("GET", "/projects")
         assert now() < 0.1
@@ -177,10 +170,7 @@ async def test_retry_after_beyond_the_deadline_raises_at_once() -> None:
 
 async def test_no_attempt_starts_after_the_deadline() -> None:
     policy = RetryPolicy(attempts=1000, initial=4.0, maximum=4.0, deadline=20.0)
-    async with (
-        MisbehavingServer(in_sequence(http_response(503))) as server,
-        client_of(server, retry=policy) as neon,
-    ):
+    async with responding(http_response(503), retry=policy) as (server, neon):
         with pytest.raises(APIError):
             await neon.request("GET", "/projects")
         assert now() <= 20
@@ -197,10 +187,7 @@ def slow(response: Respond, seconds: float) -> Respond:
 
 async def test_deadline_limits_an_attempt_in_flight() -> None:
     policy = RetryPolicy(attempts=1000, initial=3.0, maximum=3.0, deadline=20.0)
-    async with (
-        MisbehavingServer(in_sequence(slow(http_response(503), 12))) as server,
-        client_of(server, retry=policy) as neon,
-    ):
+    async with responding(slow(http_response(503), 12), retry=policy) as (server, neon):
         with pytest.raises(RequestTimeoutError):
             await neon.request("POST", "/projects")
         assert now() == pytest.approx(20, abs=0.1)
@@ -209,10 +196,7 @@ async def test_deadline_limits_an_attempt_in_flight() -> None:
 
 async def test_no_attempt_starts_without_time_for_a_response() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
-    async with (
-        MisbehavingServer(in_sequence(slow(http_response(503), 19.95))) as server,
-        client_of(server, retry=policy) as neon,
-    ):
+    async with responding(slow(http_response(503), 19.95), retry=policy) as (server, neon):
         with pytest.raises(ServerError) as caught:
             await neon.request("POST", "/projects")
     assert not caught.value.maybe_delivered
@@ -220,11 +204,8 @@ async def test_no_attempt_starts_without_time_for_a_response() -> None:
 
 
 async def test_deadline_limits_the_wait_of_a_retry_for_the_budget() -> None:
-    policy = RetryPolicy(initial=0, deadline=20.0)
-    async with (
-        MisbehavingServer(in_sequence(http_response(503))) as server,
-        client_of(server, retry=policy, budget=RateBudget(per_minute=3)) as neon,
-    ):
+    settings = {"retry": RetryPolicy(initial=0, deadline=20.0), "budget": RateBudget(per_minute=3)}
+    async with responding(http_response(503), **settings) as (server, neon):
         with pytest.raises(RequestTimeoutError, match="budget") as caught:
             await neon.request("POST", "/projects")
         assert now() == pytest.approx(20, abs=0.1)
@@ -233,14 +214,8 @@ async def test_deadline_limits_the_wait_of_a_retry_for_the_budget() -> None:
 
 
 async def test_deadline_starts_when_the_budget_has_a_free_slot() -> None:
-    policy = RetryPolicy(initial=0, deadline=20.0)
-    responses = in_sequence(
-        http_response(content={}), http_response(503), http_response(content={})
-    )
-    async with (
-        MisbehavingServer(responses) as server,
-        client_of(server, retry=policy, budget=RateBudget(per_minute=1)) as neon,
-    ):
+    settings = {"retry": RetryPolicy(initial=0, deadline=20.0), "budget": RateBudget(per_minute=1)}
+    async with responding(OK, http_response(503), OK, **settings) as (_, neon):
         await neon.request("POST", "/projects")
         with pytest.raises(RequestTimeoutError, match="budget"):
             await neon.request("POST", "/projects")
@@ -249,7 +224,7 @@ async def test_deadline_starts_when_the_budget_has_a_free_slot() -> None:
 
 async def test_call_can_be_cancelled_during_the_backoff() -> None:
     response = http_response(503, headers={"Retry-After": "30"})
-    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
+    async with responding(response) as (server, neon):
         call = asyncio.create_task(neon.request("GET", "/projects"))
         await asyncio.sleep(10)
         call.cancel()
@@ -261,8 +236,5 @@ async def test_call_can_be_cancelled_during_the_backoff() -> None:
 
 async def test_first_attempt_does_not_use_tenacity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neonctl_async.transport.retry.AsyncRetrying", None)
-    async with (
-        MisbehavingServer(in_sequence(http_response(content={}))) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(OK) as (_, neon):
         assert await neon.request("GET", "/projects") == {}

@@ -20,8 +20,9 @@ from neonctl_async import (
     RetryPolicy,
     Timeout,
 )
-from tests.support.records import API_KEY, PROJECT, client_of, operation_json
+from tests.support.records import API_KEY, PROJECT, operation_json, responding
 from tests.support.server import (
+    OK,
     MisbehavingServer,
     Respond,
     drop,
@@ -31,15 +32,12 @@ from tests.support.server import (
     raw,
 )
 
-OPERATION = {"operation": operation_json()}
+OPERATION = http_response(content={"operation": operation_json()})
 PATH = f"/projects/{PROJECT}/operations/op-1"
 
 
 async def test_every_request_has_the_standard_headers_and_a_unique_id() -> None:
-    async with (
-        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(OPERATION) as (server, neon):
         for _ in range(2):
             await neon.operations.get(PROJECT, "op-1")
     first, second = server.received
@@ -90,10 +88,7 @@ async def test_forked_processes_send_different_request_ids() -> None:
 
 async def test_body_is_sent_as_json() -> None:
     created = {"id": 1, "key": "k"}
-    async with (
-        MisbehavingServer(in_sequence(http_response(content=created))) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(http_response(content=created)) as (server, neon):
         await neon.api_keys.create(key_name="ci")
     [request] = server.received
     assert (request.method, request.json()) == ("POST", {"key_name": "ci"})
@@ -101,40 +96,26 @@ async def test_body_is_sent_as_json() -> None:
 
 
 async def test_connections_are_kept_alive() -> None:
-    async with (
-        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(OPERATION) as (server, neon):
         for _ in range(10):
             await neon.operations.get(PROJECT, "op-1")
     assert (len(server.received), server.connections) == (10, 1)
 
 
 async def test_connections_are_limited_by_max_connections() -> None:
-    async with (
-        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
-        client_of(server, max_connections=3) as neon,
-    ):
+    async with responding(OPERATION, max_connections=3) as (server, neon):
         await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(50)))
     assert (len(server.received), server.connections) == (50, 3)
 
 
 async def test_requests_sent_includes_retries() -> None:
-    async with (
-        MisbehavingServer(
-            in_sequence(http_response(503), http_response(content=OPERATION))
-        ) as server,
-        client_of(server, retry=RetryPolicy(initial=0)) as neon,
-    ):
+    async with responding(http_response(503), OPERATION, retry=RetryPolicy(initial=0)) as (_, neon):
         await neon.operations.get(PROJECT, "op-1")
         assert neon.requests_sent == 2
 
 
 async def test_401_costs_exactly_one_request() -> None:
-    async with (
-        MisbehavingServer(in_sequence(http_response(401, {"message": "no such key"}))) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(http_response(401, {"message": "no such key"})) as (server, neon):
         with pytest.raises(AuthenticationError) as caught:
             await neon.operations.get(PROJECT, "op-1")
     [request] = server.received
@@ -149,11 +130,7 @@ async def test_401_costs_exactly_one_request() -> None:
 async def test_mutation_with_a_lost_connection_is_sent_once_and_maybe_delivered(
     method: str, response: Respond
 ) -> None:
-    first = http_response(content={})
-    async with (
-        MisbehavingServer(in_sequence(first, response)) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(OK, response) as (server, neon):
         await neon.request("GET", "/projects")  # the next request uses the kept-alive connection
         with pytest.raises(ConnectionLostError, match="Neon may have executed") as caught:
             await neon.request(method, "/projects")
@@ -163,10 +140,7 @@ async def test_mutation_with_a_lost_connection_is_sent_once_and_maybe_delivered(
 
 
 async def test_get_with_a_lost_connection_is_sent_again() -> None:
-    async with (
-        MisbehavingServer(in_sequence(drop(), http_response(content=OPERATION))) as server,
-        client_of(server, retry=RetryPolicy(initial=0)) as neon,
-    ):
+    async with responding(drop(), OPERATION, retry=RetryPolicy(initial=0)) as (server, neon):
         assert (await neon.operations.get(PROJECT, "op-1")).id == "op-1"
     assert len(server.received) == 2
 
@@ -212,10 +186,7 @@ async def test_connection_that_is_never_accepted_means_nothing_was_sent(
 
 @pytest.mark.virtual_time
 async def test_mutation_without_a_response_times_out_and_is_maybe_delivered() -> None:
-    async with (
-        MisbehavingServer(in_sequence(hang)) as server,
-        client_of(server, timeout=Timeout(total=4)) as neon,
-    ):
+    async with responding(hang, timeout=Timeout(total=4)) as (server, neon):
         with pytest.raises(RequestTimeoutError, match="4 s") as caught:
             await neon.api_keys.create(key_name="ci")
     assert isinstance(caught.value, TimeoutError)
@@ -227,21 +198,18 @@ async def test_mutation_without_a_response_times_out_and_is_maybe_delivered() ->
 async def test_queueing_for_a_connection_does_not_count_towards_the_timeout() -> None:
     async def slow(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(3)
-        await http_response(content=OPERATION)(writer)
+        await OPERATION(writer)
 
-    async with (
-        MisbehavingServer(in_sequence(slow)) as server,
-        client_of(server, timeout=Timeout(total=4), max_connections=1) as neon,
-    ):
+    async with responding(slow, timeout=Timeout(total=4), max_connections=1) as (server, neon):
         await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(5)))
     assert len(server.received) == 5
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_errors_and_never_followed(status: int) -> None:
-    async with MisbehavingServer(in_sequence(http_response(content=OPERATION))) as target:
+    async with MisbehavingServer(in_sequence(OPERATION)) as target:
         redirect = http_response(status, headers={"Location": f"{target.base_url}{PATH}"})
-        async with MisbehavingServer(in_sequence(redirect)) as server, client_of(server) as neon:
+        async with responding(redirect) as (_, neon):
             with pytest.raises(APIError) as caught:
                 await neon.operations.get(PROJECT, "op-1")
     assert caught.value.status == status
@@ -254,7 +222,7 @@ async def test_redirects_are_errors_and_never_followed(status: int) -> None:
 )
 async def test_invalid_200_raises_an_error_with_request_and_excerpt(body: bytes) -> None:
     response = http_response(body=body, headers={"x-neon-ret-request-id": "req-7"})
-    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
+    async with responding(response) as (server, neon):
         with pytest.raises(InvalidResponseError) as caught:
             await neon.operations.get(PROJECT, "op-1")
     error = caught.value
@@ -267,10 +235,7 @@ async def test_invalid_200_raises_an_error_with_request_and_excerpt(body: bytes)
 async def test_error_with_an_unexpected_body_is_an_api_error(
     body: bytes,
 ) -> None:
-    async with (
-        MisbehavingServer(in_sequence(http_response(400, body=body))) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(http_response(400, body=body)) as (_, neon):
         with pytest.raises(APIError) as caught:
             await neon.operations.get(PROJECT, "op-1")
     assert (caught.value.status, caught.value.code) == (400, "")
@@ -278,17 +243,15 @@ async def test_error_with_an_unexpected_body_is_an_api_error(
 
 
 async def test_response_that_is_not_http_is_a_lost_connection() -> None:
-    async with (
-        MisbehavingServer(in_sequence(raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))) as server,
-        client_of(server, retry=RetryPolicy.never()) as neon,
-    ):
+    response = raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
+    async with responding(response, retry=RetryPolicy.never()) as (_, neon):
         with pytest.raises(ConnectionLostError):
             await neon.operations.get(PROJECT, "op-1")
 
 
 @pytest.mark.virtual_time
 async def test_cancelled_call_is_not_retried() -> None:
-    async with MisbehavingServer(in_sequence(hang)) as server, client_of(server) as neon:
+    async with responding(hang) as (_, neon):
         call = asyncio.create_task(neon.operations.get(PROJECT, "op-1"))
         await asyncio.sleep(1)
         call.cancel()
@@ -298,7 +261,9 @@ async def test_cancelled_call_is_not_retried() -> None:
 
 
 async def test_cookies_are_not_stored() -> None:
-    response = http_response(content=OPERATION, headers={"Set-Cookie": "session=1; Path=/"})
+    response = http_response(
+        content={"operation": operation_json()}, headers={"Set-Cookie": "session=1; Path=/"}
+    )
     async with MisbehavingServer(in_sequence(response)) as server:
         # Cookie jars store no cookie for an IP address.
         url = server.base_url.replace("127.0.0.1", "localhost")
@@ -320,10 +285,7 @@ async def test_decoder_of_a_type_is_created_once(monkeypatch: pytest.MonkeyPatch
         return original(kind, **settings)
 
     monkeypatch.setattr("msgspec.json.Decoder", recording)
-    async with (
-        MisbehavingServer(in_sequence(http_response(content={}))) as server,
-        client_of(server) as neon,
-    ):
+    async with responding(OK) as (_, neon):
         for _ in range(3):
             await neon.request("GET", "/projects", type=UniqueType)
     assert created == [UniqueType]

@@ -13,14 +13,19 @@ from neonctl_async import (
     RetryPlanned,
     RetryPolicy,
 )
-from tests.support.records import API_KEY, PROJECT, client_of
-from tests.support.server import MisbehavingServer, Respond, hang, http_response, in_sequence, raw
+from tests.support.records import API_KEY, PROJECT, responding
+from tests.support.server import (
+    OK,
+    Respond,
+    hang,
+    http_response,
+    raw,
+)
 
 
 @pytest.mark.virtual_time
 async def test_closing_aborts_running_calls_and_refuses_new_ones() -> None:
-    async with MisbehavingServer(in_sequence(hang)) as server:
-        neon = client_of(server, max_connections=1)
+    async with responding(hang, max_connections=1) as (server, neon):
         calls = [asyncio.create_task(neon.operations.get(PROJECT, "op-1")) for _ in range(3)]
         await asyncio.sleep(1)
         await neon.aclose()
@@ -73,8 +78,7 @@ async def test_closing_aborts_a_call_that_is_connecting(full_port: int, method: 
 async def test_closing_aborts_a_call_that_waits_for_its_response(
     response: Respond, method: str
 ) -> None:
-    async with MisbehavingServer(in_sequence(response)) as server:
-        neon = client_of(server, retry=RetryPolicy.never())
+    async with responding(response, retry=RetryPolicy.never()) as (_, neon):
         assert all(await close_during(neon, "/projects", "/regions", method=method))
 
 
@@ -82,8 +86,8 @@ async def test_closing_aborts_a_call_that_waits_for_its_response(
 @pytest.mark.parametrize("status", [429, 503])
 async def test_closing_aborts_a_call_that_waits_for_retry_after(status: int) -> None:
     response = http_response(status, headers={"Retry-After": "30"})
-    async with MisbehavingServer(in_sequence(response)) as server:
-        assert await close_during(client_of(server), "/projects") == [False]
+    async with responding(response) as (server, neon):
+        assert await close_during(neon, "/projects") == [False]
     assert len(server.received) == 1
 
 
@@ -92,8 +96,7 @@ async def test_closing_aborts_a_call_that_waits_for_retry_after(status: int) -> 
     "budget", [RateBudget(per_minute=1), RateBudget(per_route_per_second=1, route_limits={})]
 )
 async def test_closing_aborts_calls_that_wait_for_the_budget(budget: RateBudget) -> None:
-    async with MisbehavingServer(in_sequence(http_response(content={}))) as server:
-        neon = client_of(server, budget=budget, retry=RetryPolicy.never())
+    async with responding(OK, budget=budget, retry=RetryPolicy.never()) as (server, neon):
         calls = [asyncio.create_task(neon.request("POST", "/projects")) for _ in range(10)]
         await asyncio.sleep(0.5)
         await neon.aclose()
@@ -115,10 +118,8 @@ async def test_closing_just_before_a_retry_raises_client_closed_error() -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(retry.delay, lambda: closing.append(loop.create_task(neon.aclose())))
 
-    async with MisbehavingServer(
-        in_sequence(http_response(429, headers={"Retry-After": "30"}))
-    ) as server:
-        neon = client_of(server, hooks=[Hooks(on_retry=close_at_retry)])
+    response = http_response(429, headers={"Retry-After": "30"})
+    async with responding(response, hooks=[Hooks(on_retry=close_at_retry)]) as (server, neon):
         with pytest.raises(ClientClosedError) as caught:
             await neon.request("POST", "/projects")
         await closing[0]
@@ -128,7 +129,6 @@ async def test_closing_just_before_a_retry_raises_client_closed_error() -> None:
 
 @pytest.mark.virtual_time
 async def test_closing_aborts_calls_that_queue_for_a_connection() -> None:
-    async with MisbehavingServer(in_sequence(hang)) as server:
-        neon = client_of(server, max_connections=1, retry=RetryPolicy.never())
+    async with responding(hang, max_connections=1, retry=RetryPolicy.never()) as (server, neon):
         assert await close_during(neon, *["/projects"] * 3) == [True, False, False]
     assert len(server.received) == 1
