@@ -71,9 +71,7 @@ async def test_project_is_created_and_deleted(neon: NeonClient) -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("limit", [2, None])
-async def test_requests_last_minute_counts_requests_of_the_budget(
-    limit: int | None,
-) -> None:
+async def test_requests_last_minute_counts_requests_of_the_budget(limit: int | None) -> None:
     server = MisbehavingServer(lambda _request: http_response(200, {"regions": []}))
     budget = RateBudget(per_minute=limit)
     async with server, client_of(server, budget=budget) as neon:

@@ -313,8 +313,7 @@ def test_default_policies_have_the_documented_values() -> None:
 
 
 @pytest.mark.parametrize(
-    ("route", "limit"),
-    [("GET /projects", 40), ("POST /organizations/{id}/api_keys", 10)],
+    ("route", "limit"), [("GET /projects", 40), ("POST /organizations/{id}/api_keys", 10)]
 )
 def test_default_budget_has_the_limits_of_neon(route: str, limit: int) -> None:
     assert RateBudget().per_minute == 700
@@ -335,9 +334,7 @@ def test_policy_that_never_retries_has_one_attempt() -> None:
     assert RetryPolicy.never().attempts == 1
 
 
-def test_empty_argument_is_not_replaced_by_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_empty_argument_is_not_replaced_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEON_API_KEY", API_KEY)
     monkeypatch.setenv("NEON_API_HOST", NEON)
     with pytest.raises(ConfigurationError, match="no API key"):

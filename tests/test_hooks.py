@@ -67,9 +67,7 @@ async def test_cancelled_request_is_reported_without_status_and_error() -> None:
     assert received.seconds == pytest.approx(3, abs=0.1)
 
 
-async def test_each_retry_is_reported_before_it_is_sent(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+async def test_each_retry_is_reported_before_it_is_sent(caplog: pytest.LogCaptureFixture) -> None:
     recorder = EventRecorder()
     responses = (http_response(503), http_response(429, headers={"Retry-After": "7"}), OK)
     async with responding(*responses, hooks=[recorder.hooks]) as (_, neon):

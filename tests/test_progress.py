@@ -303,9 +303,7 @@ async def test_requests_of_the_last_minute_are_shown_with_their_limit(
             assert shown(progress)[-1].endswith(f", 0{of_limit} requests in the last minute")
 
 
-def test_import_error_without_rich_names_the_extra(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_import_error_without_rich_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.delitem(sys.modules, "neonctl_async.progress")
     with pytest.raises(ImportError, match=r"install neonctl-async\[cli\]"):

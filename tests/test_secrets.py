@@ -262,9 +262,7 @@ def test_failed_wait_shows_no_secret(
     assert_hidden(run(scenario()), caplog)
 
 
-def test_closed_client_shows_no_secret(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
+def test_closed_client_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
     async def scenario(*, during_the_call: bool) -> None:
         async with MisbehavingServer(in_sequence(hang)) as server:
             neon = client(server.base_url)

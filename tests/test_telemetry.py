@@ -16,13 +16,7 @@ from neonctl_async import NeonError, OperationFailedError, RetryPolicy, WaitTime
 from neonctl_async.telemetry import tracing
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import API_KEY, PROJECT, client_of, ref, responding
-from tests.support.server import (
-    OK,
-    Respond,
-    drop,
-    hang,
-    http_response,
-)
+from tests.support.server import OK, Respond, drop, hang, http_response
 
 pytestmark = pytest.mark.virtual_time
 

@@ -16,13 +16,7 @@ from benchmarks.servers.nginx import Nginx
 
 ROUND_TRIP = 0.02
 WORK = 0.02
-PAGERS: tuple[type[Pager], ...] = (
-    Ours,
-    WithoutPrefetch,
-    Floor,
-    HttpxPydantic,
-    SdkOnFixedResponses,
-)
+PAGERS: tuple[type[Pager], ...] = (Ours, WithoutPrefetch, Floor, HttpxPydantic, SdkOnFixedResponses)
 
 
 async def run(size: RunSize) -> list[Row]:

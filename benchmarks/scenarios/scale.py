@@ -187,11 +187,7 @@ async def stream_microseconds(count: int, method: str) -> float:
 async def run(size: RunSize) -> list[Row]:
     """Measure up to 100,000 pending operations, in projects of 100."""
     counts = COUNTS[: size.pick(full=4, quick=3)]
-    return [
-        *await cpu_rows(counts, size),
-        *await stream_rows(size),
-        await memory_row(counts),
-    ]
+    return [*await cpu_rows(counts, size), *await stream_rows(size), await memory_row(counts)]
 
 
 async def cpu_rows(counts: Sequence[int], size: RunSize) -> list[Row]:

@@ -103,11 +103,7 @@ async def test_dry_run_changes_nothing(organization: Organization) -> None:
 
 
 FAILURES = {
-    "created": (
-        Fault(route=f"POST {KEYS}", status=403, times=1),
-        "cat",
-        "check the list of keys",
-    ),
+    "created": (Fault(route=f"POST {KEYS}", status=403, times=1), "cat", "check the list of keys"),
     "stored": (None, 'cat && [ "$KEY_NAME" != ci ]', "was not stored: revoke"),
     "revoked": (
         Fault(route=f"DELETE {KEYS}/{{key_id}}", status=403, times=1),

@@ -45,9 +45,7 @@ async def test_recorded_response_is_decoded_to_a_struct(responses: RecordedRespo
     assert (found.id, found.status) == ("op-1", "finished")
 
 
-async def test_recorded_status_is_raised_as_its_error_class(
-    responses: RecordedResponses,
-) -> None:
+async def test_recorded_status_is_raised_as_its_error_class(responses: RecordedResponses) -> None:
     body = {"code": "GONE", "message": "no such operation"}
     responses.add("GET", OPERATION, body, status=404)
     async with NeonClient(API_KEY) as neon:
@@ -241,9 +239,7 @@ async def test_requests_to_other_addresses_are_sent(responses: RecordedResponses
     assert responses.requests == []
 
 
-async def test_default_base_url_is_that_of_the_environment(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+async def test_default_base_url_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEON_API_HOST", "http://127.0.0.1:1/api/v2")
     with RecordedResponses() as responses:
         responses.add("GET", "/regions", {"regions": []})

@@ -18,12 +18,7 @@ from neonctl_async import (
     Secret,
     ServerError,
 )
-from neonctl_async.transport.protocol import (
-    Response,
-    Wire,
-    request,
-    retry_after,
-)
+from neonctl_async.transport.protocol import Response, Wire, request, retry_after
 from neonctl_async.types import BranchDeleted, OperationsResponse
 from tests.support.records import API_KEY, operation_json
 from tests.transport.wire import BASE_URL, api_error, invalid, read
@@ -143,8 +138,7 @@ def test_error_body_of_any_shape_is_the_message(body: bytes, message: str) -> No
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"[" * 100_000, b'{"a":' * 100_000, b'{"message":' + b"[" * 100_000],
+    "body", [b"[" * 100_000, b'{"a":' * 100_000, b'{"message":' + b"[" * 100_000]
 )
 def test_error_body_with_too_deep_nesting_is_the_message(body: bytes) -> None:
     error = api_error(body, 500)

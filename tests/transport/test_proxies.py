@@ -29,10 +29,7 @@ async def test_proxy_from_the_environment_is_used_only_with_trust_env(
     environment: pytest.MonkeyPatch,
     trust_env: bool,
 ) -> None:
-    async with (
-        ConnectProxy() as proxy,
-        server_with(certificates["good"]) as server,
-    ):
+    async with ConnectProxy() as proxy, server_with(certificates["good"]) as server:
         environment.setenv("HTTPS_PROXY", proxy.url.replace("://", "://ada:lovelace@"))
         async with client_of(server, ca_file=ca_file, trust_env=trust_env) as neon:
             await neon.request("GET", "/projects")
@@ -42,13 +39,8 @@ async def test_proxy_from_the_environment_is_used_only_with_trust_env(
     assert server.received[0].headers["authorization"] == f"Bearer {API_KEY}"
 
 
-async def test_plain_http_to_loopback_uses_no_proxy(
-    environment: pytest.MonkeyPatch,
-) -> None:
-    async with (
-        ConnectProxy() as proxy,
-        MisbehavingServer(in_sequence(OK)) as server,
-    ):
+async def test_plain_http_to_loopback_uses_no_proxy(environment: pytest.MonkeyPatch) -> None:
+    async with ConnectProxy() as proxy, MisbehavingServer(in_sequence(OK)) as server:
         environment.setenv("HTTP_PROXY", proxy.url)
         async with client_of(server, trust_env=True) as neon:
             await neon.request("GET", "/projects")
@@ -58,10 +50,7 @@ async def test_plain_http_to_loopback_uses_no_proxy(
 async def test_refusal_of_the_proxy_means_nothing_was_sent(
     certificates: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
 ) -> None:
-    async with (
-        ConnectProxy(407) as proxy,
-        server_with(certificates["good"]) as server,
-    ):
+    async with ConnectProxy(407) as proxy, server_with(certificates["good"]) as server:
         environment.setenv("HTTPS_PROXY", proxy.url)
         settings = {"ca_file": ca_file, "trust_env": True, "retry": RetryPolicy.never()}
         async with client_of(server, **settings) as neon:

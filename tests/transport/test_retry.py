@@ -136,10 +136,7 @@ async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
     "headers",
     [
         {"Retry-After": "17"},
-        {
-            "Retry-After": "Fri, 20 Nov 2026 10:00:17 GMT",
-            "Date": "Fri, 20 Nov 2026 10:00:00 GMT",
-        },
+        {"Retry-After": "Fri, 20 Nov 2026 10:00:17 GMT", "Date": "Fri, 20 Nov 2026 10:00:00 GMT"},
     ],
 )
 @pytest.mark.parametrize("status", [423, 429, 503])

@@ -232,9 +232,7 @@ async def test_invalid_200_raises_an_error_with_request_and_excerpt(body: bytes)
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad Gateway</html>", b"", b"[1]", b'{"message": 7}'])
-async def test_error_with_an_unexpected_body_is_an_api_error(
-    body: bytes,
-) -> None:
+async def test_error_with_an_unexpected_body_is_an_api_error(body: bytes) -> None:
     async with responding(http_response(400, body=body)) as (_, neon):
         with pytest.raises(APIError) as caught:
             await neon.operations.get(PROJECT, "op-1")

@@ -14,13 +14,7 @@ from neonctl_async import (
     RetryPolicy,
 )
 from tests.support.records import API_KEY, PROJECT, responding
-from tests.support.server import (
-    OK,
-    Respond,
-    hang,
-    http_response,
-    raw,
-)
+from tests.support.server import OK, Respond, hang, http_response, raw
 
 
 @pytest.mark.virtual_time

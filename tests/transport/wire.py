@@ -14,10 +14,7 @@ WIRE = Wire(BASE_URL, Secret(API_KEY), max_response_bytes=1 << 20)
 
 
 def read(
-    kind: type[object],
-    body: bytes,
-    status: int = 200,
-    headers: Mapping[str, str] | None = None,
+    kind: type[object], body: bytes, status: int = 200, headers: Mapping[str, str] | None = None
 ) -> object:
     """Decode a response as ``kind``."""
     call: Request[object] = request("GET", "/projects", kind)

@@ -8,15 +8,7 @@ from typing import Self
 import aiohttp
 
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
-from tools.faults.faults import (
-    ANY_REQUEST,
-    POLLS,
-    Exchange,
-    Fault,
-    PlaneResponse,
-    is_poll,
-    reset,
-)
+from tools.faults.faults import ANY_REQUEST, POLLS, Exchange, Fault, PlaneResponse, is_poll, reset
 
 NO_SERVER = "the control plane is killed"
 LOCKED = "423 that never ends"
