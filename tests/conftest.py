@@ -4,12 +4,15 @@ import asyncio
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any
 
 import pytest
 from blockbuster import blockbuster_ctx
 from hypothesis import settings
 
-from neonctl_async.testing import FakeClockLoop
+from neonctl_async import NeonClient
+from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.testing import FakeClockLoop, loop_clock
 from tests.support.fake_neon import FakeNeon
 
 settings.register_profile("default", deadline=None)
@@ -49,6 +52,28 @@ async def fake_neon() -> AsyncIterator[FakeNeon]:
     """A fake API that runs until the end of the test."""
     async with FakeNeon() as fake_neon, fake_neon.client:
         yield fake_neon
+
+
+@pytest.fixture
+async def control_plane(request: pytest.FixtureRequest) -> AsyncIterator[LocalControlPlane]:
+    """A local control plane, on the clock of a test with virtual time.
+
+    The marker ``control_plane`` has further settings. By default, operations take 0.05 seconds.
+    """
+    settings: dict[str, Any] = {"durations": Durations(default=0.05)}
+    if request.node.get_closest_marker("virtual_time"):
+        settings["clock"] = loop_clock()
+    if marker := request.node.get_closest_marker("control_plane"):
+        settings |= marker.kwargs
+    async with LocalControlPlane(**settings) as control_plane:
+        yield control_plane
+
+
+@pytest.fixture
+async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+    """A client of the local control plane."""
+    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
+        yield neon
 
 
 @pytest.fixture

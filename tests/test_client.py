@@ -1,8 +1,6 @@
 """The client together with the local control plane."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -19,22 +17,11 @@ from neonctl_async import (
 )
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import BranchCreated
+from tests.support.clock import now
 from tests.support.records import client_of
 from tests.support.server import MisbehavingServer, http_response
 
 COMPUTE = [EndpointSpec(type="read_write")]
-
-
-@pytest.fixture
-async def control_plane() -> AsyncIterator[LocalControlPlane]:
-    async with LocalControlPlane(durations=Durations(default=0.05)) as control_plane:
-        yield control_plane
-
-
-@pytest.fixture
-async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
-    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
-        yield neon
 
 
 @pytest.fixture
@@ -180,36 +167,30 @@ async def test_settings_come_from_the_environment(
 
 
 @pytest.mark.virtual_time
-async def test_wait_for_500_operations_in_100_projects_returns_promptly() -> None:
-    loop = asyncio.get_running_loop()
+@pytest.mark.control_plane(durations=Durations(default=1.0))
+async def test_wait_for_500_operations_in_100_projects_returns_promptly(
+    control_plane: LocalControlPlane,
+) -> None:
     most_connections = 0
 
-    def clock() -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=loop.time())
+    def count(_operation: Operation) -> None:
+        nonlocal most_connections
+        most_connections = max(most_connections, control_plane.open_connections)
 
-    async with (
-        LocalControlPlane(durations=Durations(default=1.0), clock=clock) as control_plane,
-        NeonClient(
-            control_plane.api_key,
-            base_url=control_plane.base_url,
-            budget=RateBudget.unlimited(),
-            polling=PollPolicy.constant(0.25),
-        ) as neon,
-    ):
+    async with NeonClient(
+        control_plane.api_key,
+        base_url=control_plane.base_url,
+        budget=RateBudget.unlimited(),
+        polling=PollPolicy.constant(0.25),
+    ) as neon:
         projects = await asyncio.gather(*(neon.projects.create(name=f"p{n}") for n in range(100)))
         created = await asyncio.gather(
             *(neon.branches.create(projects[n % 100].project.id, name=f"b{n}") for n in range(500))
         )
-        started_at = loop.time()
-
-        def count(_operation: Operation) -> None:
-            nonlocal most_connections
-            most_connections = max(most_connections, control_plane.open_connections)
-
-        requests = neon.requests_sent
+        started_at, requests = now(), neon.requests_sent
         done = await neon.operations.wait(created, on_update=count)
         assert len(done) == 500
         assert {operation.status for operation in done} == {"finished"}
-        assert loop.time() - started_at <= 1.0 + 0.3
+        assert now() - started_at <= 1.0 + 0.3
         assert 0 < most_connections <= 100
         assert neon.requests_sent - requests <= 100 * 6

@@ -13,27 +13,16 @@ from rich.console import Console
 from neonctl_async import NeonClient, Operation, OperationStatus
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.progress import WaitProgress
-from neonctl_async.testing import loop_clock
 from tests.support.pages import TEXTS, code_blocks
 from tests.support.records import API_KEY, operation
 
-pytestmark = pytest.mark.virtual_time
+pytestmark = [
+    pytest.mark.virtual_time,
+    pytest.mark.control_plane(durations=Durations(default=7.0)),
+]
 
 CURSOR_HIDDEN, CURSOR_SHOWN = "\x1b[?25l", "\x1b[?25h"
 RED = "\x1b[31m"
-
-
-@pytest.fixture
-async def control_plane() -> AsyncIterator[LocalControlPlane]:
-    durations = Durations(default=7.0)
-    async with LocalControlPlane(clock=loop_clock(), durations=durations) as control_plane:
-        yield control_plane
-
-
-@pytest.fixture
-async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
-    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
-        yield neon
 
 
 @pytest.fixture

@@ -14,28 +14,36 @@ from fastapi_app import app
 from neonctl_async import NeonClient, OperationRef
 from neonctl_async.local import Durations, LocalControlPlane
 
-SLOW = Durations(default=30.0)
+slow = pytest.mark.control_plane(durations=Durations(default=30.0))
+
+
+@pytest.fixture(autouse=True)
+async def project_id(
+    control_plane: LocalControlPlane, neon: NeonClient, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The project of the application, which finds it in the environment."""
+    project_id = (await neon.projects.create(name="previews")).project.id
+    monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
+    monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
+    monkeypatch.setenv("NEON_PROJECT_ID", project_id)
+    return project_id
 
 
 @asynccontextmanager
-async def served(
-    monkeypatch: pytest.MonkeyPatch, durations: Durations
-) -> AsyncGenerator[tuple[httpx.AsyncClient, LocalControlPlane, NeonClient]]:
-    """Run the application with its lifespan, on a project of a running control plane."""
+async def running_app() -> AsyncGenerator[httpx.AsyncClient]:
+    """Run the application with its lifespan."""
+    transport = httpx.ASGITransport(app)
     async with (
-        LocalControlPlane(durations=durations) as control_plane,
-        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://previews") as http,
     ):
-        project = (await neon.projects.create(name="previews")).project
-        monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
-        monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
-        monkeypatch.setenv("NEON_PROJECT_ID", project.id)
-        transport = httpx.ASGITransport(app)
-        async with (
-            app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://previews") as http,
-        ):
-            yield http, control_plane, neon
+        yield http
+
+
+@pytest.fixture
+async def http() -> AsyncGenerator[httpx.AsyncClient]:
+    async with running_app() as http:
+        yield http
 
 
 async def create(http: httpx.AsyncClient, name: str = "pr-17") -> dict[str, Any]:
@@ -53,61 +61,62 @@ async def settle(http: httpx.AsyncClient, preview: dict[str, Any]) -> dict[str, 
     return preview
 
 
+@pytest.mark.control_plane(durations=Durations(default=0.1))
 async def test_preview_is_returned_at_once_and_becomes_ready(
-    monkeypatch: pytest.MonkeyPatch,
+    http: httpx.AsyncClient, neon: NeonClient
 ) -> None:
-    async with served(monkeypatch, Durations(default=0.1)) as (http, _, neon):
-        preview = await create(http)
-        assert (preview["name"], preview["status"]) == ("pr-17", "pending")
-        assert {step["action"] for step in preview["steps"].values()} == {
-            "create_branch",
-            "start_compute",
-        }
-        preview = await settle(http, preview)
-        assert (preview["status"], preview["reason"]) == ("ready", None)
-        for step in preview["steps"].values():
-            operation = await neon.operations.get(step["project_id"], step["id"])
-            assert step["status"] == operation.status == "finished"
+    preview = await create(http)
+    assert (preview["name"], preview["status"]) == ("pr-17", "pending")
+    assert {step["action"] for step in preview["steps"].values()} == {
+        "create_branch",
+        "start_compute",
+    }
+    preview = await settle(http, preview)
+    assert (preview["status"], preview["reason"]) == ("ready", None)
+    for step in preview["steps"].values():
+        operation = await neon.operations.get(step["project_id"], step["id"])
+        assert step["status"] == operation.status == "finished"
 
 
-async def test_failed_preview_shows_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with served(monkeypatch, Durations(default=0.05)) as (http, control_plane, _):
-        await control_plane.fail_next("create_branch", error="out of storage")
-        preview = await settle(http, await create(http))
-        assert preview["status"] == "failed"
-        assert "out of storage" in preview["reason"]
+async def test_failed_preview_shows_the_reason(
+    http: httpx.AsyncClient, control_plane: LocalControlPlane
+) -> None:
+    await control_plane.fail_next("create_branch", error="out of storage")
+    preview = await settle(http, await create(http))
+    assert preview["status"] == "failed"
+    assert "out of storage" in preview["reason"]
 
 
+@slow
 @pytest.mark.parametrize("gone", [False, True])
 async def test_deletion_of_a_preview_succeeds_even_if_its_branch_is_gone(
-    monkeypatch: pytest.MonkeyPatch, gone: bool
+    http: httpx.AsyncClient, neon: NeonClient, project_id: str, gone: bool
 ) -> None:
-    async with served(monkeypatch, SLOW) as (http, _, neon):
-        path = f"/previews/{(await create(http))['id']}"
-        [project] = await neon.projects.list().collect()
-        [preview] = await neon.branches.list(project.id, search="pr-17").collect()
-        if gone:
-            await neon.branches.delete(project.id, preview.id)
-        assert (await http.delete(path)).status_code == 204
-        assert await neon.branches.count(project.id, search="pr-17") == 0
-        assert (await http.get(path)).status_code == 404
-        assert (await http.delete(path)).status_code == 404
+    path = f"/previews/{(await create(http))['id']}"
+    [preview] = await neon.branches.list(project_id, search="pr-17").collect()
+    if gone:
+        await neon.branches.delete(project_id, preview.id)
+    assert (await http.delete(path)).status_code == 204
+    assert await neon.branches.count(project_id, search="pr-17") == 0
+    assert (await http.get(path)).status_code == 404
+    assert (await http.delete(path)).status_code == 404
 
 
-async def test_error_of_neon_becomes_a_response(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with served(monkeypatch, SLOW) as (http, _plane, _):
-        await create(http)
-        response = await http.post("/previews", json={"name": "pr-17"})
-        assert response.status_code == 409
-        assert "pr-17" in response.json()["detail"]
-        assert (await http.post("/previews", json={"name": "x" * 300})).status_code in {400, 422}
+@slow
+async def test_error_of_neon_becomes_a_response(http: httpx.AsyncClient) -> None:
+    await create(http)
+    response = await http.post("/previews", json={"name": "pr-17"})
+    assert response.status_code == 409
+    assert "pr-17" in response.json()["detail"]
+    assert (await http.post("/previews", json={"name": "x" * 300})).status_code in {400, 422}
 
 
+@pytest.mark.control_plane(durations=Durations(default=1.0))
 async def test_log_of_a_shutdown_contains_references_to_resume_waits(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.WARNING, "uvicorn.error")
-    async with served(monkeypatch, Durations(default=1.0)) as (http, _, _):
+    async with running_app() as http:
         await create(http, "first")
         preview = await create(http, "second")
     messages = [record.getMessage() for record in caplog.records if record.name == "uvicorn.error"]

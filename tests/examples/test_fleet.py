@@ -6,7 +6,7 @@ import random
 import re
 import signal
 from collections import Counter
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,10 @@ from neonctl_async.local import Durations, Fault, LocalControlPlane
 from tests.support.forks import Forks, forks_of
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.control_plane(durations=Durations(default=0.1)),
+]
 
 FLEET = Path(__file__).parents[2] / "examples" / "fleet.py"
 CUSTOMER = "acme"
@@ -141,17 +144,20 @@ def forks() -> Generator[Forks]:
 
 
 @pytest.fixture
-async def provisioning(forks: Forks, tmp_path: Path) -> AsyncGenerator[Provisioning]:
-    async with (
-        LocalControlPlane(durations=Durations(default=0.1)) as control_plane,
-        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
-    ):
-        project_id = (await neon.projects.create(name=CUSTOMER)).project.id
-        environment = {
-            "NEON_API_KEY": control_plane.api_key,
-            "NEON_API_HOST": control_plane.base_url,
-        }
-        yield Provisioning(Runs(forks, tmp_path, environment), control_plane, neon, project_id)
+def environment(control_plane: LocalControlPlane) -> dict[str, str]:
+    return {"NEON_API_KEY": control_plane.api_key, "NEON_API_HOST": control_plane.base_url}
+
+
+@pytest.fixture
+async def provisioning(
+    forks: Forks,
+    tmp_path: Path,
+    environment: dict[str, str],
+    control_plane: LocalControlPlane,
+    neon: NeonClient,
+) -> Provisioning:
+    project_id = (await neon.projects.create(name=CUSTOMER)).project.id
+    return Provisioning(Runs(forks, tmp_path, environment), control_plane, neon, project_id)
 
 
 @pytest.mark.parametrize(
@@ -224,26 +230,20 @@ async def test_local_control_plane_of_the_example_survives_a_kill(
     assert re.search(r"[123] branches exist already", output)
 
 
-async def test_sample_creates_a_project_per_customer(forks: Forks, tmp_path: Path) -> None:
-    async with (
-        LocalControlPlane(durations=Durations(default=0.05)) as control_plane,
-        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
-    ):
-        environment = {
-            "NEON_API_KEY": control_plane.api_key,
-            "NEON_API_HOST": control_plane.base_url,
-        }
-        log = tmp_path / "output"
-        results = ("--results", str(tmp_path / "results"))
-        await forks.start(*results, environment=environment, output=log)
-        assert await forks.end() == 0
-        output = await asyncio.to_thread(log.read_text)
-        assert output.splitlines()[-1] == "40 of 40 branches are ready"
-        projects = await neon.projects.list().collect()
-        assert len(projects) == 20
-        for project in projects:
-            branches = await neon.branches.list(project.id).collect()
-            assert {branch.name for branch in branches} == {"main", "production", "staging"}
+async def test_sample_creates_a_project_per_customer(
+    forks: Forks, tmp_path: Path, environment: dict[str, str], neon: NeonClient
+) -> None:
+    log = tmp_path / "output"
+    results = ("--results", str(tmp_path / "results"))
+    await forks.start(*results, environment=environment, output=log)
+    assert await forks.end() == 0
+    output = await asyncio.to_thread(log.read_text)
+    assert output.splitlines()[-1] == "40 of 40 branches are ready"
+    projects = await neon.projects.list().collect()
+    assert len(projects) == 20
+    for project in projects:
+        branches = await neon.branches.list(project.id).collect()
+        assert {branch.name for branch in branches} == {"main", "production", "staging"}
 
 
 async def test_failed_branches_are_reported_and_do_not_affect_others(

@@ -2,7 +2,6 @@
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -53,14 +52,10 @@ class Organization:
 
 
 @pytest.fixture
-async def organization() -> AsyncGenerator[Organization]:
-    async with (
-        LocalControlPlane() as control_plane,
-        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
-    ):
-        organization = Organization(control_plane, neon)
-        await organization.create_keys()
-        yield organization
+async def organization(control_plane: LocalControlPlane, neon: NeonClient) -> Organization:
+    organization = Organization(control_plane, neon)
+    await organization.create_keys()
+    return organization
 
 
 def scopes(keys: list[ApiKey]) -> list[tuple[str, str]]:

@@ -31,26 +31,25 @@ def statuses(lines: list[str], operation: Operation) -> list[str]:
 
 
 @pytest.mark.usefixtures("interruptible")
-async def test_operations_of_other_users_are_shown_until_interrupted() -> None:
-    async with (
-        LocalControlPlane(durations=Durations(default=0.1)) as control_plane,
-        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
-    ):
-        created_project = await neon.projects.create(wait=True)
-        project_id = created_project.project.id
-        async with started(control_plane, EXAMPLE, project_id, "--every", "0.05") as process:
-            assert process.stdout is not None
-            lines = await lines_until(process.stdout, "create_timeline finished")
-            lost = control_plane.inject(Fault(route=LIST, status=501, times=1))
-            await until(lambda: lost.fired == 1)  # the list is read again
-            created = await neon.branches.create(project_id)
-            await control_plane.fail_next("delete_timeline", error="out of order")
-            lines += await lines_until(process.stdout, "create_branch finished")
-            deleted = await neon.branches.delete(project_id, created.branch.id)
-            lines += await lines_until(process.stdout, "delete_timeline failed")
-            process.send_signal(signal.SIGINT)
-            await process.communicate()
-        assert process.returncode == 130
+@pytest.mark.control_plane(durations=Durations(default=0.1))
+async def test_operations_of_other_users_are_shown_until_interrupted(
+    control_plane: LocalControlPlane, neon: NeonClient
+) -> None:
+    created_project = await neon.projects.create(wait=True)
+    project_id = created_project.project.id
+    async with started(control_plane, EXAMPLE, project_id, "--every", "0.05") as process:
+        assert process.stdout is not None
+        lines = await lines_until(process.stdout, "create_timeline finished")
+        lost = control_plane.inject(Fault(route=LIST, status=501, times=1))
+        await until(lambda: lost.fired == 1)  # the list is read again
+        created = await neon.branches.create(project_id)
+        await control_plane.fail_next("delete_timeline", error="out of order")
+        lines += await lines_until(process.stdout, "create_branch finished")
+        deleted = await neon.branches.delete(project_id, created.branch.id)
+        lines += await lines_until(process.stdout, "delete_timeline failed")
+        process.send_signal(signal.SIGINT)
+        await process.communicate()
+    assert process.returncode == 130
     for operation in created_project.operations:
         assert statuses(lines, operation) == ["finished"]
     assert statuses(lines, created.operations[0])[-1] == "finished"
@@ -64,9 +63,8 @@ async def test_program_ends_when_the_time_is_over() -> None:
     assert "create_timeline" in output
 
 
-async def test_missing_project_is_reported() -> None:
-    async with LocalControlPlane() as control_plane:
-        code, _, errors = await run(control_plane, EXAMPLE, "late-frost-12345678")
+async def test_missing_project_is_reported(control_plane: LocalControlPlane) -> None:
+    code, _, errors = await run(control_plane, EXAMPLE, "late-frost-12345678")
     assert code == 1
     assert "404" in errors
     assert "Traceback" not in errors

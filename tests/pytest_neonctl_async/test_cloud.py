@@ -1,16 +1,22 @@
 """With ``--neon-cloud``, the same tests run at Neon and leave no branch behind."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import Callable, Coroutine
+from typing import TypeAlias
 
 import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.local import Durations, Fault, LocalControlPlane
-from tests.pytest_neonctl_async.conftest import RunInCloud, RunSuite
+from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+RunInCloud: TypeAlias = Callable[..., Coroutine[None, None, pytest.RunResult]]
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.control_plane(durations=Durations(default=0.01)),
+]
 
 MISBEHAVING = """
     import asyncio, os
@@ -80,24 +86,26 @@ KILLED = """
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[LocalControlPlane]:
-    """A local control plane that takes the part of Neon."""
-    async with LocalControlPlane(durations=Durations(default=0.01)) as server:
-        yield server
-
-
-@pytest.fixture
-async def neon(server: LocalControlPlane) -> AsyncIterator[NeonClient]:
-    async with NeonClient(server.api_key, base_url=server.base_url) as neon:
-        yield neon
-
-
-@pytest.fixture
-async def project_id(neon: NeonClient, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The project that the tests run in."""
+async def project_id(
+    control_plane: LocalControlPlane, neon: NeonClient, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The project that the tests run in. The local control plane takes the part of Neon."""
     project_id = (await neon.projects.create(name="tests", wait=True)).project.id
+    monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
+    monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
     monkeypatch.setenv("NEON_PROJECT_ID", project_id)
     return project_id
+
+
+@pytest.fixture
+def run_in_cloud(run_suite: RunSuite, pytester: pytest.Pytester) -> RunInCloud:
+    """Runs a test file with ``--neon-cloud``."""
+
+    async def run(source: str, *options: str) -> pytest.RunResult:
+        await asyncio.to_thread(pytester.makepyfile, source)
+        return await asyncio.to_thread(run_suite, "--neon-cloud", *options)
+
+    return run
 
 
 async def names(neon: NeonClient, project_id: str) -> set[str]:
@@ -107,27 +115,23 @@ async def names(neon: NeonClient, project_id: str) -> set[str]:
 
 @pytest.mark.scale
 async def test_misbehaving_tests_leave_no_branch_behind(
-    run_in_cloud: RunInCloud, server: LocalControlPlane, neon: NeonClient, project_id: str
+    run_in_cloud: RunInCloud, control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
-    run = await run_in_cloud(server, MISBEHAVING + KILLED, "-n2")
+    run = await run_in_cloud(MISBEHAVING + KILLED, "-n2")
     assert await names(neon, project_id) == set()
     run.assert_outcomes(passed=7, failed=4, skipped=1)
     run.stdout.fnmatch_lines(["*worker 'gw?' crashed*", "neon: deleted branch neonctl-pytest-*"])
     assert sum(line.startswith("neon: deleted") for line in run.outlines) == 2
-    assert server.api_key not in run.stdout.str() + run.stderr.str()
+    assert control_plane.api_key not in run.stdout.str() + run.stderr.str()
 
 
 @pytest.mark.scale
 async def test_branches_are_swept_even_if_another_plugin_fails_at_the_end(
-    run_in_cloud: RunInCloud,
-    pytester: pytest.Pytester,
-    server: LocalControlPlane,
-    neon: NeonClient,
-    project_id: str,
+    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, project_id: str
 ) -> None:
     failing = "def pytest_sessionfinish(): raise ValueError('a failing hook')"
     await asyncio.to_thread(pytester.makeconftest, failing)
-    run = await run_in_cloud(server, KILLED, "-n1", "--asyncio-mode=auto")
+    run = await run_in_cloud(KILLED, "-n1", "--asyncio-mode=auto")
     assert "ValueError: a failing hook" in run.stderr.str() + run.stdout.str()
     assert await names(neon, project_id) == set()
 
@@ -137,13 +141,13 @@ async def test_branches_are_swept_even_if_another_plugin_fails_at_the_end(
 async def test_ctrl_c_during_a_creation_leaves_no_branch_behind(
     run_in_cloud: RunInCloud,
     pytester: pytest.Pytester,
-    server: LocalControlPlane,
+    control_plane: LocalControlPlane,
     neon: NeonClient,
     project_id: str,
 ) -> None:
     creation = Fault(route="POST /projects/{project_id}/branches", delay=0.5, when="after")
-    injected = server.inject(creation)
-    run = asyncio.create_task(run_in_cloud(server, INTERRUPTED))
+    injected = control_plane.inject(creation)
+    run = asyncio.create_task(run_in_cloud(INTERRUPTED))
     await until(lambda: injected.fired > 0)
     await asyncio.to_thread((pytester.path / "requested").touch)
     assert (await run).ret == pytest.ExitCode.INTERRUPTED

@@ -29,53 +29,45 @@ async def test_timeout_of_an_hour_expires_exactly_and_without_waiting() -> None:
     assert now() == pytest.approx(3600, abs=1e-6)
 
 
-async def test_operations_of_a_server_on_the_loop_clock_take_fake_time() -> None:
-    durations = Durations(default=60.0)
-    async with LocalControlPlane(clock=loop_clock(), durations=durations) as control_plane:
-        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
-            created = await neon.projects.create(name="slow")
-            await neon.operations.wait(created, timeout=None)
+@pytest.mark.control_plane(durations=Durations(default=60.0))
+async def test_operations_of_a_server_on_the_loop_clock_take_fake_time(neon: NeonClient) -> None:
+    created = await neon.projects.create(name="slow")
+    await neon.operations.wait(created, timeout=None)
     assert 2 * 60 <= now() <= 2 * 60 + 2 * 5.5
 
 
-async def test_wait_raises_at_its_timeout_on_the_fake_clock() -> None:
-    durations = Durations(default=60.0)
-    async with LocalControlPlane(clock=loop_clock(), durations=durations) as control_plane:
-        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
-            created = await neon.projects.create(name="slow")
-            started_at = now()
-            with pytest.raises(WaitTimeoutError):
-                await neon.operations.wait(created, timeout=20)
+@pytest.mark.control_plane(durations=Durations(default=60.0))
+async def test_wait_raises_at_its_timeout_on_the_fake_clock(neon: NeonClient) -> None:
+    created = await neon.projects.create(name="slow")
+    started_at = now()
+    with pytest.raises(WaitTimeoutError):
+        await neon.operations.wait(created, timeout=20)
     assert now() - started_at == pytest.approx(20, abs=1e-6)
 
 
-async def test_delays_of_retry_after_take_fake_time() -> None:
-    async with LocalControlPlane(clock=loop_clock()) as control_plane:
-        control_plane.inject(Fault(status=503, headers={"Retry-After": "90"}, times=3))
-        retry = RetryPolicy(deadline=1000)
-        async with NeonClient(
-            control_plane.api_key, base_url=control_plane.base_url, retry=retry
-        ) as neon:
-            await neon.projects.list().collect()
+async def test_delays_of_retry_after_take_fake_time(control_plane: LocalControlPlane) -> None:
+    control_plane.inject(Fault(status=503, headers={"Retry-After": "90"}, times=3))
+    retry = RetryPolicy(deadline=1000)
+    url = control_plane.base_url
+    async with NeonClient(control_plane.api_key, base_url=url, retry=retry) as neon:
+        await neon.projects.list().collect()
     assert 3 * 90 <= now() <= 3 * 90 + 1
 
 
-async def test_client_and_server_read_the_time_of_day_from_the_fake_clock() -> None:
-    async with LocalControlPlane(clock=loop_clock()) as control_plane:
-        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
-            project = (await neon.projects.create(name="p", wait=True)).project
-            await asyncio.sleep(24 * 3600)
-            async with neon.branches.ephemeral(project.id, ttl_seconds=600) as branch:
-                assert branch.branch.expires_at is not None
-                left = branch.branch.expires_at - loop_clock()()
+async def test_client_and_server_read_the_time_of_day_from_the_fake_clock(neon: NeonClient) -> None:
+    project = (await neon.projects.create(name="p", wait=True)).project
+    await asyncio.sleep(24 * 3600)
+    async with neon.branches.ephemeral(project.id, ttl_seconds=600) as branch:
+        assert branch.branch.expires_at is not None
+        left = branch.branch.expires_at - loop_clock()()
     assert timedelta(seconds=500) < left < timedelta(seconds=601)
 
 
-async def test_operation_with_a_retry_is_pending_until_its_retry_at() -> None:
-    async with LocalControlPlane(clock=loop_clock()) as control_plane:
-        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
-            await control_plane.fail_next("create_timeline", retry_after=120)
-            await neon.projects.create(name="p", wait=150.0)
+async def test_operation_with_a_retry_is_pending_until_its_retry_at(
+    control_plane: LocalControlPlane, neon: NeonClient
+) -> None:
+    await control_plane.fail_next("create_timeline", retry_after=120)
+    await neon.projects.create(name="p", wait=150.0)
     assert 120 < now() < 150
 
 

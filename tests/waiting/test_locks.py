@@ -1,10 +1,9 @@
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from neonctl_async import LockedError, NeonClient, PollPolicy, RateBudget, RetryPolicy
+from neonctl_async import LockedError, NeonClient, PollPolicy, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
@@ -12,19 +11,8 @@ from tests.support.records import PROJECT, branch_json, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
 pytestmark = pytest.mark.virtual_time
-
-
-@pytest.fixture
-async def control_plane() -> AsyncIterator[LocalControlPlane]:
-    """A local control plane whose running operations lock their whole project."""
-    loop = asyncio.get_running_loop()
-
-    def clock() -> datetime:
-        return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=loop.time())
-
-    durations = Durations(default=2.0)
-    async with LocalControlPlane(durations=durations, clock=clock, lock="project") as control_plane:
-        yield control_plane
+locks_project = pytest.mark.control_plane(durations=Durations(default=2.0), lock="project")
+"""Running operations lock their whole project."""
 
 
 @pytest.fixture
@@ -70,16 +58,16 @@ async def test_locked_call_is_retried_as_soon_as_running_operations_finish(
     assert fake_neon.pages == [100]
 
 
+@locks_project
 async def test_ten_locked_calls_are_retried_one_after_another(
-    control_plane: LocalControlPlane,
+    control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
-    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
-        project = (await neon.projects.create(name="busy", wait=True)).project
-        before = control_plane.requests_served
-        created = await asyncio.gather(
-            *(neon.branches.create(project.id, name=f"b{n}", wait=True) for n in range(10))
-        )
-        assert now() < 10 * 5
+    project = (await neon.projects.create(name="busy", wait=True)).project
+    before = control_plane.requests_served
+    created = await asyncio.gather(
+        *(neon.branches.create(project.id, name=f"b{n}", wait=True) for n in range(10))
+    )
+    assert now() < 10 * 5
     assert len({response.branch.id for response in created}) == 10
     posts = [request for request in control_plane.requests if request.method == "POST"][1:]
     assert sum(request.status == 201 for request in posts) == 10
@@ -218,22 +206,16 @@ async def test_slow_failed_poll_of_running_operations_counts_toward_the_delay() 
         assert now() <= 20
 
 
-async def test_cancelling_a_locked_call_lets_the_next_one_retry(
-    control_plane: LocalControlPlane,
-) -> None:
-    async with NeonClient(
-        control_plane.api_key, base_url=control_plane.base_url, budget=RateBudget.unlimited()
-    ) as neon:
-        project = (await neon.projects.create(name="busy", wait=True)).project
-        await neon.branches.create(project.id, name="first")
-        calls = [
-            asyncio.create_task(neon.branches.create(project.id, name=f"b{n}")) for n in range(3)
-        ]
-        await asyncio.sleep(0.5)
-        calls[0].cancel()
-        await asyncio.wait(calls)
-        assert calls[0].cancelled()
-        names = {branch.name for branch in await neon.branches.list(project.id).collect()}
+@locks_project
+async def test_cancelling_a_locked_call_lets_the_next_one_retry(neon: NeonClient) -> None:
+    project = (await neon.projects.create(name="busy", wait=True)).project
+    await neon.branches.create(project.id, name="first")
+    calls = [asyncio.create_task(neon.branches.create(project.id, name=f"b{n}")) for n in range(3)]
+    await asyncio.sleep(0.5)
+    calls[0].cancel()
+    await asyncio.wait(calls)
+    assert calls[0].cancelled()
+    names = {branch.name for branch in await neon.branches.list(project.id).collect()}
     assert names >= {"first", "b1", "b2"}
     assert "b0" not in names
 
