@@ -64,11 +64,11 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
         return self._created_at + timedelta(seconds=self.time())
 
     def start_real_time(self) -> None:
-        """Run the clock in real time, until each such call has had an :meth:`end_real_time`."""
+        """Run the clock in real time, until each such call has had a :meth:`stop_real_time`."""
         self._jumping.real_time_users += 1
 
     def stop_real_time(self) -> None:
-        """Undo one :meth:`begin_real_time`."""
+        """Undo one :meth:`start_real_time`."""
         self._jumping.real_time_users -= 1
 
     def run_in_executor(

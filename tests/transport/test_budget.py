@@ -15,6 +15,8 @@ from tests.support.records import PROJECT, client_of, responding
 from tests.support.server import OK, MisbehavingServer, Received, Respond, http_response
 from tests.transport.budget_load import Planned, most_within, send_all
 
+pytestmark = pytest.mark.virtual_time
+
 
 @given(
     st.lists(
@@ -48,7 +50,6 @@ def test_no_sliding_window_contains_more_requests_than_the_limit(
         assert most_within(times, 1 - 1e-6) <= (1 if route == "slow" else per_second)
 
 
-@pytest.mark.virtual_time
 async def test_default_limit_is_700_requests_in_60_seconds() -> None:
     arrived = await send_all(
         Budget(RateBudget(), 10_000), (Planned(0.0, f"GET /{n % 30}") for n in range(701))
@@ -58,7 +59,6 @@ async def test_default_limit_is_700_requests_in_60_seconds() -> None:
     assert times[-1] == pytest.approx(60, abs=1)
 
 
-@pytest.mark.virtual_time
 async def test_default_limit_per_second_is_40_and_10_for_organization_keys() -> None:
     await send_all(Budget(RateBudget(), 10_000), [Planned(0.0, "GET /projects")] * 41)
     assert now() == pytest.approx(1)
@@ -68,7 +68,6 @@ async def test_default_limit_per_second_is_40_and_10_for_organization_keys() -> 
     assert now() == pytest.approx(2)
 
 
-@pytest.mark.virtual_time
 async def test_slot_becomes_free_one_period_after_the_response() -> None:
     budget = Budget(RateBudget(per_minute=1), 100)
     arrived = await send_all(
@@ -78,7 +77,6 @@ async def test_slot_becomes_free_one_period_after_the_response() -> None:
     assert [time for time, _ in arrived] == pytest.approx([5, 65])
 
 
-@pytest.mark.virtual_time
 async def test_requests_in_flight_are_limited_by_the_connections() -> None:
     arrived = await send_all(
         Budget(RateBudget.unlimited(), 3), [Planned(0.0, "a", duration=1.0)] * 7
@@ -86,7 +84,6 @@ async def test_requests_in_flight_are_limited_by_the_connections() -> None:
     assert [time for time, _ in arrived] == pytest.approx([0, 0, 0, 1, 1, 1, 2])
 
 
-@pytest.mark.virtual_time
 async def test_requests_are_sent_in_the_order_of_the_calls() -> None:
     budget = Budget(RateBudget(per_minute=5), 100)
     order: list[int] = []
@@ -101,7 +98,6 @@ async def test_requests_are_sent_in_the_order_of_the_calls() -> None:
     assert now() == pytest.approx(180)
 
 
-@pytest.mark.virtual_time
 async def test_busy_route_does_not_delay_other_routes() -> None:
     budget = Budget(RateBudget(route_limits={"slow": 1}), 100)
     busy = asyncio.create_task(send_all(budget, [Planned(0.0, "slow")] * 10))
@@ -112,7 +108,6 @@ async def test_busy_route_does_not_delay_other_routes() -> None:
     assert now() == pytest.approx(9)
 
 
-@pytest.mark.virtual_time
 async def test_cancelled_request_uses_no_slot() -> None:
     budget = Budget(RateBudget(per_minute=1), 100)
     await send_all(budget, [Planned(0.0, "GET /projects")])
@@ -124,14 +119,12 @@ async def test_cancelled_request_uses_no_slot() -> None:
     assert now() == pytest.approx(60)
 
 
-@pytest.mark.virtual_time
 async def test_unlimited_budget_delays_no_request() -> None:
     requests = [Planned(0.0, "a", is_poll=n % 2 == 0) for n in range(1000)]
     await send_all(Budget(RateBudget.unlimited(), 10_000), requests)
     assert now() == 0
 
 
-@pytest.mark.virtual_time
 async def test_windows_of_idle_routes_are_deleted() -> None:
     budget = Budget(RateBudget(), 100)
     for number in range(250):
@@ -139,7 +132,6 @@ async def test_windows_of_idle_routes_are_deleted() -> None:
         assert len(vars(budget)["_routes"]) <= 100
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("connections", "busy", "arrivals"),
     [
@@ -164,7 +156,6 @@ async def test_window_of_a_route_in_use_is_kept(
     assert times == pytest.approx(arrivals, abs=0.01)
 
 
-@pytest.mark.virtual_time
 async def test_all_requests_of_a_client_share_one_budget() -> None:
     async with responding(http_response(503), OK, budget=RateBudget(per_minute=3)) as (_, neon):
         await neon.request("GET", "/projects")  # two attempts
@@ -174,7 +165,6 @@ async def test_all_requests_of_a_client_share_one_budget() -> None:
         assert now() == pytest.approx(60, abs=1)
 
 
-@pytest.mark.virtual_time
 async def test_raw_requests_with_different_ids_share_one_route() -> None:
     async with responding(OK, budget=RateBudget(per_route_per_second=1)) as (_, neon):
         for number in range(3):
@@ -182,7 +172,6 @@ async def test_raw_requests_with_different_ids_share_one_route() -> None:
         assert now() == pytest.approx(2)
 
 
-@pytest.mark.virtual_time
 async def test_raw_request_and_method_share_one_route() -> None:
     limits = RateBudget(route_limits={"POST /organizations/{id}/api_keys": 1})
     async with responding(http_response(content={"id": 1, "key": "k"}), budget=limits) as (_, neon):
@@ -191,7 +180,6 @@ async def test_raw_request_and_method_share_one_route() -> None:
         assert now() == pytest.approx(1)
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize(("ids", "requests"), [(["a"], 2), (["a", "b"], 2), (["a", "hidden"], 3)])
 async def test_polls_use_the_budget(fake_neon: FakeNeon, ids: list[str], requests: int) -> None:
     fake_neon.hidden = {"hidden"}
@@ -204,7 +192,6 @@ async def test_polls_use_the_budget(fake_neon: FakeNeon, ids: list[str], request
     assert len(fake_neon.received) == requests
 
 
-@pytest.mark.virtual_time
 async def test_request_counts_from_sending_and_not_from_queueing() -> None:
     arrivals: list[float] = []
 

@@ -9,8 +9,9 @@ from neonctl_async.transport.budget import Budget
 from tests.support.clock import now
 from tests.transport.budget_load import Planned, send_all
 
+pytestmark = pytest.mark.virtual_time
 
-@pytest.mark.virtual_time
+
 async def test_cancelled_poll_leaves_its_slot_to_the_next_poll() -> None:
     budget = Budget(RateBudget(per_minute=1), 100)
     await send_all(budget, [Planned(0.0, "a")])
@@ -25,7 +26,6 @@ async def test_cancelled_poll_leaves_its_slot_to_the_next_poll() -> None:
     assert now() == pytest.approx(60)
 
 
-@pytest.mark.virtual_time
 async def test_call_goes_before_polls_that_wait_longer() -> None:
     budget = Budget(RateBudget(per_minute=10), 100)
     await send_all(budget, [Planned(0.0, "a")] * 10)
@@ -36,7 +36,6 @@ async def test_call_goes_before_polls_that_wait_longer() -> None:
     assert [time for time, _ in arrived[:5]] == pytest.approx([60] * 5)
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("route", ["other", "polled"])
 async def test_endless_calls_leave_polls_a_tenth_of_the_minute(route: str) -> None:
     budget = Budget(RateBudget(per_minute=50), 100)
@@ -50,7 +49,6 @@ async def test_endless_calls_leave_polls_a_tenth_of_the_minute(route: str) -> No
         assert sum(start <= time < end for time, _ in calls) >= 40
 
 
-@pytest.mark.virtual_time
 async def test_call_goes_before_a_poll_of_the_same_route() -> None:
     budget = Budget(RateBudget(per_route_per_second=1), 100)
     await send_all(budget, [Planned(0.0, "a")])
@@ -65,7 +63,6 @@ async def test_call_goes_before_a_poll_of_the_same_route() -> None:
     assert order == ["call", "poll"]
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("limits", "connections"),
     [
@@ -94,7 +91,6 @@ async def test_polls_make_progress_under_every_limit(limits: RateBudget, connect
     assert now() <= 60 * 10 * 6
 
 
-@pytest.mark.virtual_time
 async def test_cancelled_call_delays_no_poll() -> None:
     budget = Budget(RateBudget(per_route_per_second=1), 100)
     await send_all(budget, [Planned(0.0, "a")])
@@ -107,7 +103,6 @@ async def test_cancelled_call_delays_no_poll() -> None:
     assert now() == pytest.approx(1)
 
 
-@pytest.mark.virtual_time
 async def test_no_poll_gets_a_slot_while_another_waits_for_its_route() -> None:
     budget = Budget(RateBudget(per_route_per_second=1), 100)
     await send_all(budget, [Planned(0.0, "a")])
@@ -121,7 +116,6 @@ async def test_no_poll_gets_a_slot_while_another_waits_for_its_route() -> None:
     assert now() == pytest.approx(0.5)
 
 
-@pytest.mark.virtual_time
 async def test_burst_of_polls_is_a_quarter_of_a_second_at_their_rate() -> None:
     budget = Budget(RateBudget(), 10_000)
     for idle, burst in ((0.0, 22), (30.0, 19)):
@@ -132,7 +126,6 @@ async def test_burst_of_polls_is_a_quarter_of_a_second_at_their_rate() -> None:
         assert sum(time < started + 0.001 for time, _ in arrived) == pytest.approx(burst, abs=2)
 
 
-@pytest.mark.virtual_time
 async def test_calls_to_a_busy_route_delay_no_poll_of_another_route() -> None:
     budget = Budget(RateBudget(route_limits={"slow": 1}), 100)
     busy = asyncio.create_task(send_all(budget, [Planned(0.0, "slow")] * 10))
@@ -142,7 +135,6 @@ async def test_calls_to_a_busy_route_delay_no_poll_of_another_route() -> None:
     await busy
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("outcome", ["cancelled", "sends nothing"])
 async def test_poll_that_sends_nothing_delays_no_call(outcome: str) -> None:
     budget = Budget(RateBudget(route_limits={"polled": 1}), connections=1)
@@ -160,7 +152,6 @@ async def test_poll_that_sends_nothing_delays_no_call(outcome: str) -> None:
     assert now() == pytest.approx(0.12)
 
 
-@pytest.mark.virtual_time
 async def test_slot_that_a_poll_took_is_not_used_by_a_waiting_call() -> None:
     budget = Budget(RateBudget(per_minute=12, per_route_per_second=1), 100)
     arrived = await send_all(
@@ -176,7 +167,6 @@ async def test_slot_that_a_poll_took_is_not_used_by_a_waiting_call() -> None:
     assert times == pytest.approx([0.0, 60.1, 61.1], abs=0.01)
 
 
-@pytest.mark.virtual_time
 async def test_many_polls_leave_a_slot_for_a_call() -> None:
     budget = Budget(RateBudget(per_minute=140), 10_000)
     polls = asyncio.create_task(
@@ -190,7 +180,6 @@ async def test_many_polls_leave_a_slot_for_a_call() -> None:
     await polls
 
 
-@pytest.mark.virtual_time
 async def test_polls_are_sent_in_order_and_at_an_even_rate() -> None:
     budget = Budget(RateBudget(per_minute=140), 10_000)
     arrived = await send_all(
@@ -203,7 +192,6 @@ async def test_polls_are_sent_in_order_and_at_an_even_rate() -> None:
         assert 100 <= sum(start <= time < start + 60 for time in times) <= 140
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     ("limits", "connections"), [(RateBudget.unlimited(), 1), (RateBudget(per_minute=1), 100)]
 )
@@ -214,7 +202,6 @@ async def test_poll_goes_before_the_tenth_later_call(limits: RateBudget, connect
     assert [route for _, route in arrived].index("poll") == 1 + 9
 
 
-@pytest.mark.virtual_time
 async def test_cancelled_poll_that_was_due_delays_no_call() -> None:
     budget = Budget(RateBudget(per_minute=10, route_limits={"polled": 1}), 100)
     await send_all(budget, [Planned(0.0, "polled")])
@@ -228,7 +215,6 @@ async def test_cancelled_poll_that_was_due_delays_no_call() -> None:
     assert now() == pytest.approx(60)
 
 
-@pytest.mark.virtual_time
 async def test_polls_alone_would_use_up_the_minute_in_eight_seconds() -> None:
     polls = [Planned(0.0, "a", is_poll=True)] * 4
     arrived = await send_all(Budget(RateBudget(per_minute=2), 100), polls)
@@ -236,7 +222,6 @@ async def test_polls_alone_would_use_up_the_minute_in_eight_seconds() -> None:
     assert [time for time, _ in arrived] == pytest.approx(paced, abs=0.01)
 
 
-@pytest.mark.virtual_time
 async def test_due_poll_takes_the_next_slot_of_the_minute() -> None:
     budget = Budget(RateBudget(per_minute=20), 100)
     earlier, later = [Planned(n / 10, "a") for n in range(1, 21)], [Planned(31.0, "a")] * 15
@@ -246,7 +231,6 @@ async def test_due_poll_takes_the_next_slot_of_the_minute() -> None:
     assert arrival == pytest.approx(60 + 10 / 10)
 
 
-@pytest.mark.virtual_time
 async def test_due_poll_does_not_wait_for_the_rate_of_polls() -> None:
     budget = Budget(RateBudget(per_minute=12), 100)
     polls = [Planned(0.0, "poll", is_poll=True), Planned(0.05, "poll", is_poll=True)]
@@ -255,7 +239,6 @@ async def test_due_poll_does_not_wait_for_the_rate_of_polls() -> None:
     assert arrived[-1][0] == pytest.approx(0.1, abs=0.01)
 
 
-@pytest.mark.virtual_time
 async def test_due_poll_is_sent_while_calls_are_in_flight() -> None:
     budget = Budget(RateBudget(per_minute=700, per_route_per_second=None), 1000)
     await send_all(budget, [Planned(0.0, "a")] * 670)
@@ -265,7 +248,6 @@ async def test_due_poll_is_sent_while_calls_are_in_flight() -> None:
     assert arrived[-1][0] == pytest.approx(0.1, abs=0.01)
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("limit", ["connections", "pause after a 429"])
 @pytest.mark.parametrize("step", ["slot", "request"])
 async def test_poll_gets_neither_slot_nor_request_while_nothing_can_be_sent(

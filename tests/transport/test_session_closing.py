@@ -16,8 +16,9 @@ from neonctl_async import (
 from tests.support.records import API_KEY, PROJECT, responding
 from tests.support.server import OK, Respond, hang, http_response, raw
 
+pytestmark = pytest.mark.virtual_time
 
-@pytest.mark.virtual_time
+
 async def test_closing_aborts_running_calls_and_refuses_new_ones() -> None:
     async with responding(hang, max_connections=1) as (server, neon):
         calls = [asyncio.create_task(neon.operations.get(PROJECT, "op-1")) for _ in range(3)]
@@ -58,7 +59,6 @@ async def close_during(neon: NeonClient, *paths: str, method: str = "POST") -> l
     return maybe_delivered
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_closing_aborts_a_call_that_is_connecting(full_port: int, method: str) -> None:
     url = f"http://127.0.0.1:{full_port}"
@@ -66,7 +66,6 @@ async def test_closing_aborts_a_call_that_is_connecting(full_port: int, method: 
     await close_during(neon, "/projects", method=method)
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("method", ["GET", "POST"])
 @pytest.mark.parametrize("response", [hang, raw(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{")])
 async def test_closing_aborts_a_call_that_waits_for_its_response(
@@ -76,7 +75,6 @@ async def test_closing_aborts_a_call_that_waits_for_its_response(
         assert all(await close_during(neon, "/projects", "/regions", method=method))
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize("status", [429, 503])
 async def test_closing_aborts_a_call_that_waits_for_retry_after(status: int) -> None:
     response = http_response(status, headers={"Retry-After": "30"})
@@ -85,7 +83,6 @@ async def test_closing_aborts_a_call_that_waits_for_retry_after(status: int) -> 
     assert len(server.received) == 1
 
 
-@pytest.mark.virtual_time
 @pytest.mark.parametrize(
     "budget", [RateBudget(per_minute=1), RateBudget(per_route_per_second=1, route_limits={})]
 )
@@ -104,7 +101,6 @@ async def test_closing_aborts_calls_that_wait_for_the_budget(budget: RateBudget)
     assert len(server.received) == 1
 
 
-@pytest.mark.virtual_time
 async def test_closing_just_before_a_retry_raises_client_closed_error() -> None:
     closing: list[asyncio.Task[None]] = []
 
@@ -121,7 +117,6 @@ async def test_closing_just_before_a_retry_raises_client_closed_error() -> None:
     assert len(server.received) == 1
 
 
-@pytest.mark.virtual_time
 async def test_closing_aborts_calls_that_queue_for_a_connection() -> None:
     async with responding(hang, max_connections=1, retry=RetryPolicy.never()) as (server, neon):
         assert await close_during(neon, *["/projects"] * 3) == [True, False, False]

@@ -10,7 +10,7 @@ from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, operation_json, ref
 from tests.support.server import hang, http_response, in_sequence
 
-virtual_time = pytest.mark.virtual_time
+pytestmark = pytest.mark.virtual_time
 
 
 def test_operation_is_read_by_project_and_operation_id() -> None:
@@ -26,7 +26,6 @@ def test_page_request_has_limit_and_cursor() -> None:
     assert page_request(PROJECT, UNSET).query == ()
 
 
-@virtual_time
 async def test_wait_continues_after_polls_that_hang(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1)
     fake_neon.fault = lambda _request: hang if now() < 20 else None
@@ -34,7 +33,6 @@ async def test_wait_continues_after_polls_that_hang(fake_neon: FakeNeon) -> None
     assert done.status == OperationStatus.FINISHED
 
 
-@virtual_time
 async def test_hanging_poll_times_out_after_10_seconds_and_is_repeated(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1)
     fake_neon.fault = in_sequence(
@@ -45,7 +43,6 @@ async def test_hanging_poll_times_out_after_10_seconds_and_is_repeated(fake_neon
     assert done.status == OperationStatus.FINISHED
 
 
-@virtual_time
 async def test_waiting_for_a_poll_slot_does_not_count_toward_the_poll_timeout(
     fake_neon: FakeNeon,
 ) -> None:
