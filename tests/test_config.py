@@ -1,6 +1,5 @@
 """Settings from arguments and the environment."""
 
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -151,6 +150,10 @@ def test_base_url_without_scheme_or_host_raises_an_error_with_an_example(url: st
         "https://h.example.com:port/api/v2",
         "http://[::1/api/v2",
         "https://[not-an-address]/api/v2",
+        "https://console..neon.tech/api/v2",
+        "https://.neon.tech/api/v2",
+        f"https://{'a' * 64}.neon.tech/api/v2",
+        "https://./api/v2",
     ],
 )
 def test_invalid_base_url_is_refused(url: str) -> None:
@@ -198,57 +201,51 @@ def test_max_connections_below_one_is_refused(limit: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "make"),
-    [
-        ("Timeout.connect", lambda: Timeout(connect=0)),
-        ("Timeout.connect", lambda: Timeout(connect=NAN)),
-        ("Timeout.total", lambda: Timeout(total=-1)),
-        ("Timeout.total", lambda: Timeout(total=INF)),
-        ("RetryPolicy.attempts", lambda: RetryPolicy(attempts=0)),
-        ("RetryPolicy.initial", lambda: RetryPolicy(initial=-0.1)),
-        ("RetryPolicy.maximum", lambda: RetryPolicy(maximum=NAN)),
-        ("RetryPolicy.deadline", lambda: RetryPolicy(deadline=INF)),
-        ("RateBudget.per_minute", lambda: RateBudget(per_minute=0)),
-        ("RateBudget.per_minute", lambda: RateBudget(per_minute=-1)),
-        ("RateBudget.per_route_per_second", lambda: RateBudget(per_route_per_second=-1)),
-        ("RateBudget.route_limits", lambda: RateBudget(route_limits={"GET /projects": 0})),
-        ("PollPolicy.initial", lambda: PollPolicy(initial=0)),
-        ("PollPolicy.maximum", lambda: PollPolicy(maximum=NAN)),
-        ("PollPolicy.growth", lambda: PollPolicy(growth=0.99)),
-        ("PollPolicy.growth", lambda: PollPolicy(growth=INF)),
-        ("PollPolicy.jitter", lambda: PollPolicy(jitter=1)),
-        ("PollPolicy.jitter", lambda: PollPolicy(jitter=-0.1)),
-        ("PollPolicy.jitter", lambda: PollPolicy(jitter=NAN)),
-        ("PollPolicy.initial", lambda: PollPolicy.constant(0)),
-    ],
-)
-def test_invalid_policy_value_is_refused_by_name(name: str, make: Callable[[], object]) -> None:
-    with pytest.raises(ConfigurationError, match=f"^{name}"):
-        make()
-
-
-@pytest.mark.parametrize(
     ("kind", "name", "value"),
     [
+        (Timeout, "connect", 0),
+        (Timeout, "connect", NAN),
         (Timeout, "connect", None),
+        (Timeout, "total", -1),
+        (Timeout, "total", INF),
         (Timeout, "total", "3"),
+        (RetryPolicy, "attempts", 0),
         (RetryPolicy, "attempts", NAN),
         (RetryPolicy, "attempts", 2.5),
         (RetryPolicy, "attempts", "3"),
+        (RetryPolicy, "initial", -0.1),
         (RetryPolicy, "initial", "1"),
+        (RetryPolicy, "maximum", NAN),
+        (RetryPolicy, "deadline", INF),
+        (RateBudget, "per_minute", 0),
+        (RateBudget, "per_minute", -1),
         (RateBudget, "per_minute", 1.5),
+        (RateBudget, "per_route_per_second", -1),
         (RateBudget, "per_route_per_second", "40"),
         (RateBudget, "route_limits", None),
+        (RateBudget, "route_limits", {"GET /projects": 0}),
         (RateBudget, "route_limits", {"GET /projects": 1.5}),
+        (PollPolicy, "initial", 0),
+        (PollPolicy, "maximum", NAN),
+        (PollPolicy, "growth", 0.99),
+        (PollPolicy, "growth", INF),
         (PollPolicy, "growth", "2"),
+        (PollPolicy, "jitter", 1),
+        (PollPolicy, "jitter", -0.1),
+        (PollPolicy, "jitter", NAN),
         (PollPolicy, "jitter", None),
     ],
 )
-def test_policy_value_of_the_wrong_type_is_refused_by_name(
-    kind: Callable[..., object], name: str, value: object
+def test_invalid_policy_value_is_refused_by_name(
+    kind: type[msgspec.Struct], name: str, value: object
 ) -> None:
-    with pytest.raises(ConfigurationError, match=rf"\.{name} is "):
+    with pytest.raises(ConfigurationError, match=rf"^{kind.__name__}\.{name}.* is "):
         kind(**{name: value})
+
+
+def test_invalid_constant_interval_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"^PollPolicy\.initial"):
+        PollPolicy.constant(0)
 
 
 @pytest.mark.parametrize(
@@ -285,12 +282,6 @@ def test_base_url_that_is_not_a_string_is_refused(url: Any) -> None:
         NeonClient(API_KEY, base_url=url)
 
 
-@pytest.mark.parametrize("host", ["console..neon.tech", ".neon.tech", f"{'a' * 64}.neon.tech", "."])
-def test_host_that_is_invalid_in_dns_is_refused(host: str) -> None:
-    with pytest.raises(ConfigurationError, match=r"^base_url "):
-        NeonClient(API_KEY, base_url=f"https://{host}/api/v2")
-
-
 @pytest.mark.parametrize("policy", [Timeout(), RetryPolicy(), RateBudget(), PollPolicy()])
 def test_policies_are_frozen_and_validated_when_replaced(policy: msgspec.Struct) -> None:
     name = msgspec.structs.fields(policy)[0].name
@@ -303,13 +294,8 @@ def test_policies_are_frozen_and_validated_when_replaced(policy: msgspec.Struct)
 def test_default_policies_have_the_documented_values() -> None:
     retry = RetryPolicy()
     assert (retry.attempts, retry.initial, retry.maximum, retry.deadline) == (5, 0.25, 10.0, 60.0)
-    polling = PollPolicy()
-    assert (polling.initial, polling.growth, polling.maximum, polling.jitter) == (
-        0.25,
-        1.5,
-        5.0,
-        0.1,
-    )
+    polls = PollPolicy()
+    assert (polls.initial, polls.growth, polls.maximum, polls.jitter) == (0.25, 1.5, 5.0, 0.1)
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,16 @@ def client(base_url: str, **settings: Any) -> NeonClient:
     )
 
 
+def failure_of(call: Call, respond: Callable[[Received], Respond]) -> BaseException | None:
+    """Return the exception of a call to a server with these responses."""
+
+    async def scenario() -> None:
+        async with MisbehavingServer(respond) as server, client(server.base_url) as neon:
+            await call(neon)
+
+    return run(scenario())
+
+
 ERROR_BODY: JsonObject = {
     "code": KEY,
     "request_id": KEY,
@@ -200,12 +210,7 @@ RESPONSES: dict[str, Respond] = {
 def test_failed_request_shows_no_secret(
     name: str, call: Call, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def scenario() -> None:
-        async with MisbehavingServer(in_sequence(RESPONSES[name])) as server:
-            async with client(server.base_url) as neon:
-                await call(neon)
-
-    assert_hidden(run(scenario()), caplog)
+    assert_hidden(failure_of(call, in_sequence(RESPONSES[name])), caplog)
 
 
 def test_refused_connection_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
@@ -255,11 +260,7 @@ def test_failed_wait_shows_no_secret(
         state = http_response(content={"operation": operation_json("a", end, error="disk full")})
         return polls.get(end, state)
 
-    async def scenario() -> None:
-        async with MisbehavingServer(respond) as server, client(server.base_url) as neon:
-            await call(neon)
-
-    assert_hidden(run(scenario()), caplog)
+    assert_hidden(failure_of(call, respond), caplog)
 
 
 def test_closed_client_shows_no_secret(caplog: pytest.LogCaptureFixture) -> None:
@@ -376,22 +377,19 @@ def test_unclosed_client_shows_no_secret(caplog: pytest.LogCaptureFixture) -> No
 
 @pytest.mark.parametrize("status", [400, 503])
 def test_request_body_shows_no_password(status: int, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
+    async def call(neon: NeonClient) -> object:
         body = {"role": {"name": "ada", "password": PASSWORD}}
-        async with MisbehavingServer(in_sequence(http_response(status))) as server:
-            async with client(server.base_url) as neon:
-                await neon.request("POST", "/projects", body=body)
+        return await neon.request("POST", "/projects", body=body)
 
-    assert_hidden(run(scenario()), caplog)
+    assert_hidden(failure_of(call, in_sequence(http_response(status))), caplog)
 
 
 @pytest.mark.parametrize("name", ["hang", "hang in the middle"])
 def test_cancelled_call_shows_no_secret(name: str, caplog: pytest.LogCaptureFixture) -> None:
-    async def scenario() -> None:
-        async with MisbehavingServer(in_sequence(RESPONSES[name])) as server:
-            async with client(server.base_url) as neon, asyncio.timeout(1):
-                await neon.request("POST", "/projects", body={"password": PASSWORD})
+    async def call(neon: NeonClient) -> object:
+        async with asyncio.timeout(1):
+            return await neon.request("POST", "/projects", body={"password": PASSWORD})
 
-    error = run(scenario())
+    error = failure_of(call, in_sequence(RESPONSES[name]))
     assert isinstance(error, TimeoutError)
     assert_hidden(error, caplog)

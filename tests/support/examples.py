@@ -6,6 +6,7 @@ import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from neonctl_async.local import LocalControlPlane
 
@@ -46,16 +47,9 @@ async def started(
 
 
 async def run(
-    control_plane: LocalControlPlane | None,
-    example: str,
-    *arguments: str,
-    environment: Mapping[str, str] | None = None,
-    directory: Path | None = None,
+    control_plane: LocalControlPlane | None, example: str, *arguments: str, **options: Any
 ) -> tuple[int | None, str, str]:
-    """Run an example. Return its exit code, its output and its errors."""
-    start = started(
-        control_plane, example, *arguments, environment=environment, directory=directory
-    )
-    async with start as process:
+    """Run an example with the options of ``started``. Return its exit code, output and errors."""
+    async with started(control_plane, example, *arguments, **options) as process:
         output, errors = await process.communicate()
     return process.returncode, output.decode(), errors.decode()

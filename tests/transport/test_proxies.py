@@ -2,6 +2,7 @@
 
 import os
 import ssl
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -22,14 +23,18 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     return monkeypatch
 
 
+@pytest.fixture
+async def server(certificates: dict[str, ssl.SSLContext]) -> AsyncIterator[MisbehavingServer]:
+    """A server with TLS."""
+    async with server_with(certificates["good"]) as server:
+        yield server
+
+
 @pytest.mark.parametrize("trust_env", [False, True])
 async def test_proxy_from_the_environment_is_used_only_with_trust_env(
-    certificates: dict[str, ssl.SSLContext],
-    ca_file: Path,
-    environment: pytest.MonkeyPatch,
-    trust_env: bool,
+    server: MisbehavingServer, ca_file: Path, environment: pytest.MonkeyPatch, trust_env: bool
 ) -> None:
-    async with ConnectProxy() as proxy, server_with(certificates["good"]) as server:
+    async with ConnectProxy() as proxy:
         environment.setenv("HTTPS_PROXY", proxy.url.replace("://", "://ada:lovelace@"))
         async with client_of(server, ca_file=ca_file, trust_env=trust_env) as neon:
             await neon.request("GET", "/projects")
@@ -48,9 +53,9 @@ async def test_plain_http_to_loopback_uses_no_proxy(environment: pytest.MonkeyPa
 
 
 async def test_refusal_of_the_proxy_means_nothing_was_sent(
-    certificates: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
+    server: MisbehavingServer, ca_file: Path, environment: pytest.MonkeyPatch
 ) -> None:
-    async with ConnectProxy(407) as proxy, server_with(certificates["good"]) as server:
+    async with ConnectProxy(407) as proxy:
         environment.setenv("HTTPS_PROXY", proxy.url)
         settings = {"ca_file": ca_file, "trust_env": True, "retry": RetryPolicy.never()}
         async with client_of(server, **settings) as neon:
@@ -60,31 +65,24 @@ async def test_refusal_of_the_proxy_means_nothing_was_sent(
 
 
 async def test_refused_connection_to_the_proxy_names_the_proxy(
-    certificates: dict[str, ssl.SSLContext], ca_file: Path, environment: pytest.MonkeyPatch
+    server: MisbehavingServer, ca_file: Path, environment: pytest.MonkeyPatch
 ) -> None:
     async with ConnectProxy() as proxy:
         environment.setenv("HTTPS_PROXY", proxy.url)
         port = proxy.port
-    async with server_with(certificates["good"]) as server:
-        settings = {"ca_file": ca_file, "trust_env": True, "retry": RetryPolicy.never()}
-        async with client_of(server, **settings) as neon:
-            with pytest.raises(ConnectionFailedError, match=f"the proxy 127.0.0.1:{port}"):
-                await neon.api_keys.create(key_name="ci")
+    settings = {"ca_file": ca_file, "trust_env": True, "retry": RetryPolicy.never()}
+    async with client_of(server, **settings) as neon:
+        with pytest.raises(ConnectionFailedError, match=f"the proxy 127.0.0.1:{port}"):
+            await neon.api_keys.create(key_name="ci")
 
 
 @pytest.mark.parametrize("host", ["localhost", "*"])
 async def test_hosts_in_no_proxy_are_called_directly(
-    certificates: dict[str, ssl.SSLContext],
-    ca_file: Path,
-    environment: pytest.MonkeyPatch,
-    host: str,
+    server: MisbehavingServer, ca_file: Path, environment: pytest.MonkeyPatch, host: str
 ) -> None:
     environment.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     environment.setenv("NO_PROXY", host)
-    async with (
-        server_with(certificates["good"]) as server,
-        client_of(server, ca_file=ca_file, trust_env=True) as neon,
-    ):
+    async with client_of(server, ca_file=ca_file, trust_env=True) as neon:
         assert await neon.request("GET", "/projects") == {"ok": True}
 
 
@@ -122,11 +120,8 @@ def netrc(environment: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("netrc")
 async def test_netrc_password_does_not_replace_the_key(
-    certificates: dict[str, ssl.SSLContext], ca_file: Path
+    server: MisbehavingServer, ca_file: Path
 ) -> None:
-    async with (
-        server_with(certificates["good"]) as server,
-        client_of(server, ca_file=ca_file, trust_env=True) as neon,
-    ):
+    async with client_of(server, ca_file=ca_file, trust_env=True) as neon:
         await neon.request("GET", "/projects")
     assert server.received[0].headers["authorization"] == f"Bearer {API_KEY}"
