@@ -2,8 +2,8 @@
 
 import gc
 import random
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TypeVar
 
 from benchmarks.peers.base import Contender
@@ -31,13 +31,14 @@ async def run_rounds(
     return {name: runs[1:] for name, runs in values.items()}
 
 
-async def enter_all(
-    stack: AsyncExitStack, kinds: Sequence[type[C]], server: Nginx, base_url: str = ""
-) -> list[C]:
-    """Return clients that are ready to send requests to the server, or to ``base_url``."""
-    contenders = [
-        kind(base_url or server.base_url, PROJECT_ID, server.operation_id) for kind in kinds
-    ]
-    for contender in contenders:
-        await stack.enter_async_context(contender)
-    return contenders
+@asynccontextmanager
+async def open_all(
+    kinds: Iterable[type[C]], server: Nginx, base_url: str = ""
+) -> AsyncGenerator[list[C]]:
+    """Provide clients that are ready to send requests to the server, or to ``base_url``."""
+    url = base_url or server.base_url
+    contenders = [kind(url, PROJECT_ID, server.operation_id) for kind in kinds]
+    async with AsyncExitStack() as stack:
+        for contender in contenders:
+            await stack.enter_async_context(contender)
+        yield contenders

@@ -1,9 +1,7 @@
 """GETs of an operation, one after another and 50 concurrently."""
 
-from contextlib import AsyncExitStack
-
 from benchmarks.harness.results import FLOOR, Row, Target, make_row
-from benchmarks.harness.rounds import enter_all, run_rounds
+from benchmarks.harness.rounds import open_all, run_rounds
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.base import CONCURRENCY, Contender
 from benchmarks.peers.contenders import CONTENDERS
@@ -17,9 +15,7 @@ async def run(size: RunSize) -> list[Row]:
     """Measure batches of GETs in rounds."""
     rounds = size.pick(full=20, quick=2)
     targets = [Target(1.10, relative_to=FLOOR)]
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(Nginx(PAGE))
-        contenders = await enter_all(stack, [*CONTENDERS.values()], server)
+    async with Nginx(PAGE) as server, open_all(CONTENDERS.values(), server) as contenders:
 
         async def sequential(contender: Contender) -> float:
             return await contender.sequential_gets(GETS) / GETS * 1000

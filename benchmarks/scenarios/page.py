@@ -1,9 +1,7 @@
 """A page of 1,000 operations, fetched and decoded."""
 
-from contextlib import AsyncExitStack
-
 from benchmarks.harness.results import FLOOR, NEON_API, Row, Target, make_row
-from benchmarks.harness.rounds import enter_all, run_rounds
+from benchmarks.harness.rounds import open_all, run_rounds
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.base import Contender
 from benchmarks.peers.contenders import CONTENDERS
@@ -17,9 +15,7 @@ KINDS: tuple[type[Contender], ...] = (*CONTENDERS.values(), Listed)
 
 async def run(size: RunSize) -> list[Row]:
     """Measure batches of pages in rounds."""
-    async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(Nginx(PAGE))
-        contenders = await enter_all(stack, KINDS, server)
+    async with Nginx(PAGE) as server, open_all(KINDS, server) as contenders:
 
         async def pages(contender: Contender) -> float:
             return await contender.pages(PAGES) / PAGES * 1000

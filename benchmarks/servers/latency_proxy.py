@@ -2,7 +2,7 @@
 
 ::
 
-    async with LatencyProxy(0.02, server.base_url) as base_url:
+    async with latency_proxy(0.02, server.base_url) as base_url:
         ...
 
 It runs in its own process, so that it takes no processor time from the clients.
@@ -11,32 +11,26 @@ It runs in its own process, so that it takes no processor time from the clients.
 import asyncio
 import sys
 from asyncio import StreamReader, StreamWriter
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
 _CHUNK = 2**18
 
 
-class LatencyProxy:
-    """The proxy process. Entering it returns the base URL to use instead of ``base_url``."""
-
-    def __init__(self, round_trip: float, base_url: str) -> None:
-        self._round_trip = round_trip
-        self._url = urlsplit(base_url)
-        self._process: asyncio.subprocess.Process | None = None
-
-    async def __aenter__(self) -> str:
-        command = (sys.executable, __file__, str(self._url.port), str(self._round_trip / 2))
-        self._process = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.PIPE
-        )
-        assert self._process.stdout is not None
-        port = int(await self._process.stdout.readline())
-        return self._url._replace(netloc=f"127.0.0.1:{port}").geturl()
-
-    async def __aexit__(self, *_: object) -> None:
-        assert self._process is not None
-        self._process.terminate()
-        await self._process.wait()
+@asynccontextmanager
+async def latency_proxy(round_trip: float, base_url: str) -> AsyncGenerator[str]:
+    """Run the proxy process, and provide the base URL to use instead of ``base_url``."""
+    url = urlsplit(base_url)
+    command = (sys.executable, __file__, str(url.port), str(round_trip / 2))
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    try:
+        assert process.stdout is not None
+        port = int(await process.stdout.readline())
+        yield url._replace(netloc=f"127.0.0.1:{port}").geturl()
+    finally:
+        process.terminate()
+        await process.wait()
 
 
 async def forward(port: int, delay: float) -> None:

@@ -47,39 +47,11 @@ class ProjectLock(Protocol):
         ...
 
 
-async def retry_call(
-    send: Callable[[], Awaitable[T]],
-    first_failure: NeonError,
-    method: str,
-    policy: RetryPolicy,
-    *,
-    deadline: float,
-    notify: Callable[[RetryPlanned], None],
-    project_lock: Callable[[], ProjectLock] | None = None,
-) -> T:
-    """Call ``send`` until it succeeds, after a first attempt with a transient failure.
+class Retries(Generic[T]):
+    """All attempts of one call but the first, which had a transient failure.
 
-    ``deadline`` is on the clock of the event loop. ``notify`` is called before each retry. After a
-    423, with ``project_lock``, the next attempt starts as soon as the running operations of the
-    project finish, one call at a time. Raises the newest failure if it is not transient, or if
-    the policy or ``deadline`` does not allow another attempt.
+    ``deadline`` is on the clock of the event loop. ``notify`` is called before each retry.
     """
-    retries = _Retries(send, first_failure, method, policy, deadline=deadline, notify=notify)
-    if project_lock is None or not isinstance(first_failure, LockedError):
-        return await retries.run()
-    lock = project_lock()
-    with anyio.CancelScope(deadline=deadline) as scope:
-        await lock.retry_slot.acquire()
-    if scope.cancelled_caught:
-        raise first_failure
-    try:
-        return await retries.run(lock)
-    finally:
-        lock.retry_slot.release()
-
-
-class _Retries(Generic[T]):
-    """All attempts of one call but the first, up to ``deadline`` on the loop's clock."""
 
     def __init__(
         self,
@@ -101,8 +73,26 @@ class _Retries(Generic[T]):
         self._backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
         self._time = asyncio.get_running_loop().time
 
-    async def run(self, lock: ProjectLock | None = None) -> T:
-        """Return the result of the first successful attempt, or raise the newest failure."""
+    async def run(self, project_lock: Callable[[], ProjectLock] | None = None) -> T:
+        """Return the result of the first successful attempt.
+
+        After a 423, with ``project_lock``, the next attempt starts as soon as the running
+        operations of the project finish, one call at a time. Raises the newest failure if it is
+        not transient, or if the policy or the deadline does not allow another attempt.
+        """
+        if project_lock is None or not isinstance(self._newest_failure, LockedError):
+            return await self._run()
+        lock = project_lock()
+        with anyio.CancelScope(deadline=self._deadline) as scope:
+            await lock.retry_slot.acquire()
+        if scope.cancelled_caught:
+            raise self._newest_failure
+        try:
+            return await self._run(lock)
+        finally:
+            lock.retry_slot.release()
+
+    async def _run(self, lock: ProjectLock | None = None) -> T:
         retrying = AsyncRetrying(
             retry=retry_if_exception(lambda error: may_retry(error, self._method)),
             wait=lambda state: max(self._backoff(state), _retry_after(self._newest_failure)),

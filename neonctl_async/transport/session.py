@@ -18,7 +18,7 @@ from neonctl_async.transport.aiohttp_adapter import AiohttpAdapter
 from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, Response, Wire
-from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, may_retry, retry_call
+from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, Retries, may_retry
 
 T = TypeVar("T")
 
@@ -112,15 +112,15 @@ class Session:
                 if not may_retry(error, request.method) or self._config.retry.attempts == 1:
                     raise
                 failure = error
-            return await retry_call(
+            retries = Retries(
                 partial(self._send, request, timeout, call),
                 failure,
                 request.method,
                 self._config.retry,
                 deadline=call.deadline,
                 notify=self._dispatcher.retry,
-                project_lock=project_lock,
             )
+            return await retries.run(project_lock)
 
     async def acquire_poll_slot(self) -> None:
         """Wait until the rate budget allows another poll."""
