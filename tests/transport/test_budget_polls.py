@@ -7,6 +7,7 @@ import pytest
 from neonctl_async import RateBudget
 from neonctl_async.transport.budget import Budget
 from tests.support.clock import now
+from tests.support.tasks import cancel
 from tests.transport.budget_load import Planned, send_all
 
 pytestmark = pytest.mark.virtual_time
@@ -84,9 +85,7 @@ async def test_polls_make_progress_under_every_limit(limits: RateBudget, connect
     tasks = [asyncio.create_task(call_forever()) for _ in range(300)]
     await asyncio.sleep(1)
     arrived = await send_all(budget, [Planned(0.0, "polled", duration=0.1, is_poll=True)] * 5)
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
+    await cancel(*tasks)
     assert len(arrived) == 5
     assert now() <= 60 * 10 * 6
 
@@ -208,8 +207,7 @@ async def test_cancelled_poll_that_was_due_delays_no_call() -> None:
     poll = asyncio.create_task(budget.acquire("polled", is_poll=True))
     await asyncio.sleep(0.1)
     await send_all(budget, [Planned(0.0, "a")] * 9)
-    poll.cancel()
-    await asyncio.wait([poll])
+    await cancel(poll)
     async with asyncio.timeout(100):
         await send_all(budget, [Planned(0.0, "a")])
     assert now() == pytest.approx(60)

@@ -118,9 +118,7 @@ async def test_retries_stop_at_the_deadline_if_operations_never_finish(fake_neon
     assert mutations(fake_neon) == 5
 
 
-async def test_waiting_for_the_retry_slot_stops_at_the_deadline_of_each_call(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_wait_for_the_retry_slot_stops_at_the_deadline(fake_neon: FakeNeon) -> None:
     lock_forever(fake_neon)
     async with client_of(fake_neon, retry=RetryPolicy(deadline=30)) as neon:
         outcomes = await asyncio.gather(
@@ -153,9 +151,7 @@ async def test_earlier_call_does_not_wait_for_the_retry_slot_of_a_later_one() ->
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_stuck_operation_does_not_block_retries_after_the_lock_is_released(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_released_lock_is_retried_despite_a_stuck_operation(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1e9)
     lock(fake_neon, until=20)
     async with client_of(fake_neon, retry=RetryPolicy(initial=5.0)) as neon:

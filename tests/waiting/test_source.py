@@ -43,9 +43,7 @@ async def test_hanging_poll_times_out_after_10_seconds_and_is_repeated(fake_neon
     assert done.status == OperationStatus.FINISHED
 
 
-async def test_waiting_for_a_poll_slot_does_not_count_toward_the_poll_timeout(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_wait_for_a_slot_does_not_count_toward_the_timeout(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=1)
     async with client_of(fake_neon, budget=RateBudget(per_minute=1)) as neon:
         await neon.operations.get(PROJECT, "a")

@@ -112,9 +112,7 @@ async def test_operations_that_finish_one_after_another_share_polls(fake_neon: F
     assert len(fake_neon.received) - polls <= 25
 
 
-async def test_short_known_durations_do_not_shorten_the_gap_between_polls(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_short_durations_do_not_shorten_the_gap_between_polls(fake_neon: FakeNeon) -> None:
     for number in range(10):
         await wait_for(fake_neon, f"before-{number}", 0.1 + number * 0.04)
     polled_at: list[float] = []

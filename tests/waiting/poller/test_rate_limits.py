@@ -11,6 +11,7 @@ from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation
 from tests.support.server import Received, Respond, http_response
+from tests.support.tasks import cancel
 
 pytestmark = pytest.mark.virtual_time
 
@@ -103,9 +104,7 @@ async def test_fan_out_finishes_as_soon_as_the_limits_allow(fake_neon: FakeNeon)
     assert now() <= 1.15 * minimum
 
 
-async def test_calls_are_not_delayed_by_polls_that_use_the_whole_budget(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_polls_that_use_the_whole_budget_delay_no_call(fake_neon: FakeNeon) -> None:
     limits = StrictLimits(fake_neon)
     for number in range(60):
         fake_neon.start(f"op-{number}", ends=1000, project_id=f"project-{number}")
@@ -121,15 +120,11 @@ async def test_calls_are_not_delayed_by_polls_that_use_the_whole_budget(
             sent_at = now()
             await neon.request("GET", "/projects/project-1/advisors")
             assert now() - sent_at <= 0.3
-        for wait in waits:
-            wait.cancel()
-        await asyncio.wait(waits)
+        await cancel(*waits)
     assert limits.rejected == 0
 
 
-async def test_operation_added_while_a_poll_waits_for_a_slot_is_part_of_the_poll(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_operation_added_before_a_poll_has_its_slot_is_polled(fake_neon: FakeNeon) -> None:
     limits = StrictLimits(fake_neon)
     budget = RateBudget(per_minute=1, per_route_per_second=1)
     for id in ("a", "b"):

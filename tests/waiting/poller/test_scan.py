@@ -95,9 +95,7 @@ async def test_failed_page_does_not_cause_reads_by_id(fake_neon: FakeNeon) -> No
     assert fake_neon.gets == 0
 
 
-async def test_operations_finished_on_one_page_are_yielded_soonest_first(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_operations_of_one_page_are_yielded_soonest_first(fake_neon: FakeNeon) -> None:
     for id, finished_at in {"a": 3.0, "b": 1.0, "c": 2.0}.items():
         fake_neon.start(id, ends=finished_at)
     async with client_of(fake_neon, polling=PollPolicy.constant(5.0)) as neon:
@@ -133,9 +131,7 @@ async def test_scan_depth_covers_found_operations_even_if_one_is_unlisted(
     assert fake_neon.pages[-10:] == pages * (10 // len(pages))
 
 
-async def test_first_poll_reads_more_pages_for_1000_operations_far_back(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_first_poll_reads_more_pages_for_1000_old_operations(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 1000)
     start(fake_neon, "newer", 3000)
     await poll_once(fake_neon, refs)

@@ -13,6 +13,7 @@ from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon, Fault
 from tests.support.records import client_of, operation, ref
 from tests.support.server import Received, Respond, hang, http_response, in_sequence
+from tests.support.tasks import cancel
 
 pytestmark = pytest.mark.virtual_time
 
@@ -109,8 +110,7 @@ async def test_operation_added_during_a_poll_keeps_its_own_schedule(fake_neon: F
         first = asyncio.create_task(neon.operations.wait(ref("slow")))
         await asyncio.sleep(1)
         await neon.operations.wait(operation("new"))
-        first.cancel()
-        await asyncio.wait([first])
+        await cancel(first)
     assert arrivals == [(0, "slow"), (6, "operations")]
 
 
@@ -120,8 +120,7 @@ async def test_reference_added_during_a_poll_is_polled_at_once(fake_neon: FakeNe
     stuck = asyncio.create_task(fake_neon.client.operations.wait(ref("stuck")))
     await asyncio.sleep(1)
     await fake_neon.client.operations.wait(ref("new"))
-    stuck.cancel()
-    await asyncio.wait([stuck])
+    await cancel(stuck)
     assert arrivals == [(0, "stuck"), (1, "new")]
 
 
@@ -144,13 +143,11 @@ async def test_result_of_an_earlier_poll_does_not_end_a_later_wait(
     other = asyncio.create_task(fake_neon.client.operations.wait(ref("other")))
     dropped = asyncio.create_task(fake_neon.client.operations.wait(ref("a")))
     await asyncio.sleep(1)
-    dropped.cancel()
-    await asyncio.wait([dropped])
+    await cancel(dropped)
     [done] = await fake_neon.client.operations.wait(ref("a"), timeout=60)
     assert done.status == OperationStatus.FINISHED
     assert now() == pytest.approx(4, abs=0.5)
-    other.cancel()
-    await asyncio.wait([other])
+    await cancel(other)
 
 
 def later(record: Operation) -> Operation:
@@ -233,9 +230,7 @@ async def test_reference_added_during_retry_after_is_polled_after_it(fake_neon: 
     assert arrivals == [(0, "a"), (1, "b"), (6, "operations")]
 
 
-async def test_operation_is_polled_before_the_deadline_even_if_the_first_delay_is_longer(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_delay_longer_than_the_timeout_still_polls_once(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=5)
     arrivals = record_arrivals(fake_neon)
     async with client_of(fake_neon, polling=PollPolicy.constant(100)) as neon:
@@ -255,9 +250,7 @@ async def test_deadlines_close_together_share_their_last_polls(fake_neon: FakeNe
     assert 15 <= len(arrivals) <= 21
 
 
-async def test_hanging_poll_by_id_does_not_delay_operations_of_the_page(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_hanging_poll_by_id_delays_no_operation_of_the_page(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=2)
     fake_neon.start("stuck", ends=1000)
     fake_neon.hidden = {"stuck"}
@@ -280,9 +273,7 @@ async def test_hanging_poll_does_not_cause_more_polls_of_others(fake_neon: FakeN
     stuck = asyncio.create_task(fake_neon.client.operations.wait(ref("stuck"), timeout=None))
     await asyncio.sleep(9)
     assert sum(at > 60.5 for at, _ in arrivals) <= 3
-    for wait in (old, stuck):
-        wait.cancel()
-    await asyncio.wait([old, stuck])
+    await cancel(old, stuck)
 
 
 async def test_jitter_applies_to_the_longest_delay(

@@ -17,6 +17,7 @@ from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, operation, ref
 from tests.support.server import hang, http_response
+from tests.support.tasks import cancel
 
 pytestmark = pytest.mark.virtual_time
 
@@ -86,9 +87,8 @@ async def test_cancelling_one_wait_leaves_the_others_running(fake_neon: FakeNeon
     other = asyncio.create_task(fake_neon.client.operations.wait(ref("a")))
     cancelled = asyncio.create_task(fake_neon.client.operations.wait(ref("a")))
     await asyncio.sleep(5)
-    cancelled.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await cancelled
+    await cancel(cancelled)
+    assert cancelled.cancelled()
     [done] = await other
     assert done.status == OperationStatus.FINISHED
 
@@ -97,9 +97,7 @@ async def test_cancelling_the_last_wait_stops_the_polls(fake_neon: FakeNeon) -> 
     fake_neon.start("a", ends=1000)
     waits = [asyncio.create_task(fake_neon.client.operations.wait(ref("a"))) for _ in range(3)]
     await asyncio.sleep(5)
-    for wait in waits:
-        wait.cancel()
-    await asyncio.wait(waits)
+    await cancel(*waits)
     polls = len(fake_neon.received)
     await asyncio.sleep(100)
     assert len(fake_neon.received) == polls
@@ -109,9 +107,8 @@ async def test_wait_with_a_hanging_poll_can_be_cancelled_at_once(fake_neon: Fake
     fake_neon.fault = lambda _request: hang
     wait = asyncio.create_task(fake_neon.client.operations.wait(ref("a")))
     await asyncio.sleep(1)
-    wait.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await wait
+    await cancel(wait)
+    assert wait.cancelled()
     assert now() == pytest.approx(1, abs=0.01)
 
 

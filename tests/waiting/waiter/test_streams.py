@@ -49,9 +49,7 @@ async def test_as_completed_yields_without_waiting_for_the_rest(fake_neon: FakeN
         assert now() < 3
 
 
-async def test_watch_yields_every_change_until_all_operations_are_finished(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_watch_yields_every_change_of_all_operations(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", states={0: "scheduling", 1: "running", 4: "finished"})
     fake_neon.start("b", states={0: "scheduling", 6: "failed"})
     targets: list[Target] = [operation("a", "scheduling"), ref("b")]
@@ -158,9 +156,7 @@ async def test_as_completed_yields_soonest_first_to_a_slow_consumer(fake_neon: F
     assert order == ["done", "b", "a"]
 
 
-async def test_slow_consumer_of_watch_gets_the_timeout_after_the_deadline(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_slow_watch_gets_the_timeout_after_the_deadline(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", states={float(second): f"state-{second}" for second in range(200)})
     with pytest.raises(WaitTimeoutError) as caught:
         async for _ in fake_neon.client.operations.watch(ref("a"), timeout=10):
@@ -169,9 +165,7 @@ async def test_slow_consumer_of_watch_gets_the_timeout_after_the_deadline(
     assert isinstance(caught.value.pending[0], Operation)
 
 
-async def test_operation_finished_in_time_is_yielded_after_the_deadline(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_finished_operation_is_yielded_after_the_deadline(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=2)
     fake_neon.start("b", ends=3)
     finished: list[str] = []

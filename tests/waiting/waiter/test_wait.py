@@ -19,9 +19,7 @@ from tests.support.records import EPOCH, PROJECT, operation, ref
 pytestmark = pytest.mark.virtual_time
 
 
-async def test_final_records_have_the_order_and_duplicates_of_the_argument(
-    fake_neon: FakeNeon,
-) -> None:
+async def test_result_has_the_order_and_duplicates_of_the_argument(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=3)
     fake_neon.start("b", ends=1)
     done = await fake_neon.client.operations.wait([operation("a"), operation("b"), ref("a")])

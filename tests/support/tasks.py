@@ -1,0 +1,11 @@
+"""Tasks of the tests."""
+
+import asyncio
+from typing import Any
+
+
+async def cancel(*tasks: asyncio.Task[Any]) -> None:
+    """Cancel tasks, and wait until they have ended."""
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
