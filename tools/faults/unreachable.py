@@ -2,14 +2,13 @@
 
 import asyncio
 import socket
-import ssl
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import trustme
 
 from neonctl_async import NeonClient
-from tests.support.server import MisbehavingServer, http_response
+from tests.support.server import OK, MisbehavingServer, in_sequence
 from tests.support.tls import certified
 from tools.faults.callers import client_of
 
@@ -17,10 +16,12 @@ from tools.faults.callers import client_of
 @asynccontextmanager
 async def unreachable_clients(key: str) -> AsyncGenerator[dict[str, NeonClient]]:
     """Provide the clients by the reason why their requests do not arrive."""
-    certificate = await asyncio.to_thread(_untrusted_certificate)
+    certificate = await asyncio.to_thread(lambda: certified(trustme.CA(), "localhost"))
     async with AsyncExitStack() as stack:
-        plain = await stack.enter_async_context(_server(None))
-        untrusted = await stack.enter_async_context(_server(certificate))
+        plain, untrusted = [
+            await stack.enter_async_context(MisbehavingServer(in_sequence(OK), tls))
+            for tls in (None, certificate)
+        ]
         full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         queued = stack.enter_context(socket.socket())
         queued.settimeout(0)
@@ -35,11 +36,3 @@ async def unreachable_clients(key: str) -> AsyncGenerator[dict[str, NeonClient]]
         yield {
             name: await stack.enter_async_context(client_of(url, key)) for name, url in urls.items()
         }
-
-
-def _server(tls: ssl.SSLContext | None) -> MisbehavingServer:
-    return MisbehavingServer(lambda _request: http_response(200, {}), tls)
-
-
-def _untrusted_certificate() -> ssl.SSLContext:
-    return certified(trustme.CA(), "localhost")
