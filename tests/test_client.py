@@ -18,7 +18,7 @@ from neonctl_async import (
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import BranchCreated
 from tests.support.clock import now
-from tests.support.records import client_of
+from tests.support.records import client_of, statuses
 from tests.support.server import MisbehavingServer, http_response
 
 COMPUTE = [EndpointSpec(type="read_write")]
@@ -32,15 +32,10 @@ async def project_id(neon: NeonClient) -> str:
 
 async def test_branch_with_a_compute_is_created(neon: NeonClient, project_id: str) -> None:
     created = await neon.branches.create(project_id, name="preview", endpoints=COMPUTE)
-    assert [operation.action for operation in created.operations] == [
-        "create_branch",
-        "start_compute",
-    ]
+    actions = [operation.action for operation in created.operations]
+    assert actions == ["create_branch", "start_compute"]
     done = await neon.operations.wait(created)
-    assert [operation.status for operation in done] == ["finished", "finished"]
-    assert [operation.id for operation in done] == [
-        operation.id for operation in created.operations
-    ]
+    assert statuses(done) == [(operation.id, "finished") for operation in created.operations]
     assert created.connection_uris[0].connection_uri.reveal().startswith("postgresql://")
     assert (await neon.branches.get(project_id, created.branch.id)).current_state == "ready"
 
@@ -114,10 +109,9 @@ async def test_paging_skips_and_repeats_no_operation_while_new_ones_arrive(
     async for page in neon.operations.list(project_id, limit=2).pages():
         paged += page
         await neon.branches.create(project_id, name=f"during-{len(paged)}")
-    assert [operation.id for operation in paged[-len(before) :]] == [
-        operation.id for operation in before
-    ]
-    assert len({operation.id for operation in paged}) == len(paged)
+    ids = [operation.id for operation in paged]
+    assert ids[-len(before) :] == [operation.id for operation in before]
+    assert len(set(ids)) == len(ids)
 
 
 async def test_revoked_key_costs_one_request(

@@ -1,5 +1,6 @@
 """Settings from arguments and the environment."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -100,13 +101,9 @@ def test_valid_base_url_is_normalized(base_url: str, normalized: str) -> None:
 @pytest.mark.parametrize(
     "url",
     [
-        "http://console.neon.tech/api/v2",
-        "http://0.0.0.0/api/v2",
-        "http://192.168.0.1/api/v2",
-        "http://[2001:db8::1]/api/v2",
-        "http://localhost.example.com/api/v2",
-        "http://127.0.0.1.example.com/api/v2",
-        "http://2130706433/api/v2",
+        *("http://0.0.0.0/api/v2", "http://192.168.0.1/api/v2", "http://[2001:db8::1]/api/v2"),
+        *("http://localhost.example.com/api/v2", "http://127.0.0.1.example.com/api/v2"),
+        *("http://console.neon.tech/api/v2", "http://2130706433/api/v2"),
     ],
 )
 def test_plain_http_is_refused_for_addresses_that_are_not_loopback(url: str) -> None:
@@ -117,15 +114,9 @@ def test_plain_http_is_refused_for_addresses_that_are_not_loopback(url: str) -> 
 @pytest.mark.parametrize(
     "url",
     [
-        "console.neon.tech/api/v2",
-        "console.neon.tech:443/api/v2",
-        "localhost:8080/api/v2",
-        "//console.neon.tech/api/v2",
-        "/api/v2",
-        "https:///api/v2",
-        "https:console.neon.tech",
-        "ftp://console.neon.tech/api/v2",
-        "ws://127.0.0.1/api/v2",
+        *("console.neon.tech/api/v2", "console.neon.tech:443/api/v2", "localhost:8080/api/v2"),
+        *("//console.neon.tech/api/v2", "/api/v2", "https:///api/v2", "https:console.neon.tech"),
+        *("ftp://console.neon.tech/api/v2", "ws://127.0.0.1/api/v2"),
         "https://h.example.com:0/api/v2",
     ],
 )
@@ -194,47 +185,26 @@ def test_key_is_in_no_repr() -> None:
     assert API_KEY not in "".join(state)
 
 
-@pytest.mark.parametrize("limit", [0, -1])
-def test_max_connections_below_one_is_refused(limit: int) -> None:
-    with pytest.raises(ConfigurationError, match="max_connections"):
-        NeonClient(API_KEY, max_connections=limit)
+INVALID_VALUES: dict[tuple[type[msgspec.Struct], str], Sequence[object]] = {
+    (Timeout, "connect"): (0, NAN, None),
+    (Timeout, "total"): (-1, INF, "3"),
+    (RetryPolicy, "attempts"): (0, NAN, 2.5, "3"),
+    (RetryPolicy, "initial"): (-0.1, "1"),
+    (RetryPolicy, "maximum"): (NAN,),
+    (RetryPolicy, "deadline"): (INF,),
+    (RateBudget, "per_minute"): (0, -1, 1.5),
+    (RateBudget, "per_route_per_second"): (-1, "40"),
+    (RateBudget, "route_limits"): (None, {"GET /projects": 0}, {"GET /projects": 1.5}),
+    (PollPolicy, "initial"): (0,),
+    (PollPolicy, "maximum"): (NAN,),
+    (PollPolicy, "growth"): (0.99, INF, "2"),
+    (PollPolicy, "jitter"): (1, -0.1, NAN, None),
+}
 
 
 @pytest.mark.parametrize(
     ("kind", "name", "value"),
-    [
-        (Timeout, "connect", 0),
-        (Timeout, "connect", NAN),
-        (Timeout, "connect", None),
-        (Timeout, "total", -1),
-        (Timeout, "total", INF),
-        (Timeout, "total", "3"),
-        (RetryPolicy, "attempts", 0),
-        (RetryPolicy, "attempts", NAN),
-        (RetryPolicy, "attempts", 2.5),
-        (RetryPolicy, "attempts", "3"),
-        (RetryPolicy, "initial", -0.1),
-        (RetryPolicy, "initial", "1"),
-        (RetryPolicy, "maximum", NAN),
-        (RetryPolicy, "deadline", INF),
-        (RateBudget, "per_minute", 0),
-        (RateBudget, "per_minute", -1),
-        (RateBudget, "per_minute", 1.5),
-        (RateBudget, "per_route_per_second", -1),
-        (RateBudget, "per_route_per_second", "40"),
-        (RateBudget, "route_limits", None),
-        (RateBudget, "route_limits", {"GET /projects": 0}),
-        (RateBudget, "route_limits", {"GET /projects": 1.5}),
-        (PollPolicy, "initial", 0),
-        (PollPolicy, "maximum", NAN),
-        (PollPolicy, "growth", 0.99),
-        (PollPolicy, "growth", INF),
-        (PollPolicy, "growth", "2"),
-        (PollPolicy, "jitter", 1),
-        (PollPolicy, "jitter", -0.1),
-        (PollPolicy, "jitter", NAN),
-        (PollPolicy, "jitter", None),
-    ],
+    [(*setting, value) for setting, values in INVALID_VALUES.items() for value in values],
 )
 def test_invalid_policy_value_is_refused_by_name(
     kind: type[msgspec.Struct], name: str, value: object
@@ -257,13 +227,15 @@ def test_invalid_constant_interval_is_refused() -> None:
         ("polling", 1.0),
         ("budget", None),
         ("budget", RetryPolicy()),
+        ("max_connections", 0),
+        ("max_connections", -1),
         ("max_connections", 2.5),
         ("max_connections", NAN),
         ("max_connections", "100"),
         ("max_connections", None),
     ],
 )
-def test_setting_of_the_wrong_type_is_refused_by_name(name: str, value: object) -> None:
+def test_invalid_setting_is_refused_by_name(name: str, value: object) -> None:
     settings: dict[str, Any] = {name: value}
     with pytest.raises(ConfigurationError, match=f"^{name} is "):
         NeonClient(API_KEY, **settings)

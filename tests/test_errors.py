@@ -145,20 +145,14 @@ def test_every_class_is_tested() -> None:
 @pytest.mark.parametrize(
     ("status", "kind"),
     [
-        (302, APIError),
-        (400, APIError),
+        *((status, APIError) for status in (302, 400, 408, 422, 499)),
         (401, AuthenticationError),
         (403, PermissionDeniedError),
         (404, NotFoundError),
-        (408, APIError),
         (409, ConflictError),
-        (422, APIError),
         (423, LockedError),
         (429, RateLimitedError),
-        (499, APIError),
-        (500, ServerError),
-        (503, ServerError),
-        (599, ServerError),
+        *((status, ServerError) for status in (500, 503, 599)),
     ],
 )
 def test_status_selects_the_class(status: int, kind: type[APIError]) -> None:

@@ -77,11 +77,8 @@ async def test_each_retry_is_reported_before_it_is_sent(caplog: pytest.LogCaptur
     assert (second.attempt, second.error.status) == (2, 429)
     assert second.delay >= 7
     kinds = [type(event) for event in recorder.events]
-    assert kinds == [
-        *[RequestSent, ResponseReceived, RetryPlanned] * 2,
-        RequestSent,
-        ResponseReceived,
-    ]
+    retried = [RequestSent, ResponseReceived, RetryPlanned]
+    assert kinds == [*retried, *retried, RequestSent, ResponseReceived]
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert [record.name for record in warnings] == ["neonctl_async.transport.retry"] * 2
     assert "503" in warnings[0].getMessage()

@@ -56,11 +56,8 @@ async def test_records_are_yielded_in_order() -> None:
 
 
 async def test_pages_are_yielded_as_lists() -> None:
-    assert [items async for items in three_pages().paginator.pages()] == [
-        ["a", "b"],
-        ["c", "d"],
-        ["e", "f"],
-    ]
+    pages = [items async for items in three_pages().paginator.pages()]
+    assert pages == [["a", "b"], ["c", "d"], ["e", "f"]]
 
 
 async def test_paginator_sends_no_request_before_iteration() -> None:

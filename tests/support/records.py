@@ -1,7 +1,7 @@
 """Records of the API for the tests."""
 
 import re
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -63,6 +63,11 @@ def branch_json(id: str = "br-quiet-sun-87654321") -> JsonObject:
         "created_at": EPOCH.isoformat(),
         "updated_at": EPOCH.isoformat(),
     }
+
+
+def statuses(records: Iterable[Operation]) -> list[tuple[str, str]]:
+    """Return the id and the status of each operation."""
+    return [(record.id, record.status) for record in records]
 
 
 def ref(id: str) -> OperationRef:

@@ -28,13 +28,7 @@ pytestmark = pytest.mark.virtual_time
 @pytest.mark.parametrize(
     "fault",
     [
-        http_response(408),
-        http_response(423),
-        http_response(429),
-        http_response(500),
-        http_response(502),
-        http_response(503),
-        http_response(520),
+        *map(http_response, (408, 423, 429, 500, 502, 503, 520)),
         http_response(200, body=b"<html>an error page of a proxy</html>"),
         drop(),
         drop(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"),

@@ -7,7 +7,7 @@ import pytest
 from neonctl_async import NotFoundError, OperationFailedError, PollPolicy, WaitTimeoutError
 from neonctl_async.types import BranchCreated, BranchDeleted, ProjectCreated
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import PROJECT, branch_json, client_of, operation_json
+from tests.support.records import PROJECT, branch_json, client_of, operation_json, statuses
 from tests.support.server import Received, Respond, http_response
 
 pytestmark = pytest.mark.virtual_time
@@ -32,10 +32,7 @@ async def test_wait_returns_the_final_records(fake_neon: FakeNeon) -> None:
     created = await fake_neon.client.branches.create(PROJECT, wait=True)
     assert asyncio.get_running_loop().time() >= 4
     assert isinstance(created, BranchCreated)
-    assert [(record.id, record.status) for record in created.operations] == [
-        ("a", "finished"),
-        ("b", "finished"),
-    ]
+    assert statuses(created.operations) == [("a", "finished"), ("b", "finished")]
 
 
 async def test_without_wait_the_call_returns_at_once(fake_neon: FakeNeon) -> None:

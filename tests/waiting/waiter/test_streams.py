@@ -10,7 +10,7 @@ from neonctl_async import NotFoundError, Operation, WaitTimeoutError
 from neonctl_async.waiting.targets import Target
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import operation, operation_json, ref
+from tests.support.records import operation, operation_json, ref, statuses
 from tests.support.server import http_response
 
 pytestmark = pytest.mark.virtual_time
@@ -20,13 +20,8 @@ async def test_as_completed_yields_each_operation_once_soonest_first(fake_neon: 
     fake_neon.start("slow", ends=9)
     fake_neon.start("bad", ends=5, status="failed")
     fake_neon.start("quick", ends=1)
-    targets: list[Target] = [
-        ref("slow"),
-        ref("quick"),
-        ref("bad"),
-        ref("quick"),
-        operation("done", "finished"),
-    ]
+    refs = [ref(id) for id in ("slow", "quick", "bad", "quick")]
+    targets: list[Target] = [*refs, operation("done", "finished")]
     finished = [
         (record.id, record.status)
         async for record in fake_neon.client.operations.as_completed(targets)
@@ -178,10 +173,8 @@ async def test_finished_operation_is_yielded_after_the_deadline(fake_neon: FakeN
 async def test_growing_duration_alone_is_not_a_change(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=3)
     records = [record async for record in fake_neon.client.operations.watch(ref("a"))]
-    assert [(record.status, record.total_duration_ms) for record in records] == [
-        ("running", 0),
-        ("finished", 3000),
-    ]
+    durations = [(record.status, record.total_duration_ms) for record in records]
+    assert durations == [("running", 0), ("finished", 3000)]
 
 
 async def test_second_watch_of_the_same_record_yields_it_first(fake_neon: FakeNeon) -> None:
@@ -203,7 +196,4 @@ async def test_wait_can_start_while_the_last_one_finishes(fake_neon: FakeNeon, t
         for _ in range(ticks):
             await asyncio.sleep(0)
         finished += [record, *await fake_neon.client.operations.wait(operation("b"))]
-    assert [(record.id, record.status) for record in finished] == [
-        ("a", "finished"),
-        ("b", "finished"),
-    ]
+    assert statuses(finished) == [("a", "finished"), ("b", "finished")]

@@ -14,7 +14,7 @@ import pytest
 from neonctl_async import Operation, OperationFailedError, OperationRef, OperationStatus
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import EPOCH, PROJECT, operation, ref
+from tests.support.records import EPOCH, PROJECT, operation, ref, statuses
 
 pytestmark = pytest.mark.virtual_time
 
@@ -23,11 +23,7 @@ async def test_result_has_the_order_and_duplicates_of_the_argument(fake_neon: Fa
     fake_neon.start("a", ends=3)
     fake_neon.start("b", ends=1)
     done = await fake_neon.client.operations.wait([operation("a"), operation("b"), ref("a")])
-    assert [(record.id, record.status) for record in done] == [
-        ("a", "finished"),
-        ("b", "finished"),
-        ("a", "finished"),
-    ]
+    assert statuses(done) == [("a", "finished"), ("b", "finished"), ("a", "finished")]
 
 
 async def test_finished_operations_cost_no_request(fake_neon: FakeNeon) -> None:
@@ -193,10 +189,7 @@ async def test_references_resume_a_wait_in_another_process(fake_neon: FakeNeon) 
     fake_neon.start("b", ends=2)
     done = await fake_neon.client.operations.wait(refs)
     assert [record.id for record in done] == ["b", "a"]
-    assert json.loads(written) == [
-        {"project_id": PROJECT, "id": "a"},
-        {"project_id": PROJECT, "id": "b"},
-    ]
+    assert json.loads(written) == [{"project_id": PROJECT, "id": id} for id in ("a", "b")]
 
 
 @pytest.mark.parametrize(
