@@ -4,7 +4,6 @@ import asyncio
 import json
 import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from types import TracebackType
 from typing import NamedTuple, Self
 
 Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
@@ -90,12 +89,7 @@ class Server:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_exc_info: object) -> None:
         self._server.close()
         for task in list(self._tasks):
             task.cancel()

@@ -28,35 +28,29 @@ class FaultLog:
         self.by_request[request_id] = fault
 
 
-class FaultProxy:
+class FaultProxy(MisbehavingServer):
     """Forwards requests to the control plane, and injects faults into a share of them.
 
     All kinds of faults are equally frequent.
     """
 
     def __init__(self, upstream: str, chance: random.Random, share: float, log: FaultLog) -> None:
+        super().__init__(self._response_to)
         self._upstream = upstream
         self._log = log
         self._chance = chance
         self._share = share
         self._locked: set[bytes] = set()
-        self._server = MisbehavingServer(self._respond)
 
     async def __aenter__(self) -> Self:
-        await self._server.__aenter__()
         self._http = aiohttp.ClientSession(auto_decompress=False)
-        return self
+        return await super().__aenter__()
 
-    async def __aexit__(self, *_: object) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
         await self._http.close()
-        await self._server.__aexit__(None, None, None)
+        await super().__aexit__(*exc_info)
 
-    @property
-    def base_url(self) -> str:
-        """The base URL for the clients of the campaign."""
-        return self._server.base_url
-
-    def _respond(self, request: Received) -> Respond:
+    def _response_to(self, request: Received) -> Respond:
         fault = self._choose(request)
 
         async def respond(writer: asyncio.StreamWriter) -> None:

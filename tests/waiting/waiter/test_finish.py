@@ -6,6 +6,7 @@ import pytest
 
 from neonctl_async import NotFoundError, OperationFailedError, PollPolicy, WaitTimeoutError
 from neonctl_async.types import BranchCreated, BranchDeleted, ProjectCreated
+from tests.models import records
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, branch_json, client_of, operation_json, statuses
 from tests.support.server import Received, Respond, http_response
@@ -98,21 +99,8 @@ async def test_response_without_operations_needs_no_wait(fake_neon: FakeNeon) ->
 
 async def test_project_creation_can_wait(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", ends=2)
-    project = {
-        "id": PROJECT,
-        "name": "demo",
-        "platform_id": "aws",
-        "region_id": "aws-us-east-2",
-        "provisioner": "k8s-pod",
-        "pg_version": 17,
-        "proxy_host": "us-east-2.aws.neon.tech",
-        "cpu_used_sec": 0,
-        "branch_logical_size_limit": 512,
-        "created_at": "2026-01-01T00:00:00Z",
-        "updated_at": "2026-01-01T00:00:00Z",
-    }
     content = {
-        "project": project,
+        "project": {**records.PROJECT, "id": PROJECT},
         "branch": branch_json(),
         "operations": [operation_json("a", "running", at=-1)],
     }

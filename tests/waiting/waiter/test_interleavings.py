@@ -26,6 +26,7 @@ from neonctl_async.testing import FakeClockLoop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.targets import Target
 from neonctl_async.waiting.waiter import Waiter
 from tests.support.clock import now
 from tests.support.records import EPOCH
@@ -174,16 +175,12 @@ class Program:
             self._source.record(record.ref).status == record.status for record in error.settled
         )
 
-    async def _wait_for_all(
-        self, what: list[Operation | OperationRef], timeout: float | None
-    ) -> list[Operation]:
+    async def _wait_for_all(self, what: list[Target], timeout: float | None) -> list[Operation]:
         return await self._waiter.wait(
             what, timeout=timeout, fail_fast=False, on_update=None, raise_on_failure=True
         )
 
-    async def _as_completed(
-        self, what: list[Operation | OperationRef], timeout: float | None
-    ) -> list[Operation]:
+    async def _as_completed(self, what: list[Target], timeout: float | None) -> list[Operation]:
         seen: list[Operation] = []
         async with aclosing(self._waiter.as_completed(what, timeout=timeout)) as completed:
             async for record in completed:
@@ -192,9 +189,7 @@ class Program:
         assert len(seen) == len(what)
         return seen
 
-    async def _watch(
-        self, what: list[Operation | OperationRef], timeout: float | None
-    ) -> list[Operation]:
+    async def _watch(self, what: list[Target], timeout: float | None) -> list[Operation]:
         newest: dict[str, Operation] = {}
         async with aclosing(self._waiter.watch(what, timeout=timeout)) as changes:
             async for record in changes:
