@@ -14,6 +14,9 @@ export PYTHONDONTWRITEBYTECODE =
 # How long to fuzz.
 SECONDS = 60
 
+# What runs on other loops.
+ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py tests/test_pagination.py
+
 # The published description of the API, what serves it, and the client that a page compares:
 # versions of packages of Node.js.
 DESCRIPTION = 2.7.3
@@ -26,7 +29,7 @@ NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
 SDK_READY = .bench/ready-$(SDK)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
+.PHONY: demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
 .SECONDARY:
 # Two pips must not write to one environment.
 .NOTPARALLEL:
@@ -50,6 +53,16 @@ test-%: .venv-%/ready-test
 # The tests on the newest CPython once more, twice as slow, and how much of the code they run.
 coverage: .venv-$(NEWEST)/ready-test
 	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov
+
+# The tests that start processes, and a sample of the others, under conditions of other machines.
+# CONDITIONS='umask SIGINT' picks some.
+hostile: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -m tools.hostile $(CONDITIONS)
+
+# The tests of waiting and transport on uvloop, and with tasks that start eagerly (Python 3.12).
+loops: .venv-$(NEWEST)/ready-test
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --loop uvloop $(ON_LOOPS)
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --loop eager $(ON_LOOPS)
 
 # Every method against the description that the platform publishes, served on loopback.
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY)
