@@ -1,133 +1,127 @@
-# make demo, make test: each sets up what it needs, again and again without harm.
+# Each target installs its requirements into .venv-VERSION. `make help` lists the targets.
 
 PYTHON ?= python3
-# The oldest and the newest CPython of this machine, from 3.11 on; VERSIONS=3.12 picks one.
+# The oldest and the newest CPython of this machine, 3.11 or newer. VERSIONS=3.12 selects one.
 ifndef VERSIONS
 VERSIONS := $(shell $(PYTHON) tools/pythons.py)
 endif
 NEWEST = $(lastword $(VERSIONS))
 BIN = .venv-$(NEWEST)/bin
 
-# The processes that tests start find the package compiled.
+# Let Python store compiled modules, so that processes of the tests start faster.
 export PYTHONDONTWRITEBYTECODE =
 
-# How long to fuzz.
+# The duration of make fuzz.
 SECONDS = 60
 
-# What runs on other loops.
-ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py tests/test_pagination.py
+# The tests that make loops runs.
+ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py \
+	tests/test_pagination.py
 
-# The published description of the API, what serves it, and the client that a page compares:
-# versions of packages of Node.js.
+# Versions of Node.js packages: the published description of the API, a server that validates
+# requests against it, and Neon's TypeScript SDK.
 DESCRIPTION = 2.7.3
 PRISM = 5.16.0
 SDK = 6.1.2
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
 
-# Where the benchmarks put Neon's own TypeScript SDK; they run it on the machine's Node.js, else on ours.
+# The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
+.PHONY: help demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
 .SECONDARY:
-# Two pips must not write to one environment.
+# Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
 
-demo: .venv-$(NEWEST)/ready-test
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
+
+demo: .venv-$(NEWEST)/ready-test ## Create 20 branches on a local control plane and wait for them
 	$(BIN)/neonctl-async demo
 
-# Takes the pictures of docs/command-line.md anew; needs tmux.
-screens: .venv-$(NEWEST)/ready-test
+screens: .venv-$(NEWEST)/ready-test ## Take the pictures of docs/command-line.md (needs tmux)
 	$(BIN)/python -m tools.screens
 
-# Draws the pictures of docs/waiting.md anew.
-pictures: .venv-$(NEWEST)/ready-test
+pictures: .venv-$(NEWEST)/ready-test ## Draw the pictures of docs/waiting.md
 	$(BIN)/python -m tools.pictures
 
-test: $(VERSIONS:%=test-%)
+test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython, or on VERSIONS=3.12
 
 test-%: .venv-%/ready-test
 	.venv-$*/bin/python -X dev -m pytest --numprocesses 4
 
-# The tests on the newest CPython once more, twice as slow, and how much of the code they run.
-coverage: .venv-$(NEWEST)/ready-test
+coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
 	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov
 
-# The tests that start processes, and a sample of the others, under conditions of other machines.
-# CONDITIONS='umask SIGINT' picks some.
-hostile: .venv-$(NEWEST)/ready-test
+hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
 
-# The tests of waiting and transport on uvloop, and with tasks that start eagerly (Python 3.12).
-loops: .venv-$(NEWEST)/ready-test
+loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on uvloop, and with eager tasks
 	$(BIN)/python -X dev -m pytest --numprocesses 4 --loop uvloop $(ON_LOOPS)
 	$(BIN)/python -X dev -m pytest --numprocesses 4 --loop eager $(ON_LOOPS)
 
-# Every method against the description that the platform publishes, served on loopback.
-contract: .venv-$(NEWEST)/ready-contract $(NODE_READY)
+contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
 	$(BIN)/python -X dev -m pytest -m contract --timeout 120 tests/contract
 
-# Writes docs/endpoints.md anew.
-endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY)
+endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, the table of endpoints and methods
 	$(BIN)/python -m tests.contract.endpoints
 
-check: .venv-$(NEWEST)/ready-check
+check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, English and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.prose
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*_*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 
-format: .venv-$(NEWEST)/ready-check
+format: .venv-$(NEWEST)/ready-check ## Format the code and apply the fixes of ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# Builds the site of the documentation in site/; fails at a broken link.
-docs: .venv-$(NEWEST)/ready-docs
+docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-# What takes many processes: suites of the plugin's users, examples, workers that die.
-scale: .venv-$(NEWEST)/ready-test
+scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-# 50 clients for a minute, with kill -9 and restart in the middle; a fleet killed 40 times more.
-soak: .venv-$(NEWEST)/ready-test
-	$(BIN)/python -m tests.local.soak
+soak: .venv-$(NEWEST)/ready-test ## Kill a local control plane with 50 clients, and the fleet example 40 times
+	$(BIN)/python -m tools.soak
 	$(BIN)/python -X dev -m pytest -m soak
 
-# 10,000 faults with each of three seeds, and what the callers got.
-faults: .venv-$(NEWEST)/ready-test
-	$(BIN)/python -m tests.faults.campaign
+faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
+	$(BIN)/python -m tools.faults
 
-# Looks for inputs that break the wire format or the models; goes on where the last run ended.
-fuzz: .venv-$(NEWEST)/ready-fuzz
-	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
+fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a minute, or for SECONDS=600
+	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 
-# What it costs beside what others take: writes docs/benchmarks.json, the table and the picture.
-bench: .venv-$(NEWEST)/ready-bench $(SDK_READY)
+bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks and write their tables and pictures
 	$(WITH_NODE) $(BIN)/python -m benchmarks
 
-# The same with fewer runs, in about a minute; writes nothing.
-bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY)
+bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks for about a minute; write nothing
 	$(WITH_NODE) $(BIN)/python -m benchmarks --quick
 
-# Looks for changes to the code that no test notices; goes on where the last run ended.
-# MUTANTS='neonctl_async.waiting.cadence*' picks some.
-mutants: .venv-$(NEWEST)/ready-mutation
+# MUTANTS='neonctl_async.waiting.schedule*' limits the run to one module.
+mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and list the changes that no test detects
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"
 
-# Wheel and sdist into dist/, always the same from the same tree, and the tests of both.
-dist: .venv-$(NEWEST)/ready-check
+dist: .venv-$(NEWEST)/ready-check ## Build the wheel and the sdist into dist/ and test both
 	rm -rf dist
 	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
-clean:
+clean: ## Delete everything that make has created
 	rm -rf site dist .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
-# An environment is made anew whenever what it installs changes. Groups need pip 25.1 or later.
+# A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml
 	$$($(PYTHON) tools/pythons.py $*) -m venv --clear --upgrade-deps .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test

@@ -1,1 +1,1 @@
-"""What the package costs, beside what else there is: ``python -m benchmarks``."""
+"""Benchmarks of neonctl-async and other clients: ``python -m benchmarks``."""

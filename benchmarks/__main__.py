@@ -1,6 +1,6 @@
-"""Runs the benchmarks and prints what they found; ends with 1 where a target is missed.
+"""Runs the benchmarks and prints the results. The exit status is 1 if a target is missed.
 
-A run of everything writes docs/benchmarks.json, and from it the table and the picture.
+A complete run writes docs/benchmarks.json, and the tables and plots that show it.
 """
 
 import argparse
@@ -12,28 +12,28 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
-from benchmarks import (
+from benchmarks.harness.machine import machine, versions
+from benchmarks.harness.report import Report, plain, write
+from benchmarks.harness.results import Row
+from benchmarks.harness.run_size import RunSize
+from benchmarks.scenarios import (
     fan_out,
     get,
     idle,
     imports,
-    lone,
     memory,
     operations_page,
     page,
     paging,
     pytest_plugin,
     scale,
+    single_operation,
     waits,
 )
-from benchmarks.effort import Effort
-from benchmarks.figures import Row
-from benchmarks.machine import machine, versions
-from benchmarks.report import Report, plain, write
 
-Group = Callable[[Effort], Awaitable[list[Row]] | list[Row]]
+Scenario = Callable[[RunSize], Awaitable[list[Row]] | list[Row]]
 
-GROUPS: dict[str, Group] = {
+SCENARIOS: dict[str, Scenario] = {
     "get": get.run,
     "page": page.run,
     "paging": paging.run,
@@ -41,7 +41,7 @@ GROUPS: dict[str, Group] = {
     "memory": memory.run,
     "idle": idle.run,
     "waits": waits.run,
-    "lone": lone.run,
+    "single_operation": single_operation.run,
     "fan_out": fan_out.run,
     "scale": scale.run,
     "operations_page": operations_page.run,
@@ -50,47 +50,48 @@ GROUPS: dict[str, Group] = {
 ROOT = Path(__file__).parent.parent
 
 
-def run(group: Group, effort: Effort) -> list[Row]:
-    """The rows of a group, which runs on a loop of its own."""
-    rows = group(effort)
-    return rows if isinstance(rows, list) else asyncio.run(_all(rows))
+def run(scenario: Scenario, size: RunSize) -> list[Row]:
+    """Run a scenario, on its own event loop if it is asynchronous."""
+    rows = scenario(size)
+    return rows if isinstance(rows, list) else asyncio.run(_rows(rows))
 
 
-async def _all(rows: Awaitable[list[Row]]) -> list[Row]:
+async def _rows(rows: Awaitable[list[Row]]) -> list[Row]:
     return await rows
 
 
-def run_all(names: Iterable[str], effort: Effort) -> list[Row]:
-    """The rows of these groups, printed as they come."""
-    found: list[Row] = []
+def run_all(names: Iterable[str], size: RunSize) -> list[Row]:
+    """Run scenarios one after another, and print the rows of each."""
+    results: list[Row] = []
     for name in names:
-        began = time.monotonic()
-        rows = run(GROUPS[name], effort)
-        print(f"{name}, {time.monotonic() - began:.0f} s\n\n{plain(rows)}\n", flush=True)
-        found += rows
-    return found
+        started = time.monotonic()
+        rows = run(SCENARIOS[name], size)
+        print(f"{name}, {time.monotonic() - started:.0f} s\n\n{plain(rows)}\n", flush=True)
+        results += rows
+    return results
 
 
-def arguments() -> argparse.Namespace:
-    """What the command line says."""
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer runs of each")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=GROUPS, help="these groups")
-    parser.add_argument("--list", action="store_true", help="what groups there are")
-    parser.add_argument("--write", action="store_true", help="write into docs even so")
+    parser.add_argument("--quick", action="store_true", help="run fewer rounds")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=SCENARIOS, help="scenarios")
+    parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
+    parser.add_argument("--write", action="store_true", help="write into docs after any run")
     return parser.parse_args()
 
 
 def main() -> int:
-    """Run the benchmarks; answers 1 where a target is missed."""
-    given = arguments()
-    if given.list:
-        for name, group in GROUPS.items():
-            print(f"{name:16} {(inspect.getdoc(inspect.getmodule(group)) or '').splitlines()[0]}")
+    """Run the benchmarks; return 1 if a target is missed."""
+    arguments = parse_arguments()
+    if arguments.list:
+        for name, scenario in SCENARIOS.items():
+            summary = (inspect.getdoc(inspect.getmodule(scenario)) or "").splitlines()[0]
+            print(f"{name:16} {summary}")
         return 0
-    effort = Effort.QUICK if given.quick else Effort.THOROUGH
-    rows = run_all(given.only or GROUPS, effort)
-    if given.write or not (given.quick or given.only):
+    size = RunSize.QUICK if arguments.quick else RunSize.FULL
+    rows = run_all(arguments.only or SCENARIOS, size)
+    if arguments.write or not (arguments.quick or arguments.only):
         today = dt.datetime.now(dt.UTC).date().isoformat()
         write(Report(date=today, machine=machine(), versions=versions(), rows=rows), ROOT)
     missed = [row for row in rows if row.met is False]

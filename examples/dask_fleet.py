@@ -3,11 +3,14 @@
     python examples/dask_fleet.py [BRANCHES] [--projects ID,ID…] [--workers N] [--scheduler ADDRESS]
                                   [--per-minute N] [--per-second N]
 
-Each branch is made once and waited for, even if workers die: kill -9 one of them and see. Dask runs
-its tasks again, and what these ask for is taken over where it is there already. Needs distributed.
-Runs in worker processes of its own, or in those of a scheduler; against a local control plane,
-offline, or projects of the platform if NEON_API_KEY is set, where the workers are, too: no key
-passes through the scheduler. The limits are the account's: the platform's unless told otherwise.
+Each branch is created once and awaited, even if workers are killed; try kill -9. Dask repeats the
+tasks of a killed worker, and these tasks find the branches that exist already. The program needs
+the package distributed.
+
+The workers are processes of this program, or those of the given scheduler. Without NEON_API_KEY,
+the program uses a local control plane and works offline. With it, set the key in the environment of
+the workers too: no key passes through the scheduler. The rate limits are those of the account; the
+defaults are Neon's.
 """
 
 import argparse
@@ -25,16 +28,16 @@ import ensure_branch
 from neonctl_async import EndpointSpec, NeonClient, NeonError, RateBudget
 from neonctl_async.local import LocalControlPlane
 
-dask: Any = distributed  # typed in part only: behind this name nothing of it is checked
+dask: Any = distributed  # only partly typed; this name is not type-checked
 
 CHUNK = 25
-"""Branches a task. Tasks that a worker had begun when it died are begun again."""
+"""The branches per task. The tasks of a killed worker start again."""
 TASKS = 4
-"""At once in a worker. They run on its event loop, where they wait together."""
+"""The concurrent tasks per worker. They run on its event loop and share one client."""
 
 
 class OneClient(distributed.WorkerPlugin):
-    """A client for all tasks of a worker, on its event loop, from when it starts until it ends."""
+    """One client per worker, shared by its tasks, open as long as the worker runs."""
 
     name = "neon"
 
@@ -42,18 +45,18 @@ class OneClient(distributed.WorkerPlugin):
         self._budget = budget
 
     async def setup(self, worker: distributed.Worker) -> None:
-        """Called in a worker that starts, in one that takes the place of another as well."""
+        """Open the client when a worker starts; a replaced worker starts as well."""
         del worker
         self.neon = await NeonClient(budget=self._budget).__aenter__()
 
     async def teardown(self, worker: distributed.Worker) -> None:
-        """Called in a worker that ends."""
+        """Close the client when a worker stops."""
         del worker
         await self.neon.aclose()
 
 
 async def provision(project_id: str, names: Sequence[str]) -> list[str]:
-    """What is wrong with those branches of a chunk that are not ready; a task of Dask."""
+    """Create branches and wait for them, as a Dask task; return the problems."""
     neon: NeonClient = dask.get_worker().plugins[OneClient.name].neon
     outcomes = await asyncio.gather(
         *(provision_one(neon, project_id, name) for name in names), return_exceptions=True
@@ -69,34 +72,34 @@ async def provision(project_id: str, names: Sequence[str]) -> list[str]:
 
 
 async def provision_one(neon: NeonClient, project_id: str, name: str) -> None:
-    """See to it that a branch is there and ready, whoever asked for it first."""
+    """Create a branch unless it exists, and wait until it is ready."""
     compute = EndpointSpec(type="read_write")
     ensured = await ensure_branch.ensure_branch(neon, project_id, name, compute)
     await neon.operations.wait(ensured.operations)
 
 
 def chunks_of(project_ids: Sequence[str], count: int) -> tuple[list[str], list[list[str]]]:
-    """The project of each task, and the names of its branches: the same in every run."""
+    """Return the project of each task and the names of its branches; the same in every run."""
     names = [f"preview-{number}" for number in range(count)]
     chunks = [names[start : start + CHUNK] for start in range(0, count, CHUNK)]
     return [project_ids[number % len(project_ids)] for number in range(len(chunks))], chunks
 
 
-async def failures_of(tasks: AsyncIterable[tuple[object, list[str]]]) -> int:
-    """How many branches are not ready once every task has ended."""
-    failed = ended = 0
+async def count_failures(tasks: AsyncIterable[tuple[object, list[str]]]) -> int:
+    """Return the number of branches that are not ready when all tasks have finished."""
+    failed = finished = 0
     async for _task, problems in tasks:
-        ended += 1
+        finished += 1
         failed += len(problems)
-        print(*problems, f"{ended} tasks have ended", sep="\n", flush=True)
+        print(*problems, f"{finished} tasks have finished", sep="\n", flush=True)
     return failed
 
 
 @asynccontextmanager
 async def connect(project_ids: Sequence[str]) -> AsyncGenerator[Sequence[str]]:
-    """The projects to provision in; the environment tells every client where they are."""
+    """Provide the projects. The environment configures every client."""
     if os.environ.get("NEON_API_KEY"):
-        yield project_ids or sys.exit("name the projects: --projects ID,ID…")
+        yield project_ids or sys.exit("no projects: NEON_API_KEY is set, so add --projects ID,ID…")
     else:
         async with LocalControlPlane() as control_plane:
             os.environ |= {
@@ -110,7 +113,7 @@ async def connect(project_ids: Sequence[str]) -> AsyncGenerator[Sequence[str]]:
 
 @asynccontextmanager
 async def cluster(workers: int, scheduler: str | None) -> AsyncGenerator[Any]:
-    """A scheduler that is there already, or one of our own with its workers."""
+    """Connect to the given scheduler, or start one with workers."""
     if scheduler is not None:
         async with dask.Client(scheduler, asynchronous=True) as client:
             yield client
@@ -123,14 +126,14 @@ async def cluster(workers: int, scheduler: str | None) -> AsyncGenerator[Any]:
                     dashboard_address=None,
                     local_directory=directory,
                     asynchronous=True,
-                ) as own,
-                dask.Client(own, asynchronous=True) as client,
+                ) as local,
+                dask.Client(local, asynchronous=True) as client,
             ):
                 yield client
 
 
 async def main(options: argparse.Namespace) -> int:
-    """The exit code: 0 if every branch is ready."""
+    """Provision the branches; return 0 if all of them are ready."""
     budget = RateBudget(per_minute=options.per_minute, per_route_per_second=options.per_second)
     async with (
         connect(options.projects) as project_ids,
@@ -142,7 +145,7 @@ async def main(options: argparse.Namespace) -> int:
         await client.upload_file(ensure_branch.__file__)
         await client.register_plugin(OneClient(budget.split(len(processes))))
         tasks = client.map(provision, *chunks_of(project_ids, options.branches))
-        failed = await failures_of(dask.as_completed(tasks, with_results=True))
+        failed = await count_failures(dask.as_completed(tasks, with_results=True))
         await client.unregister_worker_plugin(OneClient.name)  # closes its clients
     print(f"{options.branches - failed} of {options.branches} branches are ready")
     return 1 if failed else 0

@@ -1,6 +1,6 @@
-"""Give each of three checks a branch of its own, all at once; none is left in the end.
+"""Run three checks concurrently, each on its own branch, which is deleted after the check.
 
-Runs against a local control plane, offline; against the platform if NEON_API_KEY is set.
+Without NEON_API_KEY, the program uses a local control plane and works offline.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from neonctl_async.local import LocalControlPlane
 
 @asynccontextmanager
 async def connect() -> AsyncGenerator[NeonClient]:
-    """The platform if there is a key for it, else a local control plane."""
+    """Connect to Neon if NEON_API_KEY is set, otherwise to a local control plane."""
     if os.environ.get("NEON_API_KEY"):
         async with NeonClient() as neon:
             yield neon
@@ -27,13 +27,13 @@ async def connect() -> AsyncGenerator[NeonClient]:
 
 
 async def check(neon: NeonClient, project_id: str, name: str) -> None:
-    """Run one check on a branch that is there for as long as it takes."""
+    """Run one check on a branch that exists as long as the check runs."""
     async with neon.branches.ephemeral(project_id, ttl_seconds=600) as created:
         print(f"{name} on {created.branch.name}")  # connect to created.connection_uri.reveal()
 
 
 async def main() -> None:
-    """Create a project, check, and clean up."""
+    """Create a project, run the checks, and delete the project."""
     async with connect() as neon:
         project_id = (await neon.projects.create(name="ephemeral", wait=True)).project.id
         try:

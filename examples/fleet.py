@@ -1,13 +1,16 @@
-"""Provision the branches that a CSV file lists, in a process that may be killed at any moment.
+"""Create the branches that a CSV file lists, in a process that may be killed at any time.
 
     python examples/fleet.py [CSV] [--results FILE] [--fail N]
 
-Each customer has a project, made if there is none of that name; each row is a branch there, with a
-compute. What was made goes to the results, a line of JSON at a time. Run it again, and it skips
-what is ready, waits on for what is pending, and asks for the rest: a run that is left alone ends
-with each branch there once, and ready. A branch whose creation failed is told: delete it, and run
-again. Runs against a local control plane, offline, whose data lies beside the results and where
---fail has N branches fail; against the platform if NEON_API_KEY is set.
+Each customer has a project, which is created if there is none with that name. Each row is a branch
+with a compute in this project. Created branches are written to the results file, as lines of JSON.
+
+If the program is killed, run it again. It skips ready branches, waits for pending ones, and creates
+the missing ones. After a complete run, each branch exists once and is ready. The program reports
+branches whose creation failed; delete them and run it again.
+
+Without NEON_API_KEY, the program works offline, with a local control plane whose data is stored
+beside the results. There, --fail makes the creation of N branches fail.
 """
 
 import argparse
@@ -29,7 +32,7 @@ SAMPLE = Path(__file__).with_suffix(".csv")
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A branch that is wanted."""
+    """A row of the CSV file: a branch to create."""
 
     customer: str
     region: str
@@ -41,7 +44,7 @@ class Row(msgspec.Struct, frozen=True):
 
 
 class Result(msgspec.Struct, frozen=True):
-    """A branch that is there, and what is yet to be waited for."""
+    """A created branch, and its pending operations."""
 
     customer: str
     branch: str
@@ -50,32 +53,32 @@ class Result(msgspec.Struct, frozen=True):
     pending: list[OperationRef]
 
 
-def wanted(file: Path) -> list[Row]:
-    """The rows of the CSV file."""
+def read_rows(file: Path) -> list[Row]:
+    """Read the CSV file."""
     with file.open(newline="", encoding="utf-8-sig") as lines:
         return msgspec.convert(list(csv.DictReader(lines)), list[Row], strict=False)
 
 
-def read(results: Path) -> list[Result]:
-    """What earlier runs wrote, oldest first."""
-    told: list[Result] = []
+def read_results(results: Path) -> list[Result]:
+    """Read the results of earlier runs, oldest first."""
+    found: list[Result] = []
     for line in results.read_bytes().splitlines() if results.exists() else ():
-        with suppress(msgspec.DecodeError):  # torn: what it was to tell is found out again
-            told.append(msgspec.json.decode(line, type=Result))
-    return told
+        with suppress(msgspec.DecodeError):  # an incomplete line; its branch is found again
+            found.append(msgspec.json.decode(line, type=Result))
+    return found
 
 
 def write(results: Path, result: Result) -> None:
-    """Come back when the result is on disk."""
+    """Append a result, and return when it is on disk."""
     with results.open("ab") as file:
-        file.write(b"\n" + msgspec.json.encode(result))  # the line before it may be torn
+        file.write(b"\n" + msgspec.json.encode(result))  # the previous line may be incomplete
         file.flush()
         os.fsync(file.fileno())
 
 
 @asynccontextmanager
 async def connect(data: Path, failures: int) -> AsyncGenerator[NeonClient]:
-    """The platform if there is a key for it, else a local control plane with limits like its."""
+    """Connect to Neon if NEON_API_KEY is set, otherwise to a rate-limited local control plane."""
     if os.environ.get("NEON_API_KEY"):
         async with NeonClient() as neon:
             yield neon
@@ -89,16 +92,17 @@ async def connect(data: Path, failures: int) -> AsyncGenerator[NeonClient]:
 
 
 async def open_projects(neon: NeonClient, rows: Sequence[Row]) -> dict[str, str]:
-    """The id of each customer's project.
+    """Return the id of each customer's project; create the missing projects.
 
-    Projects may share a name, so no 409 keeps a late request of a dead process from making a second
-    one. They are made one by one: at most one is in doubt then, and a later run tells.
+    Projects may share a name. A late request of a killed process can therefore create a second one,
+    without a 409. Projects are created one by one, so this can happen to one project at most, and
+    the next run reports it.
     """
     regions = {row.customer: row.region for row in rows}
     ids: dict[str, str] = {}
     async for project in neon.projects.list():
         if project.name in ids:
-            sys.exit(f"two projects are called {project.name}: delete one of them")
+            sys.exit(f"two projects have the name {project.name}; delete one of them")
         if project.name in regions:
             ids[project.name] = project.id
     for customer in regions.keys() - ids.keys():
@@ -107,24 +111,24 @@ async def open_projects(neon: NeonClient, rows: Sequence[Row]) -> dict[str, str]
     return ids
 
 
-async def known(
+async def existing_results(
     neon: NeonClient, project_ids: Sequence[str], results: Path
 ) -> dict[tuple[str, str], Result]:
-    """The last result of each branch that is there still."""
-    there: set[str] = set()
+    """Return the last result of each branch that still exists."""
+    existing: set[str] = set()
     for project_id in project_ids:
-        there |= {branch.id async for branch in neon.branches.list(project_id)}
+        existing |= {branch.id async for branch in neon.branches.list(project_id)}
     return {
         (result.project_id, result.branch): result
-        for result in await asyncio.to_thread(read, results)
-        if result.branch_id in there
+        for result in await asyncio.to_thread(read_results, results)
+        if result.branch_id in existing
     }
 
 
 async def provision(
     neon: NeonClient, project_id: str, row: Row, result: Result | None, results: Path
 ) -> None:
-    """See to it that a branch is there and ready, from where an earlier run left off."""
+    """Create a branch and wait until it is ready; continue the work of an earlier run."""
     if result is None:
         compute = EndpointSpec(type="read_write", autoscaling_limit_max_cu=row.max_cu)
         ensured = await ensure_branch(neon, project_id, row.branch, compute)
@@ -138,20 +142,20 @@ async def provision(
 
 
 async def main(rows: Sequence[Row], results: Path, failures: int) -> int:
-    """The exit code: 0 if every branch is ready."""
+    """Provision all branches; return 0 if all of them are ready."""
     async with connect(results.with_name(f"{results.name}.db"), failures) as neon:
         projects = await open_projects(neon, rows)
-        made = await known(neon, list(projects.values()), results)
-        print(f"at {neon.base_url}: {len(made)} branches are among the results", flush=True)
+        created = await existing_results(neon, list(projects.values()), results)
+        print(f"at {neon.base_url}: {len(created)} branches exist already", flush=True)
         places = [(projects[row.customer], row) for row in rows]
         outcomes = await asyncio.gather(
             *(
-                provision(neon, project_id, row, made.get((project_id, row.branch)), results)
+                provision(neon, project_id, row, created.get((project_id, row.branch)), results)
                 for project_id, row in places
             ),
-            return_exceptions=True,  # one that fails takes none of the others with it
+            return_exceptions=True,  # a failure does not cancel the other branches
         )
-        print(f"{neon.requests_sent} requests sent in all")
+        print(f"{neon.requests_sent} requests sent")
     for row, outcome in zip(rows, outcomes, strict=True):
         if isinstance(outcome, NeonError):
             print(f"{row} is not ready: {outcome}")
@@ -162,15 +166,15 @@ async def main(rows: Sequence[Row], results: Path, failures: int) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Provision branches, through kill and restart.")
+    parser = argparse.ArgumentParser(description="Create branches; continue after a kill.")
     parser.add_argument("csv", nargs="?", type=Path, default=SAMPLE, metavar="CSV")
     parser.add_argument("--results", type=Path, default=Path("fleet.jsonl"), metavar="FILE")
     parser.add_argument("--fail", type=int, default=0, metavar="N")
     arguments = parser.parse_args()
     try:
-        sys.exit(asyncio.run(main(wanted(arguments.csv), arguments.results, arguments.fail)))
+        sys.exit(asyncio.run(main(read_rows(arguments.csv), arguments.results, arguments.fail)))
     except (NeonError, OSError, msgspec.ValidationError) as error:
         sys.exit(str(error))
     except KeyboardInterrupt:
-        print("interrupted: run it again, and it goes on from here", file=sys.stderr)
+        print("interrupted; run the program again to continue", file=sys.stderr)
         sys.exit(130)

@@ -1,6 +1,6 @@
-"""Create a branch, wait until it is ready, and look back at what the platform did.
+"""Create a branch, wait until it is ready, and list the operations.
 
-Runs against a local control plane, offline; against the platform if NEON_API_KEY is set.
+Without NEON_API_KEY, the program uses a local control plane and works offline.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from neonctl_async.local import LocalControlPlane
 
 @asynccontextmanager
 async def connect() -> AsyncGenerator[NeonClient]:
-    """The platform if there is a key for it, else a local control plane."""
+    """Connect to Neon if NEON_API_KEY is set, otherwise to a local control plane."""
     if os.environ.get("NEON_API_KEY"):
         async with NeonClient() as neon:
             yield neon
@@ -27,21 +27,21 @@ async def connect() -> AsyncGenerator[NeonClient]:
 
 
 async def main() -> None:
-    """Create, wait, look back, and clean up."""
+    """Create a project and a branch, list their operations, and delete the project."""
     async with connect() as neon:
         print(f"at {neon.base_url}")
-        begun = await neon.projects.create(name="quickstart")
-        project_id = begun.project.id
+        created = await neon.projects.create(name="quickstart")
+        project_id = created.project.id
         try:
-            await neon.operations.wait(begun)  # every operation of the answer, at once
+            await neon.operations.wait(created)  # all operations of the response
 
-            created = await neon.branches.create(
+            preview = await neon.branches.create(
                 project_id,
                 name="preview",
                 endpoints=[EndpointSpec(type="read_write")],
-                wait=True,  # the same in one call
+                wait=True,  # create and wait in one call
             )
-            print(f"{created.branch.name} is ready after {len(created.operations)} operations")
+            print(f"{preview.branch.name} is ready after {len(preview.operations)} operations")
 
             async for operation in neon.operations.list(project_id, limit=100):
                 print(f"{operation.created_at:%H:%M:%S} {operation.action} {operation.status}")

@@ -1,16 +1,19 @@
-"""Give every key of an organization a successor, hand that over, and only then revoke the old key.
+"""Replace every API key of an organization; store the new key before the old one is revoked.
 
     python examples/rotate_keys.py [ORG_ID] [--store COMMAND] [--dry-run]
 
-COMMAND is run for each new key, in a shell: it gets the token on stdin, where no list of processes
-and no log shows it, and KEY_NAME, KEY_ID and PROJECT_ID in its environment. It might be
+COMMAND is a shell command that runs for each new key. It gets the token on stdin, which
+keeps it out of process lists and logs. Its environment contains KEY_NAME, KEY_ID and PROJECT_ID.
+For example:
 
     vault kv put "secret/neon/$KEY_NAME" token=-
 
-and is a file of its own for each key if left out. A key of which any step failed stays valid, and
-what there is to do about it is told, after Ctrl-C as well. Runs against a local control plane,
-offline; against the organization ORG_ID if NEON_API_KEY is set, to the personal key of an
-administrator. That key is none of the organization's, and stays valid.
+Without --store, each token is written to its own file. If a step fails, or after Ctrl-C, the old
+key stays valid and the program prints the remaining steps.
+
+Without NEON_API_KEY, the program uses a local control plane and works offline. To rotate the keys
+of the organization ORG_ID, set NEON_API_KEY to the personal key of an administrator. That key does
+not belong to the organization and stays valid.
 """
 
 import argparse
@@ -26,16 +29,16 @@ from neonctl_async import UNSET, NeonClient, NeonError
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import ApiKey, ApiKeyCreated, AuthMethod
 
-TO_A_FILE = 'umask 077 && cat > "neon-key-$KEY_ID"'
-"""Readable by its owner alone. A key may share its name, and have any: so its id names the file."""
+TO_FILE = 'umask 077 && cat > "neon-key-$KEY_ID"'
+"""Writes a file that only its owner can read. Names of keys are not unique, so the id names it."""
 
 
 @asynccontextmanager
 async def connect(org_id: str | None) -> AsyncGenerator[tuple[NeonClient, str]]:
-    """The platform if there is a key for it, else a local control plane; and an organization."""
+    """Connect to Neon if NEON_API_KEY is set, otherwise to a local control plane."""
     if os.environ.get("NEON_API_KEY"):
         async with NeonClient() as neon:
-            yield neon, org_id or sys.exit("name the organization: rotate_keys.py ORG_ID")
+            yield neon, org_id or sys.exit("no organization: run rotate_keys.py ORG_ID")
     else:
         async with (
             LocalControlPlane() as control_plane,
@@ -51,7 +54,7 @@ async def connect(org_id: str | None) -> AsyncGenerator[tuple[NeonClient, str]]:
 
 @dataclass
 class Rotation:
-    """How far the rotation of a key has come."""
+    """The progress of the rotation of one key."""
 
     old: ApiKey
     new: int | None = None
@@ -62,20 +65,20 @@ class Rotation:
         scope = f"of project {self.old.project_id}" if self.old.project_id else "whole organization"
         return f"{self.old.name} ({self.old.id}, {scope})"
 
-    def left_to_do(self) -> str:
-        """What somebody has to look after."""
+    def remaining_steps(self) -> str:
+        """Return the steps that remain to be done by hand."""
         if self.new is None:
-            return "it is valid still; whether it has a successor, the list of keys tells"
+            return "still valid; check the list of keys for a new one"
         if not self.stored:
-            return f"it is valid still; {self.new} was not stored: revoke that"
-        return f"{self.new} was stored: revoke {self.old.id} once more"
+            return f"still valid; {self.new} was not stored: revoke {self.new}"
+        return f"{self.new} was stored; revoke {self.old.id} again"
 
 
 async def store(command: str, old: ApiKey, new: ApiKeyCreated) -> None:
-    """Hand the token of a key to a command that keeps it."""
-    told = {"KEY_NAME": old.name, "KEY_ID": str(new.id), "PROJECT_ID": old.project_id or ""}
+    """Pass the token of a key to a command that stores it."""
+    variables = {"KEY_NAME": old.name, "KEY_ID": str(new.id), "PROJECT_ID": old.project_id or ""}
     process = await asyncio.create_subprocess_shell(
-        command, stdin=asyncio.subprocess.PIPE, env=os.environ | told
+        command, stdin=asyncio.subprocess.PIPE, env=os.environ | variables
     )
     try:
         await process.communicate(new.key.reveal().encode())
@@ -88,7 +91,7 @@ async def store(command: str, old: ApiKey, new: ApiKeyCreated) -> None:
 
 
 async def rotate(neon: NeonClient, org_id: str, rotation: Rotation, command: str) -> None:
-    """Make a key, have it stored, revoke the old one: each step only after the one before."""
+    """Create a key, store it, and revoke the old key, in this order."""
     old = rotation.old
     new = await neon.organizations.create_api_key(
         org_id, key_name=old.name, project_id=old.project_id or UNSET
@@ -98,22 +101,22 @@ async def rotate(neon: NeonClient, org_id: str, rotation: Rotation, command: str
     rotation.stored = True
     await neon.organizations.revoke_api_key(org_id, old.id)
     rotation.revoked = True
-    print(f"{rotation} is now {new.id}")
+    print(f"{rotation} is replaced by {new.id}")
 
 
 async def rotate_all(
     neon: NeonClient, org_id: str, rotations: list[Rotation], command: str
 ) -> None:
-    """All at once: how many keys may be made in a second is the client's to know."""
+    """Rotate all keys concurrently; the client keeps to the rate limits."""
     try:
         outcomes = await asyncio.gather(
             *(rotate(neon, org_id, rotation, command) for rotation in rotations),
-            return_exceptions=True,  # one that fails takes none of the others with it
+            return_exceptions=True,  # a failure does not cancel the other rotations
         )
     finally:
         for rotation in rotations:
             if not rotation.revoked:
-                print(f"{rotation}: {rotation.left_to_do()}")
+                print(f"{rotation}: {rotation.remaining_steps()}")
     for rotation, outcome in zip(rotations, outcomes, strict=True):
         if isinstance(outcome, NeonError | CalledProcessError):
             print(f"{rotation}: {outcome}")
@@ -122,10 +125,10 @@ async def rotate_all(
 
 
 async def main(org_id: str | None, command: str, *, dry_run: bool) -> int:
-    """The exit code: 0 if every key was rotated."""
+    """Rotate all keys; return 0 if every rotation succeeded."""
     async with connect(org_id) as (neon, organization):
         if (await neon.users.auth_details()).auth_method == AuthMethod.API_KEY_ORG:
-            sys.exit("take a personal key: this one would be among those to be revoked")
+            sys.exit("NEON_API_KEY is a key of the organization; use a personal key")
         keys = await neon.organizations.list_api_keys(organization)
         rotations = [Rotation(key) for key in keys]
         if dry_run:
@@ -140,7 +143,7 @@ async def main(org_id: str | None, command: str, *, dry_run: bool) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Rotate the keys of an organization.")
     parser.add_argument("org_id", nargs="?", metavar="ORG_ID")
-    parser.add_argument("--store", default=TO_A_FILE, metavar="COMMAND")
+    parser.add_argument("--store", default=TO_FILE, metavar="COMMAND")
     parser.add_argument("--dry-run", action="store_true")
     arguments = parser.parse_args()
     try:

@@ -1,11 +1,10 @@
-"""Watch the operations of a project live: those of others as well, as they begin and change.
+"""Show the operations of a project live, including those of other users.
 
     python examples/watch_project.py [PROJECT_ID] [--for SECONDS] [--every SECONDS]
 
-What begins is found on the newest page of the project's list, every two seconds; what changes, by
-``watch``, which reads all of it together. Until Ctrl-C unless told how long. Runs against a local
-control plane, offline, where somebody is at work; against the project PROJECT_ID of the platform if
-NEON_API_KEY is set.
+New operations are found on the newest page of the project's list, which is read every two seconds.
+``watch`` reports their changes. The program runs until Ctrl-C, or for the given time. Without
+NEON_API_KEY, it works offline, on a local control plane with a simulated user.
 """
 
 import argparse
@@ -25,17 +24,17 @@ from neonctl_async import (
 )
 from neonctl_async.local import LocalControlPlane
 
-LAST = 10
-"""How many operations of before are shown, as tail shows lines."""
+RECENT = 10
+"""The number of earlier operations that are shown at the start."""
 PAGE = 100
 
 
 @asynccontextmanager
 async def connect(project_id: str | None) -> AsyncGenerator[tuple[NeonClient, str]]:
-    """The platform if there is a key for it, else a local control plane; and a project there."""
+    """Connect to Neon if NEON_API_KEY is set, otherwise to a local control plane."""
     if os.environ.get("NEON_API_KEY"):
         async with NeonClient() as neon:
-            yield neon, project_id or sys.exit("name the project: watch_project.py PROJECT_ID")
+            yield neon, project_id or sys.exit("no project: run watch_project.py PROJECT_ID")
     else:
         async with (
             LocalControlPlane() as control_plane,
@@ -49,7 +48,7 @@ async def connect(project_id: str | None) -> AsyncGenerator[tuple[NeonClient, st
 
 
 async def keep_busy(neon: NeonClient, project_id: str) -> None:
-    """Do what others do in a project that is shared with them."""
+    """Create and delete branches, as other users of the project would."""
     while True:
         created = await neon.branches.create(
             project_id, endpoints=[EndpointSpec(type="read_write")], wait=True
@@ -58,46 +57,46 @@ async def keep_busy(neon: NeonClient, project_id: str) -> None:
 
 
 async def watch(neon: NeonClient, project_id: str, interval: float) -> None:
-    """Show what began last, and all that begins from now on, until cancelled."""
-    begun = (await neon.operations.list(project_id, limit=LAST).collect(LAST))[::-1]
-    seen = {operation.id for operation in begun}
+    """Show recent operations and all new ones, until cancelled."""
+    started = (await neon.operations.list(project_id, limit=RECENT).collect(RECENT))[::-1]
+    seen = {operation.id for operation in started}
     async with asyncio.TaskGroup() as group:
         while True:
-            if begun:
-                group.create_task(follow(neon, begun))
+            if started:
+                group.create_task(follow(neon, started))
             await asyncio.sleep(interval)
             try:
-                begun, seen = await look(neon, project_id, seen)
-            except (ServerError, TransportError) as error:  # which pass
+                started, seen = await find_new(neon, project_id, seen)
+            except (ServerError, TransportError) as error:  # transient; read again later
                 print(error, file=sys.stderr)
-                begun = []
+                started = []
 
 
-async def look(
+async def find_new(
     neon: NeonClient, project_id: str, seen: set[str]
 ) -> tuple[list[Operation], set[str]]:
-    """What began since the last look, oldest first; and all that this look saw."""
+    """Return new operations, oldest first, and the ids of all operations that were read."""
     newest: list[Operation] = []
     async with aclosing(neon.operations.list(project_id, limit=PAGE).pages()) as pages:
         async for page in pages:
             newest += page
             if not seen.isdisjoint(operation.id for operation in page):
                 break
-    begun = [operation for operation in newest if operation.id not in seen]
-    return begun[::-1], {operation.id for operation in newest}
+    started = [operation for operation in newest if operation.id not in seen]
+    return started[::-1], {operation.id for operation in newest}
 
 
 async def follow(neon: NeonClient, operations: Sequence[Operation]) -> None:
-    """Show operations, and each of their changes, until all have ended."""
+    """Show operations and each of their changes until all are finished."""
     async for operation in neon.operations.watch(operations, timeout=None):
-        what = f"{operation.action} {operation.status}"
+        change = f"{operation.action} {operation.status}"
         where = operation.endpoint_id or operation.branch_id or operation.project_id
         reason = f": {operation.error}" if operation.error else ""
-        print(f"{operation.updated_at:%H:%M:%S} {what} {where}{reason}", flush=True)
+        print(f"{operation.updated_at:%H:%M:%S} {change} {where}{reason}", flush=True)
 
 
 async def main(project_id: str | None, seconds: float | None, interval: float) -> int:
-    """The exit code: 0 once the time is up."""
+    """Watch the project; return 0 when the time is over."""
     code = 0
     async with connect(project_id) as (neon, project):
         print(f"at {neon.base_url}: watching {project}", flush=True)
@@ -112,7 +111,7 @@ async def main(project_id: str | None, seconds: float | None, interval: float) -
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Watch the operations of a project.")
+    parser = argparse.ArgumentParser(description="Show the operations of a project.")
     parser.add_argument("project_id", nargs="?", metavar="PROJECT_ID")
     parser.add_argument("--for", type=float, dest="seconds", metavar="SECONDS")
     parser.add_argument("--every", type=float, default=2.0, metavar="SECONDS")

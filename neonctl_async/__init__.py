@@ -1,4 +1,4 @@
-"""The asyncio client for the Neon control-plane API that waits on operations.
+"""An asyncio client for the Neon control-plane API that waits for operations.
 
 ::
 

@@ -1,4 +1,4 @@
-"""NeonClient: one session, the resources hung on it."""
+"""NeonClient: one HTTP session, and the resources that use it."""
 
 import os
 from collections.abc import Coroutine, Mapping, Sequence
@@ -15,10 +15,10 @@ from neonctl_async.config import (
     RateBudget,
     RetryPolicy,
     Timeout,
-    find_api_key,
-    find_base_url,
-    find_hooks,
-    wrap,
+    as_secret,
+    check_hooks,
+    resolve_api_key,
+    resolve_base_url,
 )
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
@@ -48,25 +48,26 @@ _JSON = cast("type[Json]", Any)
 
 
 class NeonClient:
-    """The Neon control-plane API.
+    """A client for the Neon control-plane API, to be used with ``async with``.
 
-    ``api_key`` and ``base_url`` default to the environment variables ``NEON_API_KEY`` and
-    ``NEON_API_HOST``, the latter to the platform's address. A client may be opened in one task
-    and closed in another, and used by many tasks at once, all on one event loop.
+    Many tasks can use a client at the same time, on one event loop. One task may open it, and
+    another may close it.
 
-    An answer larger than ``max_response_bytes`` is refused. ``ca_file`` names a file of
-    certificates in PEM form, to be trusted instead of the system's. ``trust_env`` has requests go
-    through the proxies that the environment names (``HTTPS_PROXY``, ``NO_PROXY``).
+    ``api_key`` defaults to the environment variable ``NEON_API_KEY``, and ``base_url`` to
+    ``NEON_API_HOST`` or Neon's address. The client sends at most ``max_connections`` requests at
+    the same time. It rejects responses larger than ``max_response_bytes``. ``ca_file`` is a PEM
+    file of certificates to trust instead of the system's. With ``trust_env``, requests use the
+    proxies of the environment (``HTTPS_PROXY``, ``NO_PROXY``).
 
-    Raises ConfigurationError for a missing or impossible setting, before any request.
+    Raises ConfigurationError for a missing or invalid setting, before any request.
     """
 
     operations: Operations
-    """The platform's records of its work: read, list, wait."""
+    """Operations: read, list, wait."""
     projects: Projects
-    """Projects, and who and what may reach them."""
+    """Projects, and access to them."""
     branches: ProvisionedBranches
-    """Branches, their schemas, restores and anonymized copies."""
+    """Branches, with their schemas, restores and anonymized copies."""
     endpoints: Endpoints
     """Computes."""
     databases: Databases
@@ -74,17 +75,17 @@ class NeonClient:
     roles: Roles
     """Postgres roles of a branch, and their passwords."""
     snapshots: Snapshots
-    """Snapshots of branches, and when they are taken."""
+    """Snapshots of branches, and their schedules."""
     organizations: Organizations
-    """Organizations, their members, keys and VPC endpoints."""
+    """Organizations, with their members, API keys and VPC endpoints."""
     api_keys: ApiKeys
-    """Personal keys."""
+    """Personal API keys."""
     users: Users
-    """Whose the key is."""
+    """The account that the API key belongs to."""
     regions: Regions
-    """Where projects can be."""
+    """Regions that can host projects."""
     consumption: Consumption
-    """What projects and branches have consumed."""
+    """The consumption of projects and branches."""
 
     def __init__(
         self,
@@ -102,15 +103,15 @@ class NeonClient:
         trust_env: bool = False,
     ) -> None:
         # From here on no frame holds a secret in the clear.
-        api_key, base_url = wrap(api_key), wrap(base_url)
+        api_key, base_url = as_secret(api_key), as_secret(base_url)
         self._config = Config(
-            api_key=find_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
-            base_url=find_base_url(base_url, Secret(os.environ.get(BASE_URL_VARIABLE, ""))),
+            api_key=resolve_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
+            base_url=resolve_base_url(base_url, Secret(os.environ.get(BASE_URL_VARIABLE, ""))),
             timeout=timeout,
             retry=retry,
             budget=budget,
             polling=polling,
-            hooks=find_hooks(hooks),
+            hooks=check_hooks(hooks),
             max_connections=max_connections,
             max_response_bytes=max_response_bytes,
             ca_file=None if ca_file is None else os.fspath(ca_file),
@@ -148,30 +149,32 @@ class NeonClient:
         await self.aclose()
 
     def __repr__(self) -> str:
-        config: Config | None = getattr(self, "_config", None)  # a traceback may show half of it
-        return f"<NeonClient {config.base_url if config else 'that could not be made'}>"
+        # A traceback may show a client whose __init__ has failed.
+        config: Config | None = getattr(self, "_config", None)
+        return f"<NeonClient {config.base_url if config else '(not initialized)'}>"
 
     @property
     def base_url(self) -> str:
-        """Where requests go."""
+        """The base URL of all requests."""
         return self._config.base_url
 
     @property
     def requests_sent(self) -> int:
-        """The HTTP requests sent so far: calls, further tries and polls."""
+        """The number of HTTP requests sent so far: calls, retries and polls."""
         return self._session.requests_sent
 
     @property
     def requests_last_minute(self) -> int:
-        """The requests that count against ``budget.per_minute`` now, read on the client's loop.
+        """The number of requests that count against ``budget.per_minute`` now.
 
-        A request counts from when it is sent until 60 seconds after it has ended.
+        A request counts from its start until 60 seconds after its end. Read this property on the
+        event loop of the client.
         """
         return self._session.requests_last_minute
 
     @property
     def budget(self) -> RateBudget:
-        """The rate limits that this client keeps to."""
+        """The rate limits of this client."""
         return self._config.budget
 
     @overload
@@ -195,7 +198,7 @@ class NeonClient:
         body: object = UNSET,
     ) -> Coroutine[None, None, Json]: ...
 
-    # No async def: its frame would hold the body, and with it a password, while it waits.
+    # Not async: the frame of a coroutine would contain the body, and a password in it.
     def request(
         self,
         method: str,
@@ -205,11 +208,12 @@ class NeonClient:
         body: object = UNSET,
         type: type[T] | None = None,
     ) -> Coroutine[None, None, T | Json]:
-        """Call an endpoint that has no method here, with the same retries, budget and errors.
+        """Call an endpoint that has no method, with the same retries, rate budget and errors.
 
-        ``path`` is relative to the base URL and starts with ``/``. ``body`` is whatever msgspec
-        encodes to JSON. The answer comes as ``type``, else as plain JSON; an empty one is None.
-        What starts work is best read as ``type=Started``, which can be waited on. Raises
+        ``path`` is relative to the base URL and starts with ``/``. ``query`` holds the query
+        parameters, and ``body`` anything that msgspec encodes to JSON. The result has the type
+        ``type``. Without ``type`` it is plain JSON, or None for an empty response. For a call that
+        starts operations, pass ``type=OperationsResponse``, which can be waited on. Raises
         ValueError for a path that could leave the base URL.
         """
         if type is None:
@@ -217,7 +221,7 @@ class NeonClient:
         return self._requester.send(raw_request(method, path, type, query=query, body=body))
 
     async def aclose(self) -> None:
-        """Close the connections. What still waits or is under way ends with ClientClosedError."""
+        """Close all connections. Running calls and waits raise ClientClosedError."""
         try:
             await self._waiter.aclose()
         finally:

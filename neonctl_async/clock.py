@@ -1,10 +1,10 @@
-"""The time of day."""
+"""The current time of day."""
 
 import asyncio
 from datetime import UTC, datetime
 
 
 def utc_now() -> datetime:
-    """The time of day, by the running loop if it keeps one: those on a fake clock do."""
-    tell = getattr(asyncio.get_running_loop(), "utc_now", None)
-    return datetime.now(UTC) if tell is None else tell()
+    """Return the current time in UTC, from the running loop if it has a fake clock."""
+    loop_utc_now = getattr(asyncio.get_running_loop(), "utc_now", None)
+    return datetime.now(UTC) if loop_utc_now is None else loop_utc_now()

@@ -1,4 +1,4 @@
-"""Settings, from arguments and the environment, as frozen Structs checked when they are made."""
+"""Settings as frozen Structs, validated when they are created."""
 
 import ipaddress
 import math
@@ -20,11 +20,11 @@ BASE_URL_VARIABLE = "NEON_API_HOST"
 
 
 class Timeout(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one request, in seconds.
+    """Time limits of one request, in seconds.
 
-    ``connect`` is for making the connection, ``read`` for the time until the answer begins, and
-    for how long no byte of it may come then, ``total`` for all of it. Connecting gets nine tenths
-    of a shorter ``read`` or ``total``, so that a request that was never sent is known as such.
+    ``connect`` limits connecting. ``read`` limits the time until the response starts, and the gap
+    between two reads. ``total`` limits the request and its response. Connecting gets at most 90 %
+    of ``read`` and of ``total``, so a request that was never sent is reported as not sent.
     """
 
     connect: float = 10.0
@@ -37,12 +37,12 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """How often, and for how long, a request that failed in passing is sent again.
+    """Limits on the retries of a call after transient failures. Times are in seconds.
 
-    ``attempts`` counts the first try. Before try n+1 passes a random time up to
-    ``initial * 2**(n-1)`` seconds, at most ``maximum`` (exponential backoff, full jitter), and
-    at least what ``Retry-After`` asks for. The whole call ends within ``deadline`` seconds after
-    its first request was sent, whatever it is waiting for then.
+    ``attempts`` includes the first one. Before attempt n+1, the client waits for a random time
+    up to ``initial * 2**(n-1)``, at most ``maximum`` (exponential backoff with full jitter). It
+    waits longer if ``Retry-After`` requires it. ``deadline`` limits the whole call, from its first
+    request on.
     """
 
     attempts: int = 5
@@ -53,22 +53,22 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         _check_types(self)
         if self.attempts < 1:
-            raise ConfigurationError(f"RetryPolicy.attempts is {self.attempts}: at least 1")
+            raise ConfigurationError(f"RetryPolicy.attempts is {self.attempts}: expected 1 or more")
         _check_not_negative("RetryPolicy", initial=self.initial, maximum=self.maximum)
         _check_above_zero("RetryPolicy", deadline=self.deadline)
 
     @classmethod
     def never(cls) -> Self:
-        """Every failure is final."""
+        """Return a policy that never retries."""
         return cls(attempts=1)
 
 
 class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
-    """The requests that may be sent within any 60 seconds and any one second.
+    """Limits on the requests of a client within any 60 seconds and any one second.
 
-    The defaults are the platform's documented limits: 700 a minute for an account, 40 a second
+    The defaults are Neon's documented limits: 700 requests a minute for an account, 40 a second
     for a route, 10 a second for creating organization keys. A route is a method and a path with
-    ``{id}`` for each parameter. ``None`` is no limit.
+    ``{id}`` in place of each parameter. ``None`` means no limit.
     """
 
     per_minute: int | None = 700
@@ -87,21 +87,24 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         for name, limit in limits.items():
             if limit is not None and limit < 1:
                 raise ConfigurationError(
-                    f"RateBudget.{name} is {limit}: at least 1, or None for no limit"
+                    f"RateBudget.{name} is {limit}: expected 1 or more, or None for no limit"
                 )
 
     @classmethod
     def unlimited(cls) -> Self:
-        """No limit at all."""
+        """Return a budget without limits."""
         return cls(per_minute=None, per_route_per_second=None, route_limits={})
 
     def split(self, parts: int) -> Self:
-        """What each of ``parts`` clients may send that share one account: in processes, or hosts.
+        """Return the budget of each of ``parts`` clients that share one account.
 
-        At least 1 request in every window, which with more clients than that is too much.
+        A share is at least one request per window. With more clients than requests in a window,
+        the shares together exceed the limit. Raises ConfigurationError if ``parts`` is below 1.
         """
         if parts < 1:
-            raise ConfigurationError(f"RateBudget.split into {parts} parts: at least 1")
+            raise ConfigurationError(
+                f"RateBudget cannot be split into {parts} parts: expected 1 or more"
+            )
 
         def share(limit: int | None) -> int | None:
             return None if limit is None else max(limit // parts, 1)
@@ -115,16 +118,17 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def limit_of(self, route: str) -> int | None:
-        """The requests a second that ``route`` may take."""
+        """Return the largest number of requests to ``route`` in any second."""
         return self.route_limits.get(route, self.per_route_per_second)
 
 
 class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """When a pending operation is looked at again, in seconds.
+    """Delays between the polls of a pending operation, in seconds.
 
-    The first look comes after ``initial``; each further delay is ``growth`` times the one before,
-    at most ``maximum``, which by default is the interval that the specification suggests
-    (section 8). ``jitter`` is the share by which a delay varies at random, in both directions.
+    The first poll comes after ``initial``. Each further delay is ``growth`` times the previous
+    one, at most ``maximum``. The default maximum is the interval that Neon suggests
+    (specification, section 8). ``jitter`` is the fraction by which a delay varies at random, in
+    both directions.
     """
 
     initial: float = 0.25
@@ -136,18 +140,20 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
         _check_types(self)
         _check_above_zero("PollPolicy", initial=self.initial, maximum=self.maximum)
         if not (math.isfinite(self.growth) and self.growth >= 1):
-            raise ConfigurationError(f"PollPolicy.growth is {self.growth}: at least 1")
+            raise ConfigurationError(f"PollPolicy.growth is {self.growth}: expected 1 or more")
         if not 0 <= self.jitter < 1:
-            raise ConfigurationError(f"PollPolicy.jitter is {self.jitter}: from 0 to below 1")
+            raise ConfigurationError(
+                f"PollPolicy.jitter is {self.jitter}: expected 0 <= jitter < 1"
+            )
 
     @classmethod
     def constant(cls, interval: float) -> Self:
-        """A look every ``interval`` seconds, without jitter."""
+        """Return a policy that polls every ``interval`` seconds, without jitter."""
         return cls(initial=interval, growth=1.0, maximum=interval, jitter=0.0)
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """All that a client is made of. ``base_url`` has no trailing slash."""
+    """The validated settings of a client. ``base_url`` has no trailing slash."""
 
     api_key: Secret
     base_url: str
@@ -165,84 +171,87 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         _check_types(self)
         for name in ("max_connections", "max_response_bytes"):
             if (value := getattr(self, name)) < 1:
-                raise ConfigurationError(f"{name} is {value}: at least 1")
+                raise ConfigurationError(f"{name} is {value}: expected 1 or more")
 
 
-def find_api_key(given: Secret | None, from_environment: Secret) -> Secret:
-    """The key given, else that of ``NEON_API_KEY``.
+def resolve_api_key(argument: Secret | None, environment: Secret) -> Secret:
+    """Return the API key from the argument, or from the environment if the argument is None.
 
-    Raises ConfigurationError if there is none, or if it could not stand in a header (RFC 9110,
-    section 5.5).
+    Raises ConfigurationError if the key is missing or not valid in a header (RFC 9110, section
+    5.5).
     """
-    found = from_environment if given is None else given
-    _check_text("api_key", found)
-    key = Secret(found.reveal().strip())
+    value = environment if argument is None else argument
+    _check_text("api_key", value)
+    key = Secret(value.reveal().strip())
     if not key:
         raise ConfigurationError(
             f"no API key: set the environment variable {API_KEY_VARIABLE} or pass api_key="
         )
     if not re.fullmatch(r"[!-~]+", key.reveal()):
         raise ConfigurationError(
-            "the API key holds a space, a line break or another character that no key has: "
-            "was it copied whole, and alone?"
+            "the API key contains a space, a line break or another character that no key has: "
+            "check that it was copied completely and without surrounding text"
         )
     return key
 
 
-def find_base_url(given: Secret | None, from_environment: Secret) -> str:
-    """The base URL given, else that of ``NEON_API_HOST``, else the platform's.
+def resolve_base_url(argument: Secret | None, environment: Secret) -> str:
+    """Return the base URL from the argument, else the environment, else Neon's.
 
-    It comes wrapped, since people put keys and passwords into it. Raises ConfigurationError
-    unless it is https, or http to a loopback address.
+    The values are secrets because a mistaken URL may contain a key or a password. Raises
+    ConfigurationError unless the URL is https, or http to a loopback address.
     """
-    source = BASE_URL_VARIABLE if given is None else "base_url"
-    found = (from_environment or Secret(DEFAULT_BASE_URL)) if given is None else given
-    _check_text("base_url", found)
-    problem = _problem_of_url(found.reveal().strip())
+    source = BASE_URL_VARIABLE if argument is None else "base_url"
+    value = (environment or Secret(DEFAULT_BASE_URL)) if argument is None else argument
+    _check_text("base_url", value)
+    problem = _url_problem(value.reveal().strip())
     if problem is not None:
         raise ConfigurationError(f"{source} {problem}")
-    return found.reveal().strip().rstrip("/")
+    return value.reveal().strip().rstrip("/")
 
 
-def _problem_of_url(url: str) -> str | None:
+def _url_problem(url: str) -> str | None:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
         host.encode("idna")
     except ValueError:
-        return f"is not a URL, as {DEFAULT_BASE_URL} is"
+        return f"is not a valid URL: expected a URL like {DEFAULT_BASE_URL}"
     if "@" in parts.netloc:
-        return "must not hold a user name or password"
+        return f"contains a user name or password: expected a URL like {DEFAULT_BASE_URL}"
     if parts.scheme not in {"http", "https"} or not host or port == 0:
-        # What does not even look like a host may be the key, put in the wrong place.
-        shown = repr(url) if "." in url or ":" in url else "no URL"
+        # A value without a dot or a colon may be an API key in the wrong place.
+        shown = repr(url) if "." in url or ":" in url else "not a URL"
         return (
-            f"is {shown}: it needs a scheme, a host and the version segment, "
+            f"is {shown}: expected a scheme, a host and the version segment, "
             f"as in {DEFAULT_BASE_URL}"
         )
     if not re.fullmatch(r"[!-~]+", url) or set(url) & set("?#\\"):
-        return f"must be ASCII without spaces, \\, query or fragment, as {DEFAULT_BASE_URL} is"
+        return (
+            "contains a space, a backslash, a query, a fragment or a character that is not ASCII: "
+            f"expected a URL like {DEFAULT_BASE_URL}"
+        )
     if parts.scheme == "http" and not _is_loopback(host):
         return (
-            f"is {url!r}: plain http would show the key to the network; use https "
-            "(http is taken for loopback addresses only)"
+            f"is {url!r}: plain http would send the API key unencrypted; use https "
+            "(http is allowed for loopback addresses only)"
         )
     return None
 
 
-def find_hooks(given: Iterable[Hooks]) -> tuple[Hooks, ...]:
-    """The hooks given. Raises ConfigurationError for anything but some Hooks."""
-    with suppress(TypeError):  # of what cannot be iterated over
-        hooks = tuple(given)
-        if {type(one) for one in hooks} <= {Hooks}:
-            return hooks
+def check_hooks(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
+    """Return ``hooks`` as a tuple. Raises ConfigurationError unless every item is a Hooks."""
+    with suppress(TypeError):  # not iterable
+        items = tuple(hooks)
+        if {type(item) for item in items} <= {Hooks}:
+            return items
     raise ConfigurationError(
-        f"hooks is {given!r}: expected a sequence of Hooks, as in hooks=[Hooks(on_status=…)]"
+        f"hooks is {hooks!r}: expected a sequence of Hooks, as in hooks=[Hooks(on_status=…)]"
     )
 
 
-def wrap(value: str | Secret | None) -> Secret | None:
-    """An argument that is, or may hold, a secret, so that no frame shows it from then on."""
+def as_secret(value: str | Secret | None) -> Secret | None:
+    """Return ``value`` as a Secret, which tracebacks do not show."""
     return value if value is None or isinstance(value, Secret) else Secret(value)
 
 
@@ -262,7 +271,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _check_types(settings: msgspec.Struct) -> None:
-    """Raise ConfigurationError for a setting that is not of the type its field declares."""
+    """Raise ConfigurationError for a setting that does not have the type of its field."""
     owner = "" if isinstance(settings, Config) else f"{type(settings).__name__}."
     for field in msgspec.structs.fields(settings):
         value = getattr(settings, field.name)
@@ -278,10 +287,10 @@ def _check_types(settings: msgspec.Struct) -> None:
 def _check_above_zero(owner: str, **values: float) -> None:
     for name, value in values.items():
         if not (math.isfinite(value) and value > 0):
-            raise ConfigurationError(f"{owner}.{name} is {value}: a number of seconds above 0")
+            raise ConfigurationError(f"{owner}.{name} is {value}: expected seconds above 0")
 
 
 def _check_not_negative(owner: str, **values: float) -> None:
     for name, value in values.items():
         if not (math.isfinite(value) and value >= 0):
-            raise ConfigurationError(f"{owner}.{name} is {value}: a number of seconds, 0 or more")
+            raise ConfigurationError(f"{owner}.{name} is {value}: expected seconds, 0 or more")

@@ -1,4 +1,4 @@
-"""Every exception that this library raises of its own.
+"""The exceptions of this library.
 
 ::
 
@@ -22,7 +22,7 @@
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
 
-Bad arguments are a plain ValueError or TypeError. Cancellation is never converted.
+Invalid arguments raise a plain ValueError or TypeError. Cancellation is never converted.
 """
 
 from collections.abc import Sequence
@@ -32,18 +32,16 @@ from neonctl_async.models.operations import Operation, OperationRef
 
 
 class NeonError(Exception):
-    """Base of all errors of this library.
-
-    ``result`` is what the request had already created when the error ended the wait that
-    ``wait=`` asked for, with the newest operation records seen; else None. ``maybe_delivered``
-    tells whether the platform may have done what the failed request asks for, all the same.
-    """
+    """The base class of all errors of this library."""
 
     result: object = None
+    """The response of a call with ``wait=`` whose wait failed, with the newest operation records.
+    None if the request itself failed."""
     maybe_delivered: bool = False
+    """True if Neon may have executed the failed request."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Exceptions with keyword-only arguments are otherwise neither copied nor pickled.
+        # By default, exceptions with keyword-only arguments cannot be copied or pickled.
         return (_rebuild, (type(self), self.args), self.__dict__)
 
 
@@ -54,22 +52,24 @@ def _rebuild(cls: type[NeonError], args: tuple[object, ...]) -> NeonError:
 
 
 class ConfigurationError(NeonError, ValueError):
-    """A setting is missing or cannot work. Raised before any request is sent."""
+    """A setting is missing or invalid. Raised before any request is sent."""
 
 
 class ClientClosedError(NeonError):
-    """The client was closed before the call, or during it."""
+    """The client was closed before or during the call."""
 
     def __init__(self, message: str, *, maybe_delivered: bool = False) -> None:
-        super().__init__(f"{message}{_MAYBE if maybe_delivered else ''}")
+        super().__init__(f"{message}{_MAYBE_EXECUTED if maybe_delivered else ''}")
         self.maybe_delivered = maybe_delivered
 
 
 class APIError(NeonError):
-    """The platform answered with an error status.
+    """Neon responded with an error status.
 
-    ``request_id`` is the platform's id of the request, else the ``X-Request-ID`` that was sent.
-    ``retry_after`` is in seconds from the answer, None if the answer had no ``Retry-After``.
+    ``status`` is the HTTP status; ``code`` and ``message`` are Neon's description of the error;
+    ``method`` and ``path`` identify the request. ``request_id`` is Neon's id of the request, or
+    the ``X-Request-ID`` that the client sent. ``retry_after`` is the ``Retry-After`` of the
+    response in seconds, or None.
     """
 
     def __init__(
@@ -83,11 +83,11 @@ class APIError(NeonError):
         request_id: str = "",
         retry_after: float | None = None,
     ) -> None:
-        # A refusal has changed nothing, and neither has what says to come again later.
-        is_refusal = 400 <= status < 500 and status != 408
-        self.maybe_delivered: bool = not is_refusal and status != 503
-        fate = _fate(method) if self.maybe_delivered else ""
-        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{fate}")
+        # A 4xx other than 408 rejects the request; a 503 postpones it. Both change nothing.
+        is_rejected = 400 <= status < 500 and status != 408
+        self.maybe_delivered: bool = not is_rejected and status != 503
+        note = _execution_note(method) if self.maybe_delivered else ""
+        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{note}")
         self.status = status
         self.code = code
         self.message = message
@@ -101,7 +101,7 @@ class APIError(NeonError):
 
     @classmethod
     def for_status(cls, status: int) -> "type[APIError]":
-        """The class of the tree above that stands for ``status``."""
+        """Return the class for an HTTP status."""
         if status in _BY_STATUS:
             return _BY_STATUS[status]
         return ServerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else APIError
@@ -112,30 +112,30 @@ class AuthenticationError(APIError):
 
 
 class PermissionDeniedError(APIError):
-    """403: the key is valid but may not do this."""
+    """403: the key is valid, but has no permission for the request."""
 
 
 class NotFoundError(APIError):
-    """404: it does not exist, or the key does not reach it."""
+    """404: the object does not exist, or the key gives no access to it."""
 
 
 class ConflictError(APIError):
-    """409: the name is taken, or the state of the object does not allow it."""
+    """409: the name is taken, or the state of the object does not allow the request."""
 
 
 class LockedError(APIError):
-    """423: conflicting operations run on the project; nothing was changed."""
+    """423: conflicting operations are running on the project. Nothing was changed."""
 
 
 class RateLimitedError(APIError):
-    """429: more requests than the platform allows; nothing was changed."""
+    """429: the account has exceeded its rate limit. Nothing was changed."""
 
 
 class ServerError(APIError):
-    """5xx: the platform, or a proxy in front of it, failed."""
+    """5xx: Neon, or a proxy in front of it, failed."""
 
 
-_MAYBE = "; it may have been carried out"
+_MAYBE_EXECUTED = "; Neon may have executed the request"
 _BY_STATUS: dict[int, type[APIError]] = {
     401: AuthenticationError,
     403: PermissionDeniedError,
@@ -146,9 +146,9 @@ _BY_STATUS: dict[int, type[APIError]] = {
 }
 
 
-def _fate(method: str) -> str:
-    """What is said of a request that may have been done; a GET does nothing."""
-    return "" if method == "GET" else _MAYBE
+def _execution_note(method: str) -> str:
+    """Return the note for a request that may have been executed. A GET changes nothing."""
+    return "" if method == "GET" else _MAYBE_EXECUTED
 
 
 def _phrase(status: int) -> str:
@@ -159,13 +159,17 @@ def _phrase(status: int) -> str:
 
 
 class TransportError(NeonError):
-    """No answer came. ``request_id`` is the ``X-Request-ID`` that was sent."""
+    """No response arrived.
+
+    ``method`` and ``path`` identify the request; ``request_id`` is the ``X-Request-ID`` that the
+    client sent.
+    """
 
     def __init__(
         self, message: str, *, method: str, path: str, request_id: str, maybe_delivered: bool
     ) -> None:
-        fate = _fate(method) if maybe_delivered else "; nothing was sent"
-        super().__init__(f"{method} {path}: {message}{fate} (request {request_id})")
+        note = _execution_note(method) if maybe_delivered else "; nothing was sent"
+        super().__init__(f"{method} {path}: {message}{note} (request {request_id})")
         self.method = method
         self.path = path
         self.request_id = request_id
@@ -173,21 +177,23 @@ class TransportError(NeonError):
 
 
 class ConnectionFailedError(TransportError):
-    """No connection could be made: refused, no such host, TLS refused. Nothing was sent."""
+    """The connection failed: refused, unknown host or TLS error. Nothing was sent."""
 
 
 class ConnectionLostError(TransportError):
-    """The connection broke after the request was, or may have been, sent."""
+    """The connection broke after the request was sent or may have been sent."""
 
 
 class RequestTimeoutError(TransportError, TimeoutError):
-    """The time for connecting, or for the whole request, ran out."""
+    """The connection, the response or the whole request took longer than its timeout."""
 
 
 class InvalidResponseError(NeonError):
-    """An answer of success came whose body cannot be read as what was asked for.
+    """The response reports success, but its body cannot be read as the expected type.
 
-    ``excerpt`` is the first 200 characters of the body, secrets hidden.
+    ``status`` is the HTTP status; ``method`` and ``path`` identify the request. ``request_id`` is
+    Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``excerpt`` is the
+    first 200 characters of the body, with secrets hidden.
     """
 
     maybe_delivered = True
@@ -196,8 +202,8 @@ class InvalidResponseError(NeonError):
         self, reason: str, *, method: str, path: str, status: int, request_id: str, excerpt: str
     ) -> None:
         super().__init__(
-            f"{method} {path}: {status} with a body that cannot be read: {reason}; "
-            f"it begins {excerpt!r}{_fate(method)} (request {request_id})"
+            f"{method} {path}: {status}, but the body cannot be read: {reason}; "
+            f"it starts with {excerpt!r}{_execution_note(method)} (request {request_id})"
         )
         self.method = method
         self.path = path
@@ -207,10 +213,11 @@ class InvalidResponseError(NeonError):
 
 
 class WaitError(NeonError):
-    """A wait ended without success.
+    """A wait was not successful.
 
-    ``settled`` holds the final records, in the order given; ``pending`` the newest record, or
-    else the reference, of each operation that had not ended. Both can be waited on again.
+    ``settled`` contains the final records of the finished operations, in the requested order.
+    ``pending`` contains the newest record of each other operation, or its reference if no record
+    was read. You can wait for both again.
     """
 
     def __init__(
@@ -226,7 +233,7 @@ class WaitError(NeonError):
 
 
 class OperationFailedError(WaitError):
-    """Operations ended unsuccessfully. ``failed`` holds their records, also part of ``settled``."""
+    """Operations failed. ``failed`` contains their records, which are also in ``settled``."""
 
     def __init__(
         self,
@@ -236,8 +243,7 @@ class OperationFailedError(WaitError):
         pending: Sequence[Operation | OperationRef],
     ) -> None:
         super().__init__(
-            f"{len(failed)} of {len(settled) + len(pending)} operations ended unsuccessfully: "
-            f"{_list(failed)}",
+            f"{len(failed)} of {len(settled) + len(pending)} operations failed: {_list(failed)}",
             settled=settled,
             pending=pending,
         )
@@ -245,9 +251,9 @@ class OperationFailedError(WaitError):
 
 
 class WaitTimeoutError(WaitError, TimeoutError):
-    """The deadline of a wait passed, ``timeout`` seconds after its begin.
+    """Operations did not finish within ``timeout`` seconds.
 
-    ``last_error`` is the newest failure of a poll, if any.
+    ``last_error`` is the newest failure of a poll, or None.
     """
 
     def __init__(
@@ -260,7 +266,7 @@ class WaitTimeoutError(WaitError, TimeoutError):
     ) -> None:
         last = f"; last error: {last_error}" if last_error else ""
         super().__init__(
-            f"{len(pending)} of {len(settled) + len(pending)} operations had not ended after "
+            f"{len(pending)} of {len(settled) + len(pending)} operations did not finish within "
             f"{timeout:g} s: {_list(pending)}{last}",
             settled=settled,
             pending=pending,
@@ -269,12 +275,12 @@ class WaitTimeoutError(WaitError, TimeoutError):
         self.last_error = last_error
 
 
-_SHOWN = 3
+_MAX_LISTED = 3
 
 
 def _list(operations: Sequence[Operation | OperationRef]) -> str:
-    shown = "; ".join(_describe(operation) for operation in operations[:_SHOWN])
-    more = len(operations) - _SHOWN
+    shown = "; ".join(_describe(operation) for operation in operations[:_MAX_LISTED])
+    more = len(operations) - _MAX_LISTED
     return f"{shown} and {more} more" if more > 0 else shown
 
 

@@ -1,4 +1,4 @@
-"""What a caller may listen to: requests, retries, statuses and waits as they happen. Pure."""
+"""Hooks: functions to call on requests, retries, status changes and waits. Pure: no I/O."""
 
 import inspect
 from collections.abc import Callable
@@ -10,10 +10,11 @@ from neonctl_async.models.operations import Operation, OperationRef, OperationSt
 
 
 class RequestSent(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A request is being sent.
+    """A request is about to be sent.
 
-    ``id`` is its ``X-Request-ID``, ``url`` its URL without the query, ``route`` the method and
-    the path with ``{id}`` for each parameter. A poll is a look at operations that are awaited.
+    ``id`` is its ``X-Request-ID``, ``url`` its URL without the query. ``route`` is the method and
+    the path with ``{id}`` in place of each parameter. ``is_poll`` is True for polls of pending
+    operations.
     """
 
     id: str
@@ -24,10 +25,10 @@ class RequestSent(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class ResponseReceived(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A request has ended, ``seconds`` after it was sent.
+    """A request is over, ``seconds`` after it was sent, with or without a response.
 
-    ``status`` is that of the answer. None came if it is None: ``error`` tells why, or is None as
-    well where the call was cancelled or the client closed.
+    ``status`` is the status of the response. Without a response, ``status`` is None and ``error``
+    is the reason. If the call was cancelled or the client was closed, both are None.
     """
 
     request: RequestSent
@@ -37,10 +38,10 @@ class ResponseReceived(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class RetryPlanned(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A call has failed in passing, and is to be tried again.
+    """A call had a transient failure, and the client is about to retry it.
 
-    ``attempt`` counts the tries so far. The next one comes in ``delay`` seconds, or for a project
-    that is locked (423) as soon as it is free.
+    ``attempt`` is the number of attempts so far. The next one starts in ``delay`` seconds. If the
+    project is locked (423), it starts as soon as the running operations finish.
     """
 
     error: NeonError
@@ -49,24 +50,24 @@ class RetryPlanned(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class StatusChanged(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """An awaited operation was seen with another status than before, which is None at first."""
+    """A pending operation has a new status. ``previous`` is None for the first known status."""
 
     operation: Operation
     previous: OperationStatus | None
 
 
 class WaitStarted(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A wait has begun, with at most ``timeout`` seconds to take."""
+    """A wait starts. ``timeout`` is its time limit in seconds, None without a limit."""
 
     operations: tuple[OperationRef, ...]
     timeout: float | None
 
 
 class WaitEnded(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A wait has ended, ``seconds`` after its begin.
+    """A wait is over, ``seconds`` after its start.
 
-    ``unsuccessful`` and ``pending`` count its operations; ``error`` is what ended it before all
-    had ended, None if that was the caller's doing.
+    ``unsuccessful`` and ``pending`` are numbers of operations. ``error`` is the failure that ended
+    the wait early. It is None if all operations finished, or if the caller ended the wait.
     """
 
     wait: WaitStarted
@@ -77,10 +78,11 @@ class WaitEnded(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class Hooks(msgspec.Struct, frozen=True, kw_only=True):
-    """Functions to be called as things happen.
+    """Functions to call on events of a client.
 
-    They run on the event loop, within the call that they tell of, and must not block. What they
-    raise is logged, and breaks no call. Raises ConfigurationError for a coroutine function.
+    A hook runs on the event loop, inside the call that caused the event, so it must not block. An
+    exception raised by a hook is logged and does not affect the call. Raises ConfigurationError
+    for a coroutine function.
     """
 
     on_request: Callable[[RequestSent], object] | None = None

@@ -1,4 +1,4 @@
-"""Paginator: a list endpoint as an async iterable."""
+"""Paginator: the records of a list endpoint as an async iterable."""
 
 import asyncio
 import math
@@ -14,31 +14,31 @@ T = TypeVar("T")
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
-    """What one request of a listing brought, and where the next page begins."""
+    """The records of one list request, and the cursor of the next page."""
 
     items: list[T]
     pagination: Pagination | None
 
     @property
     def next_cursor(self) -> str | None:
-        """The cursor of the next page: ``cursor`` or ``next``, by endpoint. None at the end."""
+        """The cursor of the next page (``cursor`` or ``next``, by endpoint), or None at the end."""
         if self.pagination is None or not self.items:
             return None
-        return self.pagination.following
+        return self.pagination.next_cursor
 
 
 class Paginator(Generic[T]):
-    """All records of a list endpoint, page by page as they are consumed.
+    """All records of a list endpoint, fetched page by page during iteration.
 
-    ``async for record in paginator`` yields each record once, even if records arrive at the front
-    meanwhile or the platform repeats some at the seam of two pages. Each iteration begins anew.
-    The page after the one being consumed is fetched ahead, never more than one.
+    ``async for record in paginator`` yields each record once, even if new records arrive at the
+    front or the API repeats records on the next page. Each iteration starts at the first page.
+    While you process a page, the next one is fetched, never more.
 
-    The end is an empty page, a missing or empty cursor, or a cursor seen before; a page shorter
-    than asked for is not the end. Raises what the request raises.
+    Iteration stops at an empty page, at a missing or empty cursor, or at a cursor that was already
+    used. A short page is not the last one. Errors of a request are raised when its page is due.
 
-    Leaving a loop early drops the request under way as soon as the iterator is collected; to wait
-    until it is gone, iterate within ``contextlib.aclosing(paginator.pages())``.
+    If you leave a loop early, the pending request is cancelled when Python collects the iterator.
+    To cancel it at once, iterate within ``contextlib.aclosing(paginator.pages())``.
     """
 
     def __init__(
@@ -56,11 +56,11 @@ class Paginator(Generic[T]):
                     yield record
 
     def pages(self) -> AsyncGenerator[list[T]]:
-        """The records as they come, a list a page; no list is empty."""
+        """Yield one non-empty list per page."""
         return self._pages(math.inf)
 
     async def collect(self, limit: int | None = None) -> list[T]:
-        """The records as a list, at most ``limit`` of them, with no request beyond those needed.
+        """Return a list of at most ``limit`` records, with no more requests than needed.
 
         Raises ValueError for a negative ``limit``.
         """
@@ -74,40 +74,40 @@ class Paginator(Generic[T]):
                 records += page
         return records[:limit]
 
-    async def _pages(self, wanted: float) -> AsyncGenerator[list[T]]:
+    async def _pages(self, limit: float) -> AsyncGenerator[list[T]]:
         seen: set[Hashable] = set()
         cursors: set[str] = set()
         page = await self._fetch(None)
         while True:
-            fresh = self._unseen(page.items, seen)
+            records = self._unseen(page.items, seen)
             cursor = page.next_cursor
-            if cursor is None or cursor in cursors or len(seen) >= wanted:
-                if fresh:
-                    yield fresh
+            if cursor is None or cursor in cursors or len(seen) >= limit:
+                if records:
+                    yield records
                 return
             cursors.add(cursor)
-            ahead = asyncio.ensure_future(self._fetch(cursor))
+            next_page = asyncio.ensure_future(self._fetch(cursor))
             try:
-                if fresh:
-                    yield fresh
-                page = await ahead
+                if records:
+                    yield records
+                page = await next_page
             finally:
-                await _drop(ahead)
+                await _discard(next_page)
 
     def _unseen(self, records: list[T], seen: set[Hashable]) -> list[T]:
-        fresh: list[T] = []
+        unseen: list[T] = []
         for record in records:
             key = self._key(record)
             if key not in seen:
                 seen.add(key)
-                fresh.append(record)
-        return fresh
+                unseen.append(record)
+        return unseen
 
 
-async def _drop(task: "asyncio.Future[Page[T]]") -> None:
-    """End a request that nobody waits for any more; its outcome is of no interest."""
+async def _discard(task: "asyncio.Future[Page[T]]") -> None:
+    """Cancel a request that is no longer needed, and ignore its result."""
     if not task.done():
         task.cancel()
         await asyncio.wait([task])
     if not task.cancelled():
-        task.exception()
+        task.exception()  # else asyncio reports an exception that was never retrieved

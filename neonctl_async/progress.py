@@ -1,4 +1,4 @@
-"""A wait before one's eyes: needs ``neonctl-async[cli]``.
+"""A display of the progress of waits. Needs ``neonctl-async[cli]``.
 
 ::
 
@@ -21,50 +21,51 @@ try:
     from rich.table import Table
     from rich.text import Text
 except ImportError as _missing:
-    raise ImportError("progress needs rich: install neonctl-async[cli]") from _missing
+    raise ImportError("neonctl_async.progress needs rich: install neonctl-async[cli]") from _missing
 
 from neonctl_async.client import NeonClient
 from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.waiting.status import SUCCEEDED, UNSUCCESSFUL, Outcome, outcome
 
-FRAME_EVERY = 0.25
+FRAME_SECONDS = 0.25
 """Seconds between two frames on a terminal."""
-LINE_EVERY = 5.0
-"""Seconds between two lines where there is no terminal."""
-MOST_PROJECTS = 20
-"""How many projects are shown at once, where the screen is high enough."""
-MOST_FAILURES = 5
-"""How many different failures are shown at once."""
-LONGEST_FAILURE = 160
-"""In characters; the operation's record has the whole text."""
-WIDEST_BAR = 40
-"""In columns; a quarter of the screen where that is less."""
+LINE_SECONDS = 5.0
+"""Seconds between two lines without a terminal."""
+MAX_PROJECTS = 20
+"""Projects that are shown at a time, if the screen is high enough."""
+MAX_FAILURES = 5
+"""Different failures that are shown at a time."""
+MAX_FAILURE_LENGTH = 160
+"""Characters of a failure that are shown; the operation's record has the whole text."""
+MAX_BAR_WIDTH = 40
+"""Columns of a bar; at most a quarter of the screen."""
 
 
 class _ConsoleOnStderr(Console):
-    """Does not end the process where nobody reads what it writes."""
+    """A console that becomes silent when its reader closes the pipe; rich would exit."""
 
     def on_broken_pipe(self) -> None:
         self.quiet = True
 
 
 def console_on_stderr(*, no_color: bool | None = None) -> Console:
-    """Rich's on stderr, live on a terminal alone: FORCE_COLOR asks for colours, not for frames."""
+    """Return a rich console on stderr. FORCE_COLOR enables colours, but no live display."""
     console = _ConsoleOnStderr(stderr=True, no_color=no_color)
     console.is_interactive = console.is_interactive and console.file.isatty()
     return console
 
 
 class WaitProgress:
-    """Shows how far operations are: call it with each record, as ``on_update`` does.
+    """Shows the progress of operations. Pass it as ``on_update``, or call it with each record.
 
-    On a terminal a live display: a bar for each project, how many operations have each status,
-    what failed, the time, and the requests that count against the budget. Elsewhere a line every
-    5 seconds, and one at the end. ``console`` is rich's, on stderr unless given.
+    On a terminal it is a live display: a bar for each project, the number of operations by status,
+    the failures, the time, and the requests that count against the rate budget. Otherwise it
+    prints a line every 5 seconds and one at the end. ``console`` is a rich console, by default on
+    stderr.
 
-    Enter it on the loop of the client: its timer is what draws, until it is left. Many waits may
-    feed one.
+    Enter it in the event loop of the client, whose timer draws the display until exit. Any number
+    of waits can share one display.
     """
 
     def __init__(self, neon: NeonClient, *, console: Console | None = None) -> None:
@@ -81,13 +82,13 @@ class WaitProgress:
                 self,
                 console=self._console,
                 auto_refresh=False,
-                # What goes to a file or a pipe goes there, live display or not.
+                # Output to a file or a pipe must not be redirected to the terminal.
                 redirect_stdout=sys.stdout.isatty(),
                 redirect_stderr=sys.stderr.isatty(),
             )
             self._live.start(refresh=True)
-        self._every = LINE_EVERY if self._live is None else FRAME_EVERY
-        self._timer = self._loop.call_later(self._every, self._tick)
+        self._interval = LINE_SECONDS if self._live is None else FRAME_SECONDS
+        self._timer = self._loop.call_later(self._interval, self._tick)
         return self
 
     def __exit__(
@@ -103,23 +104,23 @@ class WaitProgress:
             self._live.stop()
 
     def __call__(self, operation: Operation) -> None:
-        """Count what a record tells of its operation."""
+        """Count a record of an operation."""
         failure = self._tally.note(operation)
         if failure is not None and self._live is None:
             self._print(failure.line())
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = options.max_width
-        # The failures come last: where the screen is too low for all of it, the end is cut.
-        below = [self._summary(), *self._tally.by_status(), *self._tally.failed()]
-        taken = sum(len(line.wrap(console, width)) for line in below)
-        room = max(1, min(MOST_PROJECTS, console.height - taken - 2))
-        yield _bars(self._tally.projects, room, min(WIDEST_BAR, width // 4))
+        # The failures come last, because a low screen cuts the end off.
+        below = [self._summary(), *self._tally.by_status(), *self._tally.failures()]
+        height_below = sum(len(line.wrap(console, width)) for line in below)
+        rows = max(1, min(MAX_PROJECTS, console.height - height_below - 2))
+        yield _bars(self._tally.projects, rows, min(MAX_BAR_WIDTH, width // 4))
         yield from below
 
     def _tick(self) -> None:
         self._draw()
-        self._timer = self._loop.call_later(self._every, self._tick)
+        self._timer = self._loop.call_later(self._interval, self._tick)
 
     def _draw(self) -> None:
         if self._live is not None:
@@ -132,18 +133,18 @@ class WaitProgress:
 
     def _summary(self) -> Text:
         projects = self._tally.projects.values()
-        ended, seen = sum(one.ended for one in projects), sum(one.seen for one in projects)
+        done, total = sum(one.done for one in projects), sum(one.total for one in projects)
         elapsed = timedelta(seconds=int(self._loop.time() - self._started))
         spent, limit = self._neon.requests_last_minute, self._neon.budget.per_minute
         of_limit = "" if limit is None else f" of {limit}"
         return Text(
-            f"{ended} of {seen} operations ended after {elapsed}, "
-            f"with {spent}{of_limit} requests this minute"
+            f"{done} of {total} operations done in {elapsed}, "
+            f"{spent}{of_limit} requests in the last minute"
         )
 
 
-class _Seen(NamedTuple):
-    """What was last seen of an operation."""
+class _State(NamedTuple):
+    """The counted state of an operation, from its newest record."""
 
     status: OperationStatus
     updated_at: datetime
@@ -151,62 +152,62 @@ class _Seen(NamedTuple):
 
 
 class _Project:
-    """The operations of a project, in numbers."""
+    """The number of operations of a project: in total, done, and unsuccessful."""
 
     def __init__(self) -> None:
-        self.seen = 0
-        self.ended = 0
+        self.total = 0
+        self.done = 0
         self.unsuccessful = 0
 
-    def count(self, seen: _Seen, by: int) -> None:
-        """Count an operation ``by`` 1, or by -1 what was counted of it before."""
-        self.seen += by
-        self.ended += by * (seen.outcome is not Outcome.PENDING)
-        self.unsuccessful += by * (seen.outcome is Outcome.UNSUCCESSFUL)
+    def count(self, state: _State, by: int) -> None:
+        """Add an operation in this state with 1, or remove it with -1."""
+        self.total += by
+        self.done += by * (state.outcome is not Outcome.PENDING)
+        self.unsuccessful += by * (state.outcome is Outcome.UNSUCCESSFUL)
 
 
 class _Failure:
-    """What operations failed of: the first that did, and how many did."""
+    """An error text: the first operation with it, and the number of operations with it."""
 
     def __init__(self, first: Operation) -> None:
         self._first = first
         self.times = 0
 
     def line(self) -> Text:
-        """The failure in a line."""
+        """Return the failure as one line."""
         first = self._first
-        told = f": {first.error}" if first.error else ""
-        line = f"{first.action} {first.status} in {first.project_id}{told}"
-        if len(line) > LONGEST_FAILURE:
-            line = f"{line[:LONGEST_FAILURE]}..."
+        error = f": {first.error}" if first.error else ""
+        line = f"{first.action} {first.status} in {first.project_id}{error}"
+        if len(line) > MAX_FAILURE_LENGTH:
+            line = f"{line[:MAX_FAILURE_LENGTH]}..."
         more = f" (and {self.times - 1} more)" if self.times > 1 else ""
         return Text(f"{_printable(line)}{more}", "red")
 
 
 class _Tally:
-    """All operations seen, in numbers."""
+    """The number of operations by project, status and failure."""
 
     def __init__(self) -> None:
         self.projects: dict[str, _Project] = {}
         self._failures: dict[str, _Failure] = {}
-        self._seen: dict[OperationRef, _Seen] = {}
+        self._states: dict[OperationRef, _State] = {}
         self._statuses: Counter[OperationStatus] = Counter()
 
     def note(self, operation: Operation) -> _Failure | None:
-        """Count a record; answers the failure it tells of if none told so before."""
-        before = self._seen.get(operation.ref)
+        """Count a record. Return its failure if it is the first with this error text."""
+        before = self._states.get(operation.ref)
         if before is not None and operation.updated_at < before.updated_at:
-            return None  # two waits may differ in how far they are
-        seen = _Seen(operation.status, operation.updated_at, outcome(operation, utc_now()))
-        self._seen[operation.ref] = seen
+            return None  # one wait may be behind another
+        state = _State(operation.status, operation.updated_at, outcome(operation, utc_now()))
+        self._states[operation.ref] = state
         project = self.projects.setdefault(operation.project_id, _Project())
         if before is not None:
             project.count(before, -1)
             self._statuses[before.status] -= 1
-        project.count(seen, 1)
-        self._statuses[seen.status] += 1
+        project.count(state, 1)
+        self._statuses[state.status] += 1
         had_failed = before is not None and before.outcome is Outcome.UNSUCCESSFUL
-        if seen.outcome is Outcome.UNSUCCESSFUL and not had_failed:
+        if state.outcome is Outcome.UNSUCCESSFUL and not had_failed:
             return self._note_failure(operation)
         return None
 
@@ -216,15 +217,15 @@ class _Tally:
         failure.times += 1
         return failure if failure.times == 1 else None
 
-    def failed(self) -> list[Text]:
-        """A line for each text that operations failed with, up to a bound."""
-        lines = [failure.line() for failure in islice(self._failures.values(), MOST_FAILURES)]
-        if (left := len(self._failures) - MOST_FAILURES) > 0:
-            lines.append(Text(f"and {_number(left, 'more failure')}", "red"))
+    def failures(self) -> list[Text]:
+        """Return a line for each error text, at most MAX_FAILURES and a line for the rest."""
+        lines = [failure.line() for failure in islice(self._failures.values(), MAX_FAILURES)]
+        if (rest := len(self._failures) - MAX_FAILURES) > 0:
+            lines.append(Text(f"and {_number(rest, 'more failure')}", "red"))
         return lines
 
     def by_status(self) -> list[Text]:
-        """How many operations have each status, in a line; none where there are none."""
+        """Return one line with the number of operations by status; no line without operations."""
         counts = [
             Text(f"{count} {_printable(status)}", _style(status))
             for status, count in self._statuses.items()
@@ -233,30 +234,30 @@ class _Tally:
         return [Text(", ").join(counts)] if counts else []
 
 
-def _bars(projects: dict[str, _Project], room: int, width: int) -> Table:
-    """A line a project: all in order if there is room, else the pending, then the failed first."""
+def _bars(projects: dict[str, _Project], rows: int, width: int) -> Table:
+    """Return one row per project. If not all fit, pending ones come first, then failed ones."""
     order = list(projects.items())
-    if len(order) > room:
-        order.sort(key=lambda item: (item[1].ended == item[1].seen, not item[1].unsuccessful))
+    if len(order) > rows:
+        order.sort(key=lambda item: (item[1].done == item[1].total, not item[1].unsuccessful))
     table = Table.grid(padding=(0, 1))
     table.add_column(no_wrap=True, overflow="ellipsis")
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True, justify="right")
     table.add_column(no_wrap=True, style="red")
-    for id, one in order[:room]:
-        colour = "red" if one.unsuccessful else "green"
+    for id, project in order[:rows]:
+        colour = "red" if project.unsuccessful else "green"
         bar = ProgressBar(
-            one.seen, one.ended, width=width, complete_style=colour, finished_style=colour
+            project.total, project.done, width=width, complete_style=colour, finished_style=colour
         )
-        failed = f"{one.unsuccessful} failed" if one.unsuccessful else ""
-        table.add_row(Text(id), bar, f"{one.ended} of {one.seen}", failed)
-    if len(order) > room:
-        table.add_row(f"and {_number(len(order) - room, 'more project')}", style="dim")
+        failed = f"{project.unsuccessful} failed" if project.unsuccessful else ""
+        table.add_row(Text(id), bar, f"{project.done} of {project.total}", failed)
+    if len(order) > rows:
+        table.add_row(f"and {_number(len(order) - rows, 'more project')}", style="dim")
     return table
 
 
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _style(status: OperationStatus) -> str:
@@ -266,5 +267,5 @@ def _style(status: OperationStatus) -> str:
 
 
 def _printable(text: str) -> str:
-    """A text of the platform's in a line, with nothing in it that a terminal obeys."""
+    """Return a text of the API as one line without terminal control characters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -1,4 +1,4 @@
-"""Spans of OpenTelemetry for requests and waits: needs ``neonctl-async[otel]``.
+"""OpenTelemetry spans for requests and waits. Requires ``neonctl-async[otel]``.
 
 ::
 
@@ -19,36 +19,37 @@ try:
         get_tracer,
     )
 except ImportError as _missing:
-    raise ImportError("spans need OpenTelemetry: install neonctl-async[otel]") from _missing
+    raise ImportError("OpenTelemetry is not installed: install neonctl-async[otel]") from _missing
 
 from neonctl_async._version import __version__
 from neonctl_async.hooks import Hooks, RequestSent, ResponseReceived, WaitEnded, WaitStarted
 
 
 def tracing(tracer_provider: TracerProvider | None = None) -> Hooks:
-    """Hooks that make a span of each request and each wait, by the global provider or another.
+    """Return hooks that record a span for each request and each wait.
 
-    A request's span follows the semantic conventions for HTTP clients 1.23 and later; its parent
-    is the span in which the call was made. Polls are shared by waits, so theirs is the span in
-    which the polling began. No context is sent along with requests.
+    ``tracer_provider`` defaults to the global one. The span of a request follows the semantic
+    conventions for HTTP clients 1.23 and later. Its parent is the span in which the call was made.
+    Waits share their polls, so the parent of a poll is the span in which the polling started. No
+    trace context is sent to Neon.
     """
     spans = _Spans(get_tracer("neonctl_async", __version__, tracer_provider))
     return Hooks(
-        on_request=spans.begin_request,
+        on_request=spans.start_request,
         on_response=spans.end_request,
-        on_wait_started=spans.begin_wait,
+        on_wait_started=spans.start_wait,
         on_wait_ended=spans.end_wait,
     )
 
 
 class _Spans:
-    """The spans that have not ended yet, by the event that began them."""
+    """The open spans, by the event that started them."""
 
     def __init__(self, tracer: Tracer) -> None:
         self._tracer = tracer
         self._open: dict[RequestSent | WaitStarted, Span] = {}
 
-    def begin_request(self, request: RequestSent) -> None:
+    def start_request(self, request: RequestSent) -> None:
         url = urlsplit(request.url)
         method, _, template = request.route.partition(" ")
         self._open[request] = self._tracer.start_span(
@@ -75,7 +76,7 @@ class _Spans:
                 _fail(span, response.status)
         span.end()
 
-    def begin_wait(self, wait: WaitStarted) -> None:
+    def start_wait(self, wait: WaitStarted) -> None:
         self._open[wait] = self._tracer.start_span(
             "wait", attributes={"neon.operations.count": len(wait.operations)}
         )
@@ -92,7 +93,7 @@ class _Spans:
 
 
 def _fail(span: Span, error: Exception | int | str) -> None:
-    """Mark a span as failed, by what kind of failure it was: its text may be of any length."""
+    """Mark a span as failed. It shows only the kind of the error, because a text can be long."""
     kind = type(error).__qualname__ if isinstance(error, Exception) else str(error)
     span.set_attribute("error.type", kind)
     span.set_status(Status(StatusCode.ERROR))

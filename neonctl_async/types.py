@@ -1,6 +1,6 @@
-"""Every record of the API, and the types that its parameters take.
+"""All records of the API, and the types of its parameters.
 
-The root of the package exports the names of daily use; this module has all of them.
+The package root exports the most important names. This module exports all of them.
 """
 
 from msgspec import UnsetType

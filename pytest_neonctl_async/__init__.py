@@ -1,5 +1,5 @@
 """The pytest plugin of neonctl-async.
 
-A package of its own, for what pytest imports at every start must not import an HTTP client: that
-is left to the fixtures, and done once one of them is used.
+It is a separate package, because pytest imports it at every start. Only its fixtures import
+``neonctl_async`` and, with it, an HTTP client.
 """

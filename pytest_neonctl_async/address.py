@@ -1,4 +1,4 @@
-"""How workers of pytest-xdist find the control plane: they ask the main process, at a door."""
+"""A socket where workers of pytest-xdist get the URLs of the local control plane."""
 
 import hmac
 import json
@@ -9,55 +9,51 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from pytest_neonctl_async.server_process import ServerURLs
+from pytest_neonctl_async.targets import ServerURLs
 
-_ANSWER_SECONDS = 60.0
-_QUESTION_SECONDS = 2.0
+_RESPONSE_SECONDS = 60.0
+_REQUEST_SECONDS = 2.0
 
 
-class PlaneAddress(NamedTuple):
-    """Where a worker asks for the control plane. Goes to the worker as a list."""
+class ServerAddress(NamedTuple):
+    """The port and token of an :class:`AddressServer`. The repr shows no token."""
 
     port: int
     token: str
 
     def __repr__(self) -> str:
-        return f"<Door {self.port}>"
+        return f"<ServerAddress {self.port}>"
 
 
-class WorkerClient:
-    """Asks the main process."""
+def fetch_urls(address: ServerAddress) -> ServerURLs:
+    """Request the URLs from the main process. The first request starts the local control plane.
 
-    def __init__(self, address: PlaneAddress) -> None:
-        self._door = address
-
-    def plane(self) -> ServerURLs:
-        """The control plane, started if this is the first time that a worker asks."""
-        address = ("127.0.0.1", self._door.port)
-        with socket.create_connection(address, timeout=_ANSWER_SECONDS) as connection:
-            connection.sendall(f"{self._door.token}\n".encode())
-            with connection.makefile("rb") as answer:
-                told = json.loads(answer.read() or '{"error": "the main process is ending"}')
-        if "error" in told:
-            raise RuntimeError(told["error"])
-        return ServerURLs(**told)
+    Raise RuntimeError if it does not start, or if the main process refuses the request.
+    """
+    with socket.create_connection(("127.0.0.1", address.port), _RESPONSE_SECONDS) as connection:
+        connection.sendall(f"{address.token}\n".encode())
+        with connection.makefile("rb") as stream:
+            response = json.loads(stream.read() or '{"error": "the main process is ending"}')
+    if "error" in response:
+        raise RuntimeError(response["error"])
+    return ServerURLs(**response)
 
 
 class AddressServer:
-    """A socket where workers ask, and the thread that answers with what ``plane`` tells."""
+    """Sends the result of ``get_urls`` to every client that knows the token, in a thread."""
 
-    def __init__(self, plane: Callable[[], ServerURLs]) -> None:
-        self._plane = plane
+    def __init__(self, get_urls: Callable[[], ServerURLs]) -> None:
+        self._get_urls = get_urls
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._is_closing = False
-        self.address: Final = PlaneAddress(self._listener.getsockname()[1], secrets.token_hex(16))
+        self.address: Final = ServerAddress(self._listener.getsockname()[1], secrets.token_hex(16))
         self._thread = threading.Thread(target=self._serve, name="neonctl-async", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """Stop the thread and close the socket."""
         self._is_closing = True
-        with suppress(OSError):  # wakes the thread
+        with suppress(OSError):  # a connection wakes the thread
             socket.create_connection(("127.0.0.1", self.address.port), timeout=1).close()
         self._thread.join()
         self._listener.close()
@@ -68,17 +64,17 @@ class AddressServer:
             with connection:
                 if self._is_closing:
                     return
-                with suppress(OSError):  # a worker that has died meanwhile
-                    self._answer(connection)
+                with suppress(OSError):  # the worker may have died
+                    self._respond(connection)
 
-    def _answer(self, connection: socket.socket) -> None:
-        connection.settimeout(_QUESTION_SECONDS)
-        with connection.makefile("rb") as question:
-            token = question.readline(100).strip()
+    def _respond(self, connection: socket.socket) -> None:
+        connection.settimeout(_REQUEST_SECONDS)
+        with connection.makefile("rb") as stream:
+            token = stream.readline(100).strip()
         if not hmac.compare_digest(token, self.address.token.encode()):
             return
         try:
-            told = self._plane()._asdict()
+            response = self._get_urls()._asdict()
         except (OSError, RuntimeError, ValueError) as error:
-            told = {"error": str(error)}
-        connection.sendall(json.dumps(told).encode())
+            response = {"error": str(error)}
+        connection.sendall(json.dumps(response).encode())

@@ -1,70 +1,40 @@
-"""Who keeps the control plane of a test run: the main process, for all workers of pytest-xdist."""
+"""The process of the local control plane. The main process of a test run owns it."""
 
 import json
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+
+from pytest_neonctl_async.targets import ServerURLs
 
 _STOP_SECONDS = 5.0
 
 
-class ServerURLs(NamedTuple):
-    """Where a control plane is served, and the console that rules it."""
-
-    base_url: str
-    control_url: str
-    control_token: str
-
-    def __repr__(self) -> str:
-        return f"<Plane {self.base_url}>"
-
-
-class CloudAccount:
-    """The platform, as the environment names it when a run begins: what tests do to it is theirs.
-
-    ``base_url`` is None where the environment names none. The repr shows no key.
-    """
-
-    NEEDED = ("NEON_API_KEY", "NEON_PROJECT_ID")
-
-    def __init__(self, environment: Mapping[str, str]) -> None:
-        self.api_key: str = environment["NEON_API_KEY"]
-        self.project_id: str = environment["NEON_PROJECT_ID"]
-        self.base_url: str | None = environment.get("NEON_API_HOST") or None
-
-
-class ServerSource(Protocol):
-    """Knows the control plane of the run."""
-
-    def plane(self) -> ServerURLs:
-        """The control plane, started if this is the first time that someone asks."""
-        ...
-
-
 class ServerProcess:
-    """Starts the control plane as a process, which ends with this one, however that ends."""
+    """Starts the local control plane as a subprocess, which stops when this process exits."""
 
     def __init__(self, operation_seconds: float) -> None:
         self._operation_seconds = operation_seconds
         self._process: subprocess.Popen[bytes] | None = None
-        self._plane: ServerURLs | None = None
-        self._starting = threading.Lock()
+        self._urls: ServerURLs | None = None
+        self._lock = threading.Lock()
 
-    def plane(self) -> ServerURLs:
-        """The control plane, started if this is the first time that someone asks."""
-        with self._starting:
-            if self._plane is None:
-                self._plane = self._start()
-            return self._plane
+    def urls(self) -> ServerURLs:
+        """Return the URLs of the local control plane. The first call starts it.
+
+        Raise RuntimeError if it does not start.
+        """
+        with self._lock:
+            if self._urls is None:
+                self._urls = self._start()
+            return self._urls
 
     def close(self) -> None:
-        """End the process."""
+        """Stop the subprocess."""
         if self._process is not None:
             with self._process as process:
                 assert process.stdin is not None
-                process.stdin.close()  # the sign to stop
+                process.stdin.close()  # the signal to stop
                 try:
                     process.wait(_STOP_SECONDS)
                 except subprocess.TimeoutExpired:
@@ -74,7 +44,7 @@ class ServerProcess:
         self._process = process = subprocess.Popen(
             [
                 sys.executable,
-                "-P",  # no module of the directory that the tests run in
+                "-P",  # do not import modules from the directory of the tests
                 "-m",
                 "neonctl_async.testing.plugin.server",
                 f"--operation-seconds={self._operation_seconds}",
@@ -86,5 +56,5 @@ class ServerProcess:
         line = process.stdout.readline()
         if not line:
             process.wait()
-            raise RuntimeError("the local control plane did not start: it says why on stderr")
+            raise RuntimeError("the local control plane did not start: see its output on stderr")
         return ServerURLs(*json.loads(line))

@@ -1,4 +1,4 @@
-"""Clients for tests that pytest-asyncio runs: one fixture for each loop that it may run them on."""
+"""Clients for tests of pytest-asyncio: one fixture for each scope of an event loop."""
 
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 _Scope = Literal["function", "class", "module", "package", "session"]
 
 
-def _client_on_loop_of(scope: _Scope) -> object:
+def _client_fixture(scope: _Scope) -> object:
     async def client(_neon_backend: "Backend") -> "AsyncGenerator[NeonClient]":
-        async with _neon_backend.client() as neon:
+        async with _neon_backend.new_client() as neon:
             yield neon
 
     return pytest_asyncio.fixture(loop_scope=scope, name=f"_neon_client_on_{scope}_loop")(client)
 
 
-of_function: Final = _client_on_loop_of("function")
-of_class: Final = _client_on_loop_of("class")
-of_module: Final = _client_on_loop_of("module")
-of_package: Final = _client_on_loop_of("package")
-of_session: Final = _client_on_loop_of("session")
+function_client: Final = _client_fixture("function")
+class_client: Final = _client_fixture("class")
+module_client: Final = _client_fixture("module")
+package_client: Final = _client_fixture("package")
+session_client: Final = _client_fixture("session")

@@ -1,4 +1,4 @@
-"""What every test runs under: no leaks, no blocked loop, no key in the environment."""
+"""Rules for every test: no task is left, no call blocks the loop, no key is in the environment."""
 
 import asyncio
 import importlib
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, LoopFactory]:
-    """Tests marked ``virtual_time`` run on a clock that jumps, and never on uvloop."""
+    """Run tests marked ``virtual_time`` on a clock that jumps to the next timer, the others on --loop."""
     loop = config.getoption("--loop")
     factory: LoopFactory = asyncio.new_event_loop
     if item.get_closest_marker("virtual_time"):
@@ -59,10 +59,10 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(autouse=True)
-def process_needs_its_marker(
+def refuse_unmarked_processes(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Have a test fail that starts a process and lacks the marker: ``make hostile`` runs by it."""
+    """Make tests fail that start a process without the marker that ``make hostile`` selects."""
 
     def refuse(*_arguments: object, **_options: object) -> None:
         raise AssertionError("this test starts a process: mark it with pytest.mark.process")
@@ -73,9 +73,9 @@ def process_needs_its_marker(
 
 @pytest.fixture
 def interruptible() -> Iterator[None]:
-    """Have processes that the test starts react to SIGINT.
+    """Let processes that the test starts react to SIGINT.
 
-    Shells start background jobs with SIGINT ignored, and processes inherit that. A signal that has
+    Shells start background jobs with SIGINT ignored, and processes inherit this. A signal that has
     a handler is reset to its default action in a new process.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -84,16 +84,16 @@ def interruptible() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def blocked_loop_fails() -> Iterator[None]:
+def fail_on_blocked_loop() -> Iterator[None]:
     with blockbuster_ctx() as blockbuster:
         for name, function in blockbuster.functions.items():
-            if name.startswith("sqlite3."):  # a database in memory waits for nothing
+            if name.startswith("sqlite3."):  # a database in memory does not wait for a disk
                 function.can_block_in("neonctl_async/local/storage/database.py", "_submit")
         yield
 
 
 @pytest.fixture(autouse=True)
-async def no_task_left(request: pytest.FixtureRequest) -> AsyncIterator[None]:
+async def fail_on_leftover_task(request: pytest.FixtureRequest) -> AsyncIterator[None]:
     before = asyncio.all_tasks()
     yield
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The client and the local control plane together, as a user meets them."""
+"""The client together with the local control plane."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -43,9 +43,7 @@ async def project_id(neon: NeonClient) -> str:
     return created.project.id
 
 
-async def test_a_branch_with_a_compute_is_provisioned_and_waited_for(
-    neon: NeonClient, project_id: str
-) -> None:
+async def test_branch_with_a_compute_is_created(neon: NeonClient, project_id: str) -> None:
     created = await neon.branches.create(project_id, name="preview", endpoints=COMPUTE)
     assert [operation.action for operation in created.operations] == [
         "create_branch",
@@ -53,12 +51,14 @@ async def test_a_branch_with_a_compute_is_provisioned_and_waited_for(
     ]
     done = await neon.operations.wait(created)
     assert [operation.status for operation in done] == ["finished", "finished"]
-    assert [operation.id for operation in done] == [one.id for one in created.operations]
+    assert [operation.id for operation in done] == [
+        operation.id for operation in created.operations
+    ]
     assert created.connection_uris[0].connection_uri.reveal().startswith("postgresql://")
     assert (await neon.branches.get(project_id, created.branch.id)).current_state == "ready"
 
 
-async def test_projects_come_and_go(neon: NeonClient) -> None:
+async def test_project_is_created_and_deleted(neon: NeonClient) -> None:
     created = await neon.projects.create(name="short-lived", pg_version=16, wait=True)
     assert {operation.status for operation in created.operations} == {"finished"}
     listed = await neon.projects.list(search="short-lived").collect()
@@ -71,12 +71,12 @@ async def test_projects_come_and_go(neon: NeonClient) -> None:
 
 @pytest.mark.virtual_time
 @pytest.mark.parametrize("limit", [2, None])
-async def test_the_requests_within_a_minute_are_those_that_count_against_the_budget(
+async def test_requests_last_minute_counts_requests_of_the_budget(
     limit: int | None,
 ) -> None:
-    answers = MisbehavingServer(lambda _request: http_response(200, {"regions": []}))
+    server = MisbehavingServer(lambda _request: http_response(200, {"regions": []}))
     budget = RateBudget(per_minute=limit)
-    async with answers, client_of(answers, budget=budget) as neon:
+    async with server, client_of(server, budget=budget) as neon:
         assert neon.budget is budget
         counted = [neon.requests_last_minute]
         for _ in range(2):
@@ -89,14 +89,14 @@ async def test_the_requests_within_a_minute_are_those_that_count_against_the_bud
     assert counted == [0, 1, 2, 2, 0]
 
 
-async def test_a_deleted_branch_is_gone(neon: NeonClient, project_id: str) -> None:
+async def test_deleted_branch_is_not_listed(neon: NeonClient, project_id: str) -> None:
     created = await neon.branches.create(project_id, name="preview", wait=True)
     await neon.branches.delete(project_id, created.branch.id, wait=True)
-    left = await neon.branches.list(project_id).collect()
-    assert created.branch.id not in [branch.id for branch in left]
+    remaining = await neon.branches.list(project_id).collect()
+    assert created.branch.id not in [branch.id for branch in remaining]
 
 
-async def test_a_failed_operation_is_told_with_what_was_created(
+async def test_error_of_a_failed_operation_carries_the_created_branch(
     control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
     await control_plane.fail_next("start_compute", error="no capacity")
@@ -108,7 +108,7 @@ async def test_a_failed_operation_is_told_with_what_was_created(
     assert [branch.id for branch in branches] == [caught.value.result.branch.id]
 
 
-async def test_a_failure_that_the_platform_retries_is_waited_through(
+async def test_wait_continues_while_neon_retries_an_operation(
     control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:
     await control_plane.fail_next("create_branch", retry_after=1.5)
@@ -119,7 +119,7 @@ async def test_a_failure_that_the_platform_retries_is_waited_through(
     assert "failed" in [operation.status for operation in seen]
 
 
-async def test_the_history_is_paged_newest_first_while_new_operations_arrive(
+async def test_paging_skips_and_repeats_no_operation_while_new_ones_arrive(
     neon: NeonClient, project_id: str
 ) -> None:
     for number in range(5):
@@ -129,11 +129,13 @@ async def test_the_history_is_paged_newest_first_while_new_operations_arrive(
     async for page in neon.operations.list(project_id, limit=2).pages():
         paged += page
         await neon.branches.create(project_id, name=f"during-{len(paged)}")
-    assert [operation.id for operation in paged[-len(before) :]] == [one.id for one in before]
+    assert [operation.id for operation in paged[-len(before) :]] == [
+        operation.id for operation in before
+    ]
     assert len({operation.id for operation in paged}) == len(paged)
 
 
-async def test_a_revoked_key_is_asked_about_exactly_once(
+async def test_revoked_key_costs_one_request(
     control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
     created = await neon.api_keys.create(key_name="short-lived")
@@ -147,20 +149,22 @@ async def test_a_revoked_key_is_asked_about_exactly_once(
         assert control_plane.requests_served == served + 1
 
 
-async def test_organization_and_project_scoped_keys(
+async def test_organization_keys_are_created_listed_and_revoked(
     control_plane: LocalControlPlane, neon: NeonClient
 ) -> None:
     project = await neon.projects.create(name="owned", org_id=control_plane.org_id, wait=True)
-    wide = await neon.organizations.create_api_key(control_plane.org_id, key_name="wide")
-    narrow = await neon.organizations.create_api_key(
+    organization_key = await neon.organizations.create_api_key(
+        control_plane.org_id, key_name="wide"
+    )
+    project_key = await neon.organizations.create_api_key(
         control_plane.org_id, key_name="narrow", project_id=project.project.id
     )
-    assert (wide.project_id, narrow.project_id) == (None, project.project.id)
+    assert (organization_key.project_id, project_key.project_id) == (None, project.project.id)
     listed = await neon.organizations.list_api_keys(control_plane.org_id)
     assert {key.name for key in listed} >= {"wide", "narrow"}
-    async with NeonClient(narrow.key, base_url=control_plane.base_url) as member:
+    async with NeonClient(project_key.key, base_url=control_plane.base_url) as member:
         assert await member.branches.list(project.project.id).collect()
-    revoked = await neon.organizations.revoke_api_key(control_plane.org_id, narrow.id)
+    revoked = await neon.organizations.revoke_api_key(control_plane.org_id, project_key.id)
     assert revoked.revoked
 
 
@@ -178,7 +182,7 @@ async def test_settings_come_from_the_environment(
 
 
 @pytest.mark.virtual_time
-async def test_500_operations_in_100_projects_end_soon_after_the_last_has() -> None:
+async def test_wait_for_500_operations_in_100_projects_returns_promptly() -> None:
     loop = asyncio.get_running_loop()
     most_connections = 0
 
@@ -198,7 +202,7 @@ async def test_500_operations_in_100_projects_end_soon_after_the_last_has() -> N
         created = await asyncio.gather(
             *(neon.branches.create(projects[n % 100].project.id, name=f"b{n}") for n in range(500))
         )
-        begun = loop.time()
+        started_at = loop.time()
 
         def count(_operation: Operation) -> None:
             nonlocal most_connections
@@ -208,6 +212,6 @@ async def test_500_operations_in_100_projects_end_soon_after_the_last_has() -> N
         done = await neon.operations.wait(created, on_update=count)
         assert len(done) == 500
         assert {operation.status for operation in done} == {"finished"}
-        assert loop.time() - begun <= 1.0 + 0.3
+        assert loop.time() - started_at <= 1.0 + 0.3
         assert 0 < most_connections <= 100
         assert neon.requests_sent - requests <= 100 * 6

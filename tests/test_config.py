@@ -1,4 +1,4 @@
-"""Settings, from arguments and the environment."""
+"""Settings from arguments and the environment."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,68 +19,68 @@ from tests.support.records import API_KEY
 from tests.support.server import MisbehavingServer, http_response
 
 NAN, INF = float("nan"), float("inf")
-PLATFORM = "https://console.neon.tech/api/v2"
+NEON = "https://console.neon.tech/api/v2"
 
 
 async def authorization_of(*args: str | Secret) -> str:
-    """The header that a client made of ``args`` sends."""
+    """Return the ``Authorization`` header that a client created with ``args`` sends."""
     async with MisbehavingServer(lambda _request: http_response(200, [])) as server:
         async with NeonClient(*args, base_url=server.base_url) as neon:
             await neon.api_keys.list()
         return server.received[0].headers["authorization"]
 
 
-async def test_the_key_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_key_of_the_environment_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEON_API_KEY", API_KEY)
     assert await authorization_of() == f"Bearer {API_KEY}"
 
 
-async def test_a_key_given_wins_over_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_key_argument_overrides_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEON_API_KEY", "napi_of_somebody_else")
     assert await authorization_of(API_KEY) == f"Bearer {API_KEY}"
 
 
-async def test_a_key_may_be_a_secret() -> None:
+async def test_key_may_be_a_secret() -> None:
     assert await authorization_of(Secret(API_KEY)) == f"Bearer {API_KEY}"
 
 
-async def test_the_line_break_of_a_key_file_does_no_harm() -> None:
+async def test_whitespace_around_a_key_is_removed() -> None:
     assert await authorization_of(f" {API_KEY}\r\n") == f"Bearer {API_KEY}"
 
 
 @pytest.mark.parametrize("key", ["", " ", "\n"])
-def test_without_a_key_the_error_names_the_ways_to_give_one(
+def test_missing_key_raises_an_error_that_names_both_ways_to_pass_it(
     monkeypatch: pytest.MonkeyPatch, key: str
 ) -> None:
     monkeypatch.setenv("NEON_API_KEY", key)
-    for given in (None, key):
+    for argument in (None, key):
         with pytest.raises(ConfigurationError, match=r"NEON_API_KEY.*api_key="):
-            NeonClient(given)
+            NeonClient(argument)
 
 
 @pytest.mark.parametrize(
     "key", ["napi hunter2", "napi\nhunter2", "napi\x00hunter2", "näpi_hunter2", "\ud800hunter2"]
 )
-def test_a_key_that_no_header_can_hold_is_refused_unseen(key: str) -> None:
+def test_key_that_is_invalid_in_a_header_is_refused_and_not_shown(key: str) -> None:
     with pytest.raises(ConfigurationError, match="API key") as caught:
         NeonClient(key)
     assert "hunter2" not in str(caught.value)
 
 
-def test_the_base_url_is_the_platforms_unless_told_otherwise(
+def test_base_url_comes_from_the_argument_or_the_environment_or_is_neons(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert NeonClient(API_KEY).base_url == PLATFORM
+    assert NeonClient(API_KEY).base_url == NEON
     monkeypatch.setenv("NEON_API_HOST", "")
-    assert NeonClient(API_KEY).base_url == PLATFORM
+    assert NeonClient(API_KEY).base_url == NEON
     monkeypatch.setenv("NEON_API_HOST", "https://neon.example.com/api/v2")
     assert NeonClient(API_KEY).base_url == "https://neon.example.com/api/v2"
-    given = NeonClient(API_KEY, base_url="https://other.example.com/api/v2")
-    assert given.base_url == "https://other.example.com/api/v2"
+    client = NeonClient(API_KEY, base_url="https://other.example.com/api/v2")
+    assert client.base_url == "https://other.example.com/api/v2"
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("base_url", "normalized"),
     [
         ("https://h.example.com/api/v2/", "https://h.example.com/api/v2"),
         ("https://h.example.com//", "https://h.example.com"),
@@ -94,8 +94,8 @@ def test_the_base_url_is_the_platforms_unless_told_otherwise(
         ("https://[2001:db8::1]/api/v2", "https://[2001:db8::1]/api/v2"),
     ],
 )
-def test_a_base_url_that_is_taken(given: str, kept: str) -> None:
-    assert NeonClient(API_KEY, base_url=given).base_url == kept
+def test_valid_base_url_is_normalized(base_url: str, normalized: str) -> None:
+    assert NeonClient(API_KEY, base_url=base_url).base_url == normalized
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_base_url_that_is_taken(given: str, kept: str) -> None:
         "http://2130706433/api/v2",
     ],
 )
-def test_plain_http_is_refused_but_to_loopback(url: str) -> None:
+def test_plain_http_is_refused_for_addresses_that_are_not_loopback(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"plain http.*https"):
         NeonClient(API_KEY, base_url=url)
 
@@ -130,10 +130,10 @@ def test_plain_http_is_refused_but_to_loopback(url: str) -> None:
         "https://h.example.com:0/api/v2",
     ],
 )
-def test_without_scheme_or_host_the_error_shows_how_it_looks(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="needs a scheme, a host") as caught:
+def test_base_url_without_scheme_or_host_raises_an_error_with_an_example(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="expected a scheme, a host") as caught:
         NeonClient(API_KEY, base_url=url)
-    assert PLATFORM in str(caught.value)
+    assert NEON in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_without_scheme_or_host_the_error_shows_how_it_looks(url: str) -> None:
         "https://[not-an-address]/api/v2",
     ],
 )
-def test_a_base_url_that_cannot_work_is_refused(url: str) -> None:
+def test_invalid_base_url_is_refused(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^base_url "):
         NeonClient(API_KEY, base_url=url)
 
@@ -171,19 +171,19 @@ def test_a_base_url_that_cannot_work_is_refused(url: str) -> None:
         "https://h.example.com/api/v2#key=hunter2",
     ],
 )
-def test_a_base_url_that_holds_a_secret_is_refused_unseen(url: str) -> None:
+def test_base_url_with_a_secret_is_refused_and_not_shown(url: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^base_url ") as caught:
         NeonClient(API_KEY, base_url=url)
     assert "hunter2" not in str(caught.value)
 
 
-def test_the_error_names_the_variable_that_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_error_names_the_invalid_environment_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEON_API_HOST", "console.neon.tech")
     with pytest.raises(ConfigurationError, match=r"^NEON_API_HOST is 'console.neon.tech'"):
         NeonClient(API_KEY)
 
 
-def test_the_key_is_in_no_repr() -> None:
+def test_key_is_in_no_repr() -> None:
     client = NeonClient(API_KEY, base_url="https://h.example.com/api/v2")
     assert repr(client) == "<NeonClient https://h.example.com/api/v2>"
     state = [f"{value!r} {value}" for value in vars(client).values()]
@@ -192,7 +192,7 @@ def test_the_key_is_in_no_repr() -> None:
 
 
 @pytest.mark.parametrize("limit", [0, -1])
-def test_a_client_needs_a_connection(limit: int) -> None:
+def test_max_connections_below_one_is_refused(limit: int) -> None:
     with pytest.raises(ConfigurationError, match="max_connections"):
         NeonClient(API_KEY, max_connections=limit)
 
@@ -209,6 +209,7 @@ def test_a_client_needs_a_connection(limit: int) -> None:
         ("RetryPolicy.maximum", lambda: RetryPolicy(maximum=NAN)),
         ("RetryPolicy.deadline", lambda: RetryPolicy(deadline=INF)),
         ("RateBudget.per_minute", lambda: RateBudget(per_minute=0)),
+        ("RateBudget.per_minute", lambda: RateBudget(per_minute=-1)),
         ("RateBudget.per_route_per_second", lambda: RateBudget(per_route_per_second=-1)),
         ("RateBudget.route_limits", lambda: RateBudget(route_limits={"GET /projects": 0})),
         ("PollPolicy.initial", lambda: PollPolicy(initial=0)),
@@ -221,7 +222,7 @@ def test_a_client_needs_a_connection(limit: int) -> None:
         ("PollPolicy.initial", lambda: PollPolicy.constant(0)),
     ],
 )
-def test_an_impossible_policy_is_refused_by_name(name: str, make: Callable[[], object]) -> None:
+def test_invalid_policy_value_is_refused_by_name(name: str, make: Callable[[], object]) -> None:
     with pytest.raises(ConfigurationError, match=f"^{name}"):
         make()
 
@@ -243,7 +244,7 @@ def test_an_impossible_policy_is_refused_by_name(name: str, make: Callable[[], o
         (PollPolicy, "jitter", None),
     ],
 )
-def test_a_policy_of_the_wrong_type_is_refused_by_name(
+def test_policy_value_of_the_wrong_type_is_refused_by_name(
     kind: Callable[..., object], name: str, value: object
 ) -> None:
     with pytest.raises(ConfigurationError, match=rf"\.{name} is "):
@@ -265,33 +266,33 @@ def test_a_policy_of_the_wrong_type_is_refused_by_name(
         ("max_connections", None),
     ],
 )
-def test_a_setting_of_the_wrong_type_is_refused_by_name(name: str, value: object) -> None:
+def test_setting_of_the_wrong_type_is_refused_by_name(name: str, value: object) -> None:
     settings: dict[str, Any] = {name: value}
     with pytest.raises(ConfigurationError, match=f"^{name} is "):
         NeonClient(API_KEY, **settings)
 
 
 @pytest.mark.parametrize("key", [123, b"napi_hunter2", object()])
-def test_a_key_that_is_no_string_is_refused_unseen(key: Any) -> None:
+def test_key_that_is_not_a_string_is_refused_and_not_shown(key: Any) -> None:
     with pytest.raises((ConfigurationError, TypeError), match="key") as caught:
         NeonClient(key)
     assert "hunter2" not in str(caught.value)
 
 
 @pytest.mark.parametrize("url", [123, b"https://console.neon.tech/api/v2"])
-def test_a_base_url_that_is_no_string_is_refused(url: Any) -> None:
+def test_base_url_that_is_not_a_string_is_refused(url: Any) -> None:
     with pytest.raises((ConfigurationError, TypeError), match="base_url"):
         NeonClient(API_KEY, base_url=url)
 
 
 @pytest.mark.parametrize("host", ["console..neon.tech", ".neon.tech", f"{'a' * 64}.neon.tech", "."])
-def test_a_host_that_no_name_lookup_can_take_is_refused(host: str) -> None:
+def test_host_that_is_invalid_in_dns_is_refused(host: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^base_url "):
         NeonClient(API_KEY, base_url=f"https://{host}/api/v2")
 
 
 @pytest.mark.parametrize("policy", [Timeout(), RetryPolicy(), RateBudget(), PollPolicy()])
-def test_policies_are_frozen_and_checked_when_replaced(policy: msgspec.Struct) -> None:
+def test_policies_are_frozen_and_validated_when_replaced(policy: msgspec.Struct) -> None:
     name = msgspec.structs.fields(policy)[0].name
     with pytest.raises(AttributeError):
         setattr(policy, name, 1)
@@ -299,7 +300,7 @@ def test_policies_are_frozen_and_checked_when_replaced(policy: msgspec.Struct) -
         msgspec.structs.replace(policy, **{name: -1})
 
 
-def test_the_defaults_are_those_of_the_contract() -> None:
+def test_default_policies_have_the_documented_values() -> None:
     retry = RetryPolicy()
     assert (retry.attempts, retry.initial, retry.maximum, retry.deadline) == (5, 0.25, 10.0, 60.0)
     polling = PollPolicy()
@@ -315,58 +316,58 @@ def test_the_defaults_are_those_of_the_contract() -> None:
     ("route", "limit"),
     [("GET /projects", 40), ("POST /organizations/{id}/api_keys", 10)],
 )
-def test_the_default_budget_is_the_platforms(route: str, limit: int) -> None:
+def test_default_budget_has_the_limits_of_neon(route: str, limit: int) -> None:
     assert RateBudget().per_minute == 700
     assert RateBudget().limit_of(route) == limit
 
 
-def test_an_unlimited_budget_has_no_limit() -> None:
+def test_unlimited_budget_has_no_limit() -> None:
     budget = RateBudget.unlimited()
     assert budget.per_minute is None
     assert budget.limit_of("POST /organizations/{id}/api_keys") is None
 
 
-def test_constant_polling_neither_grows_nor_varies() -> None:
+def test_constant_polling_has_no_growth_and_no_jitter() -> None:
     assert PollPolicy.constant(5.0) == PollPolicy(initial=5, growth=1, maximum=5, jitter=0)
 
 
-def test_never_retrying_is_a_single_attempt() -> None:
+def test_policy_that_never_retries_has_one_attempt() -> None:
     assert RetryPolicy.never().attempts == 1
 
 
-def test_an_empty_argument_is_not_made_up_for_by_the_environment(
+def test_empty_argument_is_not_replaced_by_the_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("NEON_API_KEY", API_KEY)
-    monkeypatch.setenv("NEON_API_HOST", PLATFORM)
+    monkeypatch.setenv("NEON_API_HOST", NEON)
     with pytest.raises(ConfigurationError, match="no API key"):
         NeonClient("")
     with pytest.raises(ConfigurationError, match="base_url"):
         NeonClient(base_url="")
 
 
-def test_a_key_in_the_place_of_the_base_url_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_key_in_place_of_the_base_url_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEON_API_HOST", API_KEY)
-    with pytest.raises(ConfigurationError, match="NEON_API_HOST is no URL") as caught:
+    with pytest.raises(ConfigurationError, match="NEON_API_HOST is not a URL") as caught:
         NeonClient(API_KEY)
     assert API_KEY not in str(caught.value)
 
 
-def test_a_client_that_could_not_be_made_has_a_repr_for_tracebacks_to_show() -> None:
+def test_client_that_is_not_initialized_has_a_repr() -> None:
     assert repr(NeonClient.__new__(NeonClient)).startswith("<NeonClient")
 
 
 @pytest.mark.parametrize("parts", [1, 3, 4, 700])
-def test_the_parts_of_a_budget_keep_to_it_together(parts: int) -> None:
-    part = RateBudget().split(parts)
-    assert part.per_minute is not None
-    assert 0 <= 700 - parts * part.per_minute < parts
-    assert part.per_route_per_second == max(1, 40 // parts)
-    assert part.route_limits == {"POST /organizations/{id}/api_keys": max(1, 10 // parts)}
+def test_shares_of_a_budget_stay_within_it_together(parts: int) -> None:
+    share = RateBudget().split(parts)
+    assert share.per_minute is not None
+    assert 0 <= 700 - parts * share.per_minute < parts
+    assert share.per_route_per_second == max(1, 40 // parts)
+    assert share.route_limits == {"POST /organizations/{id}/api_keys": max(1, 10 // parts)}
 
 
-def test_no_part_of_a_budget_is_without_any_or_limited_where_the_whole_is_not() -> None:
+def test_share_of_a_budget_has_at_least_one_request_and_no_new_limit() -> None:
     assert RateBudget().split(10_000).per_minute == 1
     assert RateBudget.unlimited().split(4) == RateBudget.unlimited()
-    with pytest.raises(ConfigurationError, match="into 0 parts: at least 1"):
+    with pytest.raises(ConfigurationError, match="into 0 parts: expected 1 or more"):
         RateBudget().split(0)

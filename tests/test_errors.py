@@ -1,4 +1,4 @@
-"""The exception tree."""
+"""The exception tree, the messages and the attributes of errors."""
 
 import copy
 import inspect
@@ -41,8 +41,8 @@ from tests.support.records import branch_json, operation, operation_json
 Line = tuple[int, str, str | None]
 
 
-def drawn() -> list[Line]:
-    """Depth, class and further base of each line of the tree in the docstring."""
+def tree_in_docstring() -> list[Line]:
+    """Return depth, class and second base class of each line of the tree."""
     pattern = re.compile(r"^ {4}([│ ├└─]*)([A-Z]\w+)(?: \(also (\w+)\))?", re.MULTILINE)
     return [
         (len(indent) // 4, name, also or None)
@@ -50,18 +50,18 @@ def drawn() -> list[Line]:
     ]
 
 
-def real(kind: type[NeonError] = NeonError, depth: int = 0) -> Iterator[Line]:
-    """The same, of the classes as they are."""
+def actual_tree(kind: type[NeonError] = NeonError, depth: int = 0) -> Iterator[Line]:
+    """Yield the same for the classes of the module."""
     also = ", ".join(base.__name__ for base in kind.__bases__[1:])
     yield depth, kind.__name__, also or None
     for child in kind.__subclasses__():
         if child.__module__ == errors.__name__:
-            yield from real(child, depth + 1)
+            yield from actual_tree(child, depth + 1)
 
 
 def api_error(status: int = 409, **more: Any) -> APIError:
-    told: dict[str, Any] = {"message": "busy", "method": "POST", "path": "/projects", **more}
-    return APIError.for_status(status)(status=status, **told)
+    fields: dict[str, Any] = {"message": "busy", "method": "POST", "path": "/projects", **more}
+    return APIError.for_status(status)(status=status, **fields)
 
 
 def transport_error(kind: type[TransportError], *, maybe_delivered: bool) -> TransportError:
@@ -86,25 +86,30 @@ def invalid_response() -> InvalidResponseError:
 
 
 def pickled(error: NeonError) -> NeonError:
-    again: NeonError = pickle.loads(pickle.dumps(error))
-    return again
+    copied_error: NeonError = pickle.loads(pickle.dumps(error))
+    return copied_error
 
 
 def failed(count: int = 1) -> OperationFailedError:
-    bad = [operation(f"op-{number}", "failed") for number in range(count)]
-    good = operation("op-good", "finished")
-    return OperationFailedError(failed=bad, settled=[good, *bad], pending=[operation("op-late")])
+    unsuccessful = [operation(f"op-{number}", "failed") for number in range(count)]
+    succeeded = operation("op-succeeded", "finished")
+    return OperationFailedError(
+        failed=unsuccessful, settled=[succeeded, *unsuccessful], pending=[operation("op-pending")]
+    )
 
 
 def timed_out(count: int = 1, last_error: NeonError | None = None) -> WaitTimeoutError:
-    late = [OperationRef(project_id="p-1", id=f"op-{number}") for number in range(count)]
+    pending = [OperationRef(project_id="p-1", id=f"op-{number}") for number in range(count)]
     return WaitTimeoutError(
-        timeout=2.5, settled=[operation("op-good", "finished")], pending=late, last_error=last_error
+        timeout=2.5,
+        settled=[operation("op-succeeded", "finished")],
+        pending=pending,
+        last_error=last_error,
     )
 
 
 EVERY_ERROR: list[NeonError] = [
-    NeonError("it went wrong"),
+    NeonError("failed"),
     ConfigurationError("no API key"),
     ClientClosedError("the client is closed"),
     *(api_error(status) for status in (400, 401, 403, 404, 409, 423, 429, 500, 502)),
@@ -114,15 +119,15 @@ EVERY_ERROR: list[NeonError] = [
     transport_error(ConnectionLostError, maybe_delivered=True),
     transport_error(RequestTimeoutError, maybe_delivered=True),
     invalid_response(),
-    WaitError("it ended", settled=[], pending=[]),
+    WaitError("failed", settled=[], pending=[]),
     failed(),
     timed_out(),
     timed_out(last_error=api_error(503)),
 ]
 
 
-def test_the_tree_is_what_the_docstring_draws() -> None:
-    assert drawn() == list(real())
+def test_docstring_shows_the_actual_tree() -> None:
+    assert tree_in_docstring() == list(actual_tree())
 
 
 def test_every_error_is_public() -> None:
@@ -131,10 +136,10 @@ def test_every_error_is_public() -> None:
     assert own <= set(neonctl_async.__all__)
 
 
-def test_every_class_is_covered_here() -> None:
-    assert {type(error).__name__ for error in EVERY_ERROR} >= {name for _, name, _ in real()} - {
-        "APIError"
-    }
+def test_every_class_is_tested() -> None:
+    assert {type(error).__name__ for error in EVERY_ERROR} >= {
+        name for _, name, _ in actual_tree()
+    } - {"APIError"}
 
 
 @pytest.mark.parametrize(
@@ -156,12 +161,12 @@ def test_every_class_is_covered_here() -> None:
         (599, ServerError),
     ],
 )
-def test_each_status_has_its_class(status: int, kind: type[APIError]) -> None:
+def test_status_selects_the_class(status: int, kind: type[APIError]) -> None:
     assert APIError.for_status(status) is kind
     assert type(api_error(status)) is kind
 
 
-def test_an_api_error_says_what_was_asked_and_answered() -> None:
+def test_api_error_describes_request_and_response() -> None:
     error = api_error(409, message="name taken", code="TAKEN", request_id="req-1")
     assert str(error) == "POST /projects: 409 Conflict: name taken (request req-1)"
     assert (error.status, error.code, error.message) == (409, "TAKEN", "name taken")
@@ -169,26 +174,29 @@ def test_an_api_error_says_what_was_asked_and_answered() -> None:
     assert error.retry_after is None
 
 
-def test_without_a_request_id_none_is_shown() -> None:
+def test_message_without_request_id() -> None:
     assert str(api_error(409)) == "POST /projects: 409 Conflict: busy"
 
 
-def test_an_unknown_status_is_said_to_be_one() -> None:
+def test_message_of_an_unknown_status() -> None:
     assert str(api_error(499)) == "POST /projects: 499 unknown status: busy"
 
 
 @pytest.mark.parametrize(
-    ("maybe_delivered", "fate"), [(True, "may have been carried out"), (False, "nothing was sent")]
+    ("maybe_delivered", "note"),
+    [(True, "Neon may have executed the request"), (False, "nothing was sent")],
 )
-def test_a_transport_error_tells_the_fate_of_the_request(maybe_delivered: bool, fate: str) -> None:
+def test_transport_error_states_whether_the_request_was_sent(
+    maybe_delivered: bool, note: str
+) -> None:
     error = transport_error(ConnectionLostError, maybe_delivered=maybe_delivered)
     assert str(error).startswith("POST /projects: no connection; ")
-    assert fate in str(error)
+    assert note in str(error)
     assert "req-1" in str(error)
     assert error.maybe_delivered is maybe_delivered
 
 
-def test_an_invalid_response_shows_where_it_begins() -> None:
+def test_invalid_response_error_shows_the_start_of_the_body() -> None:
     error = invalid_response()
     assert "GET /projects: 200" in str(error)
     assert "it is malformed" in str(error)
@@ -203,36 +211,36 @@ def test_an_invalid_response_shows_where_it_begins() -> None:
         (timed_out(), TimeoutError),
     ],
 )
-def test_some_are_builtin_errors_too(error: NeonError, builtin: type[Exception]) -> None:
+def test_some_errors_are_also_builtin_errors(error: NeonError, builtin: type[Exception]) -> None:
     with pytest.raises(builtin):
         raise error
 
 
 @pytest.mark.parametrize("error", EVERY_ERROR, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, pickled])
-def test_copies_and_pickles_say_the_same(
-    error: NeonError, copied: Callable[[NeonError], NeonError]
+@pytest.mark.parametrize("copy_error", [copy.copy, copy.deepcopy, pickled])
+def test_copy_and_pickle_keep_message_and_attributes(
+    error: NeonError, copy_error: Callable[[NeonError], NeonError]
 ) -> None:
-    again = copied(error)
-    assert type(again) is type(error)
-    assert str(again) == str(error)
-    assert again.args == error.args
-    assert vars(again).keys() == vars(error).keys()
+    copied_error = copy_error(error)
+    assert type(copied_error) is type(error)
+    assert str(copied_error) == str(error)
+    assert copied_error.args == error.args
+    assert vars(copied_error).keys() == vars(error).keys()
     for name, value in vars(error).items():
         if isinstance(value, NeonError):
-            assert str(getattr(again, name)) == str(value)
+            assert str(getattr(copied_error, name)) == str(value)
         else:
-            assert getattr(again, name) == value
+            assert getattr(copied_error, name) == value
 
 
-def test_the_result_survives_a_copy() -> None:
+def test_pickle_keeps_the_result() -> None:
     error = failed()
     error.result = {"branch": "br-1"}
     assert pickle.loads(pickle.dumps(error)).result == {"branch": "br-1"}
 
 
-def test_a_result_that_holds_a_password_is_copied_but_does_not_show() -> None:
-    shown = {
+def test_copied_result_hides_its_password() -> None:
+    content = {
         "branch": branch_json(),
         "operations": [operation_json()],
         "connection_uris": [],
@@ -247,50 +255,52 @@ def test_a_result_that_holds_a_password_is_copied_but_does_not_show() -> None:
         ],
     }
     error = failed()
-    error.result = msgspec.convert(shown, BranchCreated, dec_hook=decode_hook)
+    error.result = msgspec.convert(content, BranchCreated, dec_hook=decode_hook)
     assert copy.deepcopy(error).result == error.result
     assert "hunter2" not in f"{error} {error!r} {error.result}"
 
 
 @pytest.mark.parametrize("error", EVERY_ERROR, ids=lambda error: type(error).__name__)
-def test_no_error_has_a_result_of_its_own(error: NeonError) -> None:
+def test_result_is_none_by_default(error: NeonError) -> None:
     assert error.result is None
 
 
-def test_a_failed_wait_says_everything() -> None:
+def test_failed_wait_lists_all_operations() -> None:
     error = failed()
-    assert [one.id for one in error.failed] == ["op-0"]
-    assert [one.id for one in error.settled] == ["op-good", "op-0"]
-    assert [one.id for one in error.pending] == ["op-late"]
-    assert str(error).startswith("1 of 3 operations ended unsuccessfully: create_branch op-0 in ")
+    assert [record.id for record in error.failed] == ["op-0"]
+    assert [record.id for record in error.settled] == ["op-succeeded", "op-0"]
+    assert [record.id for record in error.pending] == ["op-pending"]
+    assert str(error).startswith("1 of 3 operations failed: create_branch op-0 in ")
     assert str(error).endswith(" is failed")
 
 
-def test_a_failed_wait_says_why() -> None:
-    bad = msgspec.structs.replace(operation("op-1", "error"), error="out of capacity")
-    error = OperationFailedError(failed=[bad], settled=[bad], pending=[])
+def test_failed_wait_shows_the_error_of_the_operation() -> None:
+    unsuccessful = msgspec.structs.replace(operation("op-1", "error"), error="out of capacity")
+    error = OperationFailedError(failed=[unsuccessful], settled=[unsuccessful], pending=[])
     assert str(error).endswith("op-1 in late-frost-12345678 is error: out of capacity")
 
 
-def test_a_timed_out_wait_says_everything() -> None:
+def test_timed_out_wait_lists_pending_operations_and_last_error() -> None:
     error = timed_out(last_error=api_error(503))
-    assert [one.id for one in error.pending] == ["op-0"]
-    assert [one.id for one in error.settled] == ["op-good"]
+    assert [record.id for record in error.pending] == ["op-0"]
+    assert [record.id for record in error.settled] == ["op-succeeded"]
     assert isinstance(error.last_error, ServerError)
-    assert "1 of 2 operations had not ended after 2.5 s: op-0 in p-1" in str(error)
+    assert "1 of 2 operations did not finish within 2.5 s: op-0 in p-1" in str(error)
     assert str(error).endswith(f"last error: {api_error(503)}")
 
 
-@pytest.mark.parametrize(("count", "shown", "more"), [(3, 3, ""), (4, 3, "1"), (500, 3, "497")])
-def test_long_lists_are_shortened_in_the_message_alone(count: int, shown: int, more: str) -> None:
-    for error, whole in ((e := failed(count), e.failed), (t := timed_out(count), t.pending)):
-        assert len(whole) == count
-        assert len(re.findall(r"op-\d+", str(error))) == shown
+@pytest.mark.parametrize(("count", "listed", "more"), [(3, 3, ""), (4, 3, "1"), (500, 3, "497")])
+def test_message_shortens_long_lists_but_attributes_do_not(
+    count: int, listed: int, more: str
+) -> None:
+    for error, complete in ((e := failed(count), e.failed), (t := timed_out(count), t.pending)):
+        assert len(complete) == count
+        assert len(re.findall(r"op-\d+", str(error))) == listed
         assert (f" and {more} more" in str(error)) is bool(more)
         assert len(str(error)) < 400
 
 
-def test_an_error_keeps_its_own_lists() -> None:
+def test_error_copies_its_lists() -> None:
     pending = [operation("op-1")]
     error = WaitTimeoutError(timeout=1, settled=[], pending=pending, last_error=None)
     pending.clear()
@@ -298,25 +308,25 @@ def test_an_error_keeps_its_own_lists() -> None:
 
 
 @pytest.mark.parametrize("status", [199, 302, 408, 500, 501, 502, 504, 520])
-def test_an_answer_that_leaves_open_what_was_done_says_so(status: int) -> None:
+def test_ambiguous_status_means_maybe_delivered(status: int) -> None:
     error = APIError.for_status(status)(status=status, message="no", method="POST", path="/p")
     assert error.maybe_delivered
-    assert "may have been carried out" in str(error)
+    assert "may have executed" in str(error)
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 409, 422, 423, 429, 503])
-def test_an_answer_that_refuses_says_that_nothing_was_done(status: int) -> None:
+def test_rejected_request_was_not_delivered(status: int) -> None:
     error = APIError.for_status(status)(status=status, message="no", method="POST", path="/p")
     assert not error.maybe_delivered
-    assert "may have been" not in str(error)
+    assert "may have executed" not in str(error)
 
 
-def test_an_answer_of_success_that_cannot_be_read_says_that_it_may_have_been_done() -> None:
+def test_unreadable_success_means_maybe_delivered() -> None:
     def unreadable(method: str) -> InvalidResponseError:
         return InvalidResponseError(
             "cut off", method=method, path="/p", status=201, request_id="r", excerpt="{"
         )
 
     assert unreadable("POST").maybe_delivered
-    assert "may have been carried out" in str(unreadable("POST"))
-    assert "may have been" not in str(unreadable("GET"))
+    assert "may have executed" in str(unreadable("POST"))
+    assert "may have executed" not in str(unreadable("GET"))

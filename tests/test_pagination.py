@@ -1,4 +1,4 @@
-"""Paginator, with a fetch in memory."""
+"""Paginator, with pages in memory."""
 
 import asyncio
 import gc
@@ -22,69 +22,69 @@ def page(items: str, cursor: str | None = None) -> Page[str]:
 
 
 class Pages:
-    """Serves pages by the cursor that leads to them; an exception is raised in place of a page."""
+    """Returns pages by cursor, and records the cursors. Raises an exception in place of a page."""
 
     def __init__(self, pages: dict[str | None, Page[str] | Exception]) -> None:
         self._pages = pages
-        self.asked: list[str | None] = []
+        self.cursors: list[str | None] = []
 
     async def __call__(self, cursor: str | None) -> Page[str]:
-        self.asked.append(cursor)
+        self.cursors.append(cursor)
         await asyncio.sleep(0)
-        found = self._pages[cursor]
-        if isinstance(found, Exception):
-            raise found
-        return found
+        page = self._pages[cursor]
+        if isinstance(page, Exception):
+            raise page
+        return page
 
     @property
     def paginator(self) -> Paginator[str]:
         return Paginator(self, key=lambda item: item)
 
 
-def three() -> Pages:
+def three_pages() -> Pages:
     return Pages({None: page("ab", "1"), "1": page("cd", "2"), "2": page("ef")})
 
 
 async def settle() -> None:
-    """Let everything run that can."""
+    """Let all ready tasks run."""
     for _ in range(10):
         await asyncio.sleep(0)
 
 
-async def test_records_come_in_order() -> None:
-    assert [item async for item in three().paginator] == list("abcdef")
+async def test_records_are_yielded_in_order() -> None:
+    assert [item async for item in three_pages().paginator] == list("abcdef")
 
 
-async def test_pages_come_as_lists() -> None:
-    assert [items async for items in three().paginator.pages()] == [
+async def test_pages_are_yielded_as_lists() -> None:
+    assert [items async for items in three_pages().paginator.pages()] == [
         ["a", "b"],
         ["c", "d"],
         ["e", "f"],
     ]
 
 
-async def test_making_a_paginator_sends_nothing() -> None:
-    pages = three()
+async def test_paginator_sends_no_request_before_iteration() -> None:
+    pages = three_pages()
     pages.paginator.pages()
     await settle()
-    assert pages.asked == []
+    assert pages.cursors == []
 
 
-async def test_each_iteration_begins_anew() -> None:
-    pages = three()
+async def test_each_iteration_starts_at_the_first_page() -> None:
+    pages = three_pages()
     paginator = pages.paginator
     assert await paginator.collect() == await paginator.collect() == list("abcdef")
-    assert pages.asked == [None, "1", "2"] * 2
+    assert pages.cursors == [None, "1", "2"] * 2
 
 
-async def test_iterations_at_the_same_time_do_not_disturb_each_other() -> None:
-    paginator = three().paginator
+async def test_concurrent_iterations_are_independent() -> None:
+    paginator = three_pages().paginator
     whole, part = await asyncio.gather(paginator.collect(), paginator.collect(3))
     assert (whole, part) == (list("abcdef"), list("abc"))
 
 
 @pytest.mark.parametrize(
-    "end",
+    "last",
     [
         None,
         Pagination(),
@@ -94,37 +94,37 @@ async def test_iterations_at_the_same_time_do_not_disturb_each_other() -> None:
         Pagination(cursor="1"),
     ],
 )
-async def test_the_end_by_cursor(end: Pagination | None) -> None:
-    pages = Pages({None: page("ab", "1"), "1": Page(["c"], end)})
+async def test_missing_empty_or_repeated_cursor_ends_the_list(last: Pagination | None) -> None:
+    pages = Pages({None: page("ab", "1"), "1": Page(["c"], last)})
     assert await pages.paginator.collect() == list("abc")
-    assert pages.asked == [None, "1"]
+    assert pages.cursors == [None, "1"]
 
 
-async def test_the_end_by_an_empty_page_with_a_cursor() -> None:
+async def test_empty_page_with_a_cursor_ends_the_list() -> None:
     pages = Pages({None: page("ab", "1"), "1": page("", "2")})
     assert await pages.paginator.collect() == list("ab")
-    assert pages.asked == [None, "1"]
+    assert pages.cursors == [None, "1"]
 
 
-async def test_nothing_at_all() -> None:
+async def test_empty_list_has_no_pages() -> None:
     pages = Pages({None: page("", "1")})
     assert await pages.paginator.collect() == []
     assert [items async for items in pages.paginator.pages()] == []
-    assert pages.asked == [None, None]
+    assert pages.cursors == [None, None]
 
 
-async def test_a_cursor_that_comes_back_later_ends_the_list() -> None:
+async def test_cursor_that_was_already_used_ends_the_list() -> None:
     pages = Pages({None: page("a", "1"), "1": page("b", "2"), "2": page("c", "1")})
     assert await pages.paginator.collect() == list("abc")
-    assert pages.asked == [None, "1", "2"]
+    assert pages.cursors == [None, "1", "2"]
 
 
-async def test_a_short_page_is_not_the_end() -> None:
+async def test_short_page_does_not_end_the_list() -> None:
     pages = Pages({None: page("abc", "1"), "1": page("d", "2"), "2": page("efg")})
     assert await pages.paginator.collect() == list("abcdefg")
 
 
-async def test_either_style_of_cursor_leads_on() -> None:
+async def test_cursor_and_next_both_lead_to_the_next_page() -> None:
     pages = Pages(
         {
             None: Page(["a"], Pagination(next="n")),
@@ -141,33 +141,33 @@ async def test_repeated_records_are_yielded_once() -> None:
     assert await pages.paginator.collect() == list("abcd")
 
 
-async def test_a_page_of_repeats_is_neither_yielded_nor_the_end() -> None:
+async def test_page_of_repeated_records_is_skipped() -> None:
     pages = Pages({None: page("ab", "1"), "1": page("ba", "2"), "2": page("c")})
     assert [items async for items in pages.paginator.pages()] == [["a", "b"], ["c"]]
 
 
 async def test_exactly_one_page_is_fetched_ahead() -> None:
-    pages = three()
+    pages = three_pages()
     async with aclosing(pages.paginator.pages()) as iterator:
         await anext(iterator)
         await settle()
-        assert pages.asked == [None, "1"]
+        assert pages.cursors == [None, "1"]
         await anext(iterator)
         await settle()
-        assert pages.asked == [None, "1", "2"]
+        assert pages.cursors == [None, "1", "2"]
 
 
-async def test_the_page_ahead_is_asked_for_while_this_one_is_consumed() -> None:
-    pages = three()
+async def test_next_page_is_requested_while_the_current_one_is_processed() -> None:
+    pages = three_pages()
     async with aclosing(pages.paginator.pages()) as iterator:
         await anext(iterator)
         for _ in range(2):
             await asyncio.sleep(0)
-        assert pages.asked == [None, "1"]
+        assert pages.cursors == [None, "1"]
 
 
 @pytest.mark.parametrize(
-    ("limit", "asked"),
+    ("limit", "cursors"),
     [
         (0, []),
         (1, [None]),
@@ -179,27 +179,29 @@ async def test_the_page_ahead_is_asked_for_while_this_one_is_consumed() -> None:
         (99, [None, "1", "2"]),
     ],
 )
-async def test_collect_sends_no_request_beyond_need(limit: int, asked: list[str | None]) -> None:
-    pages = three()
+async def test_collect_sends_only_the_requests_it_needs(
+    limit: int, cursors: list[str | None]
+) -> None:
+    pages = three_pages()
     assert await pages.paginator.collect(limit) == list("abcdef")[:limit]
     await settle()
-    assert pages.asked == asked
+    assert pages.cursors == cursors
 
 
-async def test_repeats_do_not_count_towards_the_limit() -> None:
+async def test_repeated_records_do_not_count_towards_the_limit() -> None:
     pages = Pages({None: page("aa", "1"), "1": page("ab", "2"), "2": page("c")})
     assert await pages.paginator.collect(2) == list("ab")
-    assert pages.asked == [None, "1"]
+    assert pages.cursors == [None, "1"]
 
 
-async def test_a_negative_limit_is_refused() -> None:
-    pages = three()
+async def test_negative_limit_is_refused() -> None:
+    pages = three_pages()
     with pytest.raises(ValueError, match="limit is -1"):
         await pages.paginator.collect(-1)
-    assert pages.asked == []
+    assert pages.cursors == []
 
 
-async def test_an_error_ahead_surfaces_only_when_it_is_reached() -> None:
+async def test_error_of_the_next_page_is_raised_when_that_page_is_due() -> None:
     pages = Pages({None: page("ab", "1"), "1": LookupError("gone")})
     seen: list[str] = []
     with pytest.raises(LookupError, match="gone"):
@@ -209,7 +211,7 @@ async def test_an_error_ahead_surfaces_only_when_it_is_reached() -> None:
     assert seen == ["a", "b"]
 
 
-async def test_an_error_ahead_that_is_never_reached_is_of_no_interest() -> None:
+async def test_error_of_a_page_that_is_not_needed_is_not_raised() -> None:
     pages = Pages({None: page("ab", "1"), "1": LookupError("gone")})
     assert await pages.paginator.collect(2) == ["a", "b"]
     async with aclosing(pages.paginator.pages()) as iterator:
@@ -217,9 +219,9 @@ async def test_an_error_ahead_that_is_never_reached_is_of_no_interest() -> None:
         await settle()
 
 
-async def test_an_error_ahead_that_nobody_asked_for_is_not_reported() -> None:
+async def test_error_of_a_page_that_is_not_needed_is_not_logged_by_asyncio() -> None:
     reports: list[dict[str, object]] = []
-    asyncio.get_running_loop().set_exception_handler(lambda _loop, told: reports.append(told))
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: reports.append(context))
     paginator = Pages({None: page("ab", "1"), "1": LookupError("gone")}).paginator
     async with aclosing(paginator.pages()) as iterator:
         await anext(iterator)
@@ -230,103 +232,102 @@ async def test_an_error_ahead_that_nobody_asked_for_is_not_reported() -> None:
     assert reports == []
 
 
-async def test_after_an_error_a_new_iteration_may_succeed() -> None:
-    found: dict[str | None, Page[str] | Exception] = {None: LookupError("gone")}
-    paginator = Pages(found).paginator
+async def test_iteration_after_an_error_can_succeed() -> None:
+    responses: dict[str | None, Page[str] | Exception] = {None: LookupError("gone")}
+    paginator = Pages(responses).paginator
     with pytest.raises(LookupError):
         await paginator.collect()
-    found[None] = page("a")
+    responses[None] = page("a")
     assert await paginator.collect() == ["a"]
 
 
-class Stuck:
-    """Serves one page, and never the next."""
+class Hanging:
+    """Returns the first page, and hangs on the second."""
 
     def __init__(self) -> None:
-        self.under_way = 0
+        self.in_flight = 0
 
     async def __call__(self, cursor: str | None) -> Page[str]:
         if cursor is None:
             return page("ab", "1")
-        self.under_way += 1
+        self.in_flight += 1
         try:
             await asyncio.Event().wait()
         finally:
-            self.under_way -= 1
+            self.in_flight -= 1
         raise AssertionError
 
 
-async def test_closing_the_pages_ends_the_request_under_way() -> None:
-    stuck = Stuck()
-    async with aclosing(Paginator(stuck, key=str).pages()) as iterator:
+async def test_closing_the_iterator_cancels_the_pending_request() -> None:
+    hanging = Hanging()
+    async with aclosing(Paginator(hanging, key=str).pages()) as iterator:
         await anext(iterator)
         await settle()
-        assert stuck.under_way == 1
-    assert stuck.under_way == 0
+        assert hanging.in_flight == 1
+    assert hanging.in_flight == 0
 
 
-async def test_breaking_out_leaves_no_request_and_no_task() -> None:
-    stuck = Stuck()
-    async for _ in Paginator(stuck, key=str):
+async def test_leaving_the_loop_leaves_no_request_and_no_task() -> None:
+    hanging = Hanging()
+    async for _ in Paginator(hanging, key=str):
         await settle()
-        assert stuck.under_way == 1
+        assert hanging.in_flight == 1
         break
     await settle()
-    assert stuck.under_way == 0
+    assert hanging.in_flight == 0
     assert asyncio.all_tasks() == {asyncio.current_task()}
 
 
-async def test_cancelling_the_consumer_ends_the_request_under_way() -> None:
-    stuck = Stuck()
-    consumer = asyncio.create_task(Paginator(stuck, key=str).collect())
+async def test_cancelling_the_consumer_cancels_the_pending_request() -> None:
+    hanging = Hanging()
+    consumer = asyncio.create_task(Paginator(hanging, key=str).collect())
     await settle()
-    assert stuck.under_way == 1
+    assert hanging.in_flight == 1
     consumer.cancel()
     with pytest.raises(asyncio.CancelledError):
         await consumer
-    assert stuck.under_way == 0
+    assert hanging.in_flight == 0
 
 
 @pytest.mark.virtual_time
-async def test_a_timeout_around_works() -> None:
-    stuck = Stuck()
+async def test_timeout_around_an_iteration_cancels_the_pending_request() -> None:
+    hanging = Hanging()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(5):
-            await Paginator(stuck, key=str).collect()
-    assert stuck.under_way == 0
+            await Paginator(hanging, key=str).collect()
+    assert hanging.in_flight == 0
 
 
 Record = tuple[int, str]
-"""When it was made, and its id."""
+"""The creation time of a record, and its id."""
 
 
-class Growing:
-    """A list, newest first, to whose front records are added before each answer.
+class GrowingList:
+    """A list, newest first, that gets new records at its front before each response.
 
-    The cursor is the position of the last record: its time and id, or its time alone, in which
-    case those of the same time come again.
+    The cursor is the creation time and the id of the last record of a page.
     """
 
-    def __init__(self, times: Sequence[int], limit: int, arriving: Sequence[int]) -> None:
+    def __init__(self, times: Sequence[int], limit: int, new_counts: Sequence[int]) -> None:
         self._limit = limit
-        self._arriving = list(arriving)
+        self._new_counts = list(new_counts)
         self.records = sorted(((at, f"old-{n}") for n, at in enumerate(times)), reverse=True)
         self.initial = list(self.records)
         self.requests = 0
 
     async def __call__(self, cursor: str | None) -> Page[Record]:
         newest = self.records[0][0] if self.records else 0
-        if cursor is not None and self._arriving:
-            for number in range(self._arriving.pop()):
-                # Some in the very instant of the newest, as a create-branch request does.
-                self.records.insert(0, (newest + number % 2, f"young-{self.requests}-{number}"))
+        if cursor is not None and self._new_counts:
+            for number in range(self._new_counts.pop()):
+                # Every second record has the same time as the newest one, as for a new branch.
+                self.records.insert(0, (newest + number % 2, f"recent-{self.requests}-{number}"))
             self.records.sort(reverse=True)
         self.requests += 1
-        rest = self.records
+        remaining = self.records
         if cursor is not None:
             at, id = json.loads(cursor)
-            rest = [record for record in rest if record < (at, id)]
-        items = rest[: self._limit]
+            remaining = [record for record in remaining if record < (at, id)]
+        items = remaining[: self._limit]
         last = json.dumps(items[-1]) if items else None
         return Page(items, Pagination(cursor=last))
 
@@ -334,12 +335,12 @@ class Growing:
 @given(
     times=st.lists(st.integers(0, 5), max_size=25),
     limit=st.integers(1, 7),
-    arriving=st.lists(st.integers(0, 5), max_size=10),
+    new_counts=st.lists(st.integers(0, 5), max_size=10),
 )
-async def test_what_existed_at_the_start_comes_once_and_newest_first(
-    times: list[int], limit: int, arriving: list[int]
+async def test_records_that_existed_at_the_start_are_yielded_once_and_in_order(
+    times: list[int], limit: int, new_counts: list[int]
 ) -> None:
-    growing = Growing(times, limit, arriving)
+    growing = GrowingList(times, limit, new_counts)
     seen = [record async for record in Paginator(growing, key=lambda record: record[1])]
     assert [record for record in seen if record[1].startswith("old")] == growing.initial
     assert len(seen) == len(set(seen))
@@ -349,14 +350,14 @@ async def test_what_existed_at_the_start_comes_once_and_newest_first(
 @given(
     count=st.integers(0, 25),
     limit=st.integers(1, 7),
-    arriving=st.lists(st.integers(0, 3), max_size=10),
+    new_counts=st.lists(st.integers(0, 3), max_size=10),
 )
-async def test_pages_counted_by_place_repeat_nothing_and_skip_nothing(
-    count: int, limit: int, arriving: list[int]
+async def test_list_with_offset_cursors_repeats_and_skips_no_record(
+    count: int, limit: int, new_counts: list[int]
 ) -> None:
     initial = [f"old-{number}" for number in range(count)]
     records = list(initial)
-    remaining = list(arriving)
+    remaining = list(new_counts)
 
     async def fetch(cursor: str | None) -> Page[str]:
         if cursor is not None and remaining:

@@ -1,5 +1,3 @@
-"""A wait before one's eyes."""
-
 import asyncio
 import importlib
 import io
@@ -40,12 +38,12 @@ async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
 
 @pytest.fixture
 async def idle() -> AsyncIterator[NeonClient]:
-    """A client for records that come from elsewhere."""
+    """A client that sends no requests; the tests pass the records."""
     async with NeonClient(API_KEY) as neon:
         yield neon
 
 
-def a_file() -> Console:
+def file_console() -> Console:
     return Console(file=io.StringIO(), width=80)
 
 
@@ -64,7 +62,7 @@ def written(console: Console) -> str:
 
 
 def shown(progress: WaitProgress, width: int = 80, height: int = 24) -> list[str]:
-    """The lines of a frame."""
+    """Return the lines of a frame."""
     screen = Console(file=io.StringIO(), width=width, height=height)
     screen.print(progress)
     return [line.rstrip() for line in written(screen).splitlines()]
@@ -74,126 +72,126 @@ def failed(id: str, error: str, **more: object) -> Operation:
     return msgspec.structs.replace(operation(id, "failed"), error=error, **more)
 
 
-async def test_without_a_terminal_there_is_a_line_every_five_seconds_and_one_at_the_end(
+async def test_without_a_terminal_a_line_is_printed_every_five_seconds_and_on_exit(
     neon: NeonClient,
 ) -> None:
-    console = a_file()
+    console = file_console()
     with WaitProgress(neon, console=console) as progress:
         created = await neon.projects.create(name="p")
         await neon.operations.wait(created, on_update=progress)
     first, *_, last = written(console).splitlines()
-    assert first.startswith("0 of 2 operations ended after 0:00:05, with ")
-    assert first.endswith(" of 700 requests this minute: 1 running, 1 scheduling")
-    assert last.startswith("2 of 2 operations ended after 0:00:1")
+    assert first.startswith("0 of 2 operations done in 0:00:05, ")
+    assert first.endswith(" of 700 requests in the last minute: 1 running, 1 scheduling")
+    assert last.startswith("2 of 2 operations done in 0:00:1")
     assert last.endswith(": 2 finished")
     assert "\x1b" not in written(console)
 
 
-async def test_without_a_terminal_nothing_is_told_of_nothing(idle: NeonClient) -> None:
-    console = a_file()
+async def test_without_a_terminal_and_operations_nothing_is_printed(idle: NeonClient) -> None:
+    console = file_console()
     with WaitProgress(idle, console=console):
         await asyncio.sleep(60)
     assert written(console) == ""
 
 
-async def test_a_terminal_shows_the_time_that_passes_between_two_records(
+async def test_live_display_updates_the_time_between_two_records(
     idle: NeonClient, terminal: Console
 ) -> None:
     with WaitProgress(idle, console=terminal) as progress:
         progress(operation())
         await asyncio.sleep(2.1)
-        assert "after 0:00:02" in written(terminal)
+        assert "in 0:00:02" in written(terminal)
         assert "1 running" in written(terminal)
 
 
-async def test_a_project_has_a_bar_of_its_own(idle: NeonClient) -> None:
-    with WaitProgress(idle, console=a_file()) as progress:
-        for project in ("one", "other"):
+async def test_each_project_has_a_bar(idle: NeonClient) -> None:
+    with WaitProgress(idle, console=file_console()) as progress:
+        for project in ("first", "second"):
             progress(operation("op-1", "finished", project_id=project))
-        progress(operation("op-2", "running", project_id="other"))
-        one, other, summary, by_status = shown(progress, width=100)
-    assert one.split() == ["one", "━" * 25, "1", "of", "1"]
-    assert other.split()[0] == "other"
-    assert other.endswith(" 1 of 2")
-    assert other.count("━") < 25
-    assert summary == ("2 of 3 operations ended after 0:00:00, with 0 of 700 requests this minute")
+        progress(operation("op-2", "running", project_id="second"))
+        first, second, summary, by_status = shown(progress, width=100)
+    assert first.split() == ["first", "━" * 25, "1", "of", "1"]
+    assert second.split()[0] == "second"
+    assert second.endswith(" 1 of 2")
+    assert second.count("━") < 25
+    assert summary == "2 of 3 operations done in 0:00:00, 0 of 700 requests in the last minute"
     assert by_status == "2 finished, 1 running"
 
 
-async def test_the_page_on_progress_shows_what_is_shown(idle: NeonClient) -> None:
-    console = a_file()
+async def test_text_blocks_of_the_docs_page_match_the_output(idle: NeonClient) -> None:
+    console = file_console()
     with WaitProgress(idle, console=console) as progress:
-        for project, ends in {
+        for project, statuses in {
             "misty-wind-89243632": ["finished"] * 8,
             "silent-snow-29832645": ["finished"] * 4 + ["running"] * 4,
             "small-dream-11630550": ["finished"] * 6 + ["failed"] * 2,
         }.items():
-            for number, status in enumerate(ends):
+            for number, status in enumerate(statuses):
                 record = operation(f"op-{number}", status, project_id=project)
                 error = "quota of computes is used up" if status == "failed" else None
                 progress(msgspec.structs.replace(record, error=error))
         await asyncio.sleep(11)
         frame = shown(progress, width=100)
-    of_terminal, of_file = (
-        re.sub(r"with \d+ of", "with 0 of", text).splitlines()
+    terminal_block, file_block = (
+        re.sub(r"\d+ of 700", "0 of 700", text).splitlines()
         for _, text in code_blocks(TEXTS["docs/progress.md"], "text")
     )
-    assert frame == of_terminal
-    assert of_file[0] in written(console).splitlines()
+    assert frame == terminal_block
+    assert file_block[0] in written(console).splitlines()
 
 
-async def test_a_status_without_a_name_here_is_counted_as_it_came(idle: NeonClient) -> None:
-    with WaitProgress(idle, console=a_file()) as progress:
+async def test_unknown_status_is_counted_under_its_own_name(idle: NeonClient) -> None:
+    with WaitProgress(idle, console=file_console()) as progress:
         progress(operation(status="paused"))
         assert shown(progress)[-1] == "1 paused"
         progress(operation(status="finished"))
         assert shown(progress)[-1] == "1 finished"
 
 
-async def test_what_two_waits_tell_of_an_operation_counts_once_and_the_newest(
+async def test_operation_of_two_waits_is_counted_once_by_its_newest_record(
     idle: NeonClient,
 ) -> None:
     older = operation(status="running")
     newer = msgspec.structs.replace(
         older, status=OperationStatus.FINISHED, updated_at=older.updated_at + timedelta(seconds=1)
     )
-    with WaitProgress(idle, console=a_file()) as progress:
+    with WaitProgress(idle, console=file_console()) as progress:
         for record in (older, newer, older, newer):
             progress(record)
         assert shown(progress)[-1] == "1 finished"
 
 
-async def test_a_failure_is_told_once_however_many_have_it(idle: NeonClient) -> None:
-    console = a_file()
+async def test_failure_with_the_same_text_is_printed_once_and_counted(idle: NeonClient) -> None:
+    console = file_console()
     with WaitProgress(idle, console=console) as progress:
         for number in range(3):
-            progress(failed(f"op-{number}", "no room"))
-            progress(failed(f"op-{number}", "no room"))
-        assert "create_branch failed in late-frost-12345678: no room (and 2 more)" in shown(
+            progress(failed(f"op-{number}", "disk full"))
+            progress(failed(f"op-{number}", "disk full"))
+        assert "create_branch failed in late-frost-12345678: disk full (and 2 more)" in shown(
             progress
         )
-    assert written(console).count("no room") == 1
+    assert written(console).count("disk full") == 1
 
 
 async def test_failures_are_red_on_a_terminal(idle: NeonClient, terminal: Console) -> None:
     with WaitProgress(idle, console=terminal) as progress:
-        progress(failed("op-1", "no room"))
-    assert f"{RED}create_branch failed in late-frost-12345678: no room" in written(terminal)
+        progress(failed("op-1", "disk full"))
+    assert f"{RED}create_branch failed in late-frost-12345678: disk full" in written(terminal)
 
 
-async def test_no_color_takes_the_colours_away(
+async def test_no_color_removes_the_colours(
     idle: NeonClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
     terminal = Console(file=io.StringIO(), force_terminal=True, color_system="standard")
     with WaitProgress(idle, console=terminal) as progress:
-        progress(failed("op-1", "no room"))
-    assert "no room" in written(terminal)
+        progress(failed("op-1", "disk full"))
+    assert "disk full" in written(terminal)
     assert "\x1b[3" not in written(terminal)
 
 
-async def test_what_a_script_prints_meanwhile_stays_where_it_belongs(
+async def test_output_to_a_pipe_is_not_redirected_to_the_terminal(
     idle: NeonClient, terminal: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with WaitProgress(idle, console=terminal):
@@ -203,7 +201,7 @@ async def test_what_a_script_prints_meanwhile_stays_where_it_belongs(
     assert "an id" not in written(terminal)
 
 
-async def test_colours_that_are_forced_make_no_terminal_of_a_file(
+async def test_force_color_does_not_enable_the_live_display(
     idle: NeonClient, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -213,8 +211,8 @@ async def test_colours_that_are_forced_make_no_terminal_of_a_file(
     assert CURSOR_HIDDEN not in capsys.readouterr().err
 
 
-async def test_of_many_failures_the_first_are_shown(idle: NeonClient) -> None:
-    with WaitProgress(idle, console=a_file()) as progress:
+async def test_only_the_first_five_failures_are_shown(idle: NeonClient) -> None:
+    with WaitProgress(idle, console=file_console()) as progress:
         for number in range(300):
             progress(failed(f"op-{number}", f"{number} is no good " + "because " * 1000))
         lines = shown(progress, width=80)
@@ -223,31 +221,31 @@ async def test_of_many_failures_the_first_are_shown(idle: NeonClient) -> None:
     assert "and 295 more failures" in lines
 
 
-async def test_what_a_terminal_would_obey_is_not_shown(idle: NeonClient, terminal: Console) -> None:
+async def test_terminal_control_characters_are_removed(idle: NeonClient, terminal: Console) -> None:
     with WaitProgress(idle, console=terminal) as progress:
-        progress(failed("op-1", "[bold]no[/bold]\x1b]0;owned\x07\r\nroom"))
+        progress(failed("op-1", "[bold]disk[/bold]\x1b]0;owned\x07\r\nfull"))
         progress(operation("op-2", "odd\x1b]0;owned\x07"))
-    assert "[bold]no[/bold] ]0;owned room" in written(terminal)
+    assert "[bold]disk[/bold] ]0;owned full" in written(terminal)
     assert "\x1b]" not in written(terminal)
 
 
-async def test_a_failure_that_the_platform_will_try_again_is_no_end(idle: NeonClient) -> None:
-    again = datetime.now(UTC) + timedelta(seconds=30)
-    console = a_file()
+async def test_failure_with_a_future_retry_is_pending(idle: NeonClient) -> None:
+    retry_at = datetime.now(UTC) + timedelta(seconds=30)
+    console = file_console()
     with WaitProgress(idle, console=console) as progress:
-        progress(failed("op-1", "no room", retry_at=again))
-        assert shown(progress)[-2].startswith("0 of 1 operations ended")
-    assert "no room" not in written(console)
+        progress(failed("op-1", "disk full", retry_at=retry_at))
+        assert shown(progress)[-2].startswith("0 of 1 operations done")
+    assert "disk full" not in written(console)
 
 
 @pytest.mark.parametrize(("height", "rows"), [(5, 1), (12, 8), (60, 20)])
-async def test_of_many_projects_those_with_something_pending_come_first(
+async def test_pending_projects_come_first_if_not_all_fit(
     idle: NeonClient, height: int, rows: int
 ) -> None:
-    with WaitProgress(idle, console=a_file()) as progress:
+    with WaitProgress(idle, console=file_console()) as progress:
         for number in range(500):
-            state = "running" if number % 50 == 49 else "finished"
-            progress(operation(f"op-{number}", state, project_id=f"project-{number}"))
+            status = "running" if number % 50 == 49 else "finished"
+            progress(operation(f"op-{number}", status, project_id=f"project-{number}"))
         *bars, more, _summary, _by_status = shown(progress, height=height)
     assert len(bars) == rows
     assert more == f"and {500 - rows} more projects"
@@ -255,8 +253,8 @@ async def test_of_many_projects_those_with_something_pending_come_first(
     assert all("1 of 1" in bar for bar in bars[10:])
 
 
-async def test_waits_side_by_side_may_feed_one(neon: NeonClient) -> None:
-    console = a_file()
+async def test_concurrent_waits_can_share_one_display(neon: NeonClient) -> None:
+    console = file_console()
     with WaitProgress(neon, console=console) as progress:
 
         async def provision(name: str) -> None:
@@ -268,10 +266,10 @@ async def test_waits_side_by_side_may_feed_one(neon: NeonClient) -> None:
             for name in ("a", "b", "c"):
                 group.create_task(provision(name))
         assert len(shown(progress)) == 3 + 2
-    assert written(console).splitlines()[-1].startswith("6 of 6 operations ended")
+    assert written(console).splitlines()[-1].startswith("6 of 6 operations done")
 
 
-async def test_a_wait_that_is_cancelled_leaves_a_clean_screen(
+async def test_cancelled_wait_leaves_the_cursor_visible_and_stops_drawing(
     neon: NeonClient, terminal: Console
 ) -> None:
     async def provision() -> None:
@@ -282,30 +280,32 @@ async def test_a_wait_that_is_cancelled_leaves_a_clean_screen(
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(3):
             await provision()
-    left = written(terminal)
-    assert left.rindex(CURSOR_SHOWN) > left.rindex(CURSOR_HIDDEN)
-    assert "0 of 2 operations ended after 0:00:03" in left
+    output = written(terminal)
+    assert output.rindex(CURSOR_SHOWN) > output.rindex(CURSOR_HIDDEN)
+    assert "0 of 2 operations done in 0:00:03" in output
     await asyncio.sleep(60)
-    assert written(terminal) == left
+    assert written(terminal) == output
 
 
 @pytest.mark.parametrize("limit", [700, None])
-async def test_the_requests_that_count_now_are_shown_with_their_limit(
+async def test_requests_of_the_last_minute_are_shown_with_their_limit(
     control_plane: LocalControlPlane, limit: int | None
 ) -> None:
     budget = msgspec.structs.replace(NeonClient(API_KEY).budget, per_minute=limit)
     async with NeonClient(
         control_plane.api_key, base_url=control_plane.base_url, budget=budget
     ) as neon:
-        with WaitProgress(neon, console=a_file()) as progress:
+        with WaitProgress(neon, console=file_console()) as progress:
             await neon.projects.list().collect()
             of_limit = "" if limit is None else f" of {limit}"
-            assert shown(progress)[-1].endswith(f"with 1{of_limit} requests this minute")
+            assert shown(progress)[-1].endswith(f", 1{of_limit} requests in the last minute")
             await asyncio.sleep(61)
-            assert shown(progress)[-1].endswith(f"with 0{of_limit} requests this minute")
+            assert shown(progress)[-1].endswith(f", 0{of_limit} requests in the last minute")
 
 
-def test_without_rich_the_import_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_import_error_without_rich_names_the_extra(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.delitem(sys.modules, "neonctl_async.progress")
     with pytest.raises(ImportError, match=r"install neonctl-async\[cli\]"):

@@ -1,4 +1,4 @@
-"""Spans as OpenTelemetry's own exporter gets them."""
+"""OpenTelemetry spans, as the exporter of the SDK receives them."""
 
 import asyncio
 import importlib
@@ -14,15 +14,15 @@ from opentelemetry.trace import SpanKind, StatusCode, get_tracer
 
 from neonctl_async import NeonError, OperationFailedError, RetryPolicy, WaitTimeoutError, telemetry
 from neonctl_async.telemetry import tracing
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import API_KEY, PROJECT, client_of, ref
-from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn
+from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_sequence
 
 pytestmark = pytest.mark.virtual_time
 
 
-class Traced:
-    """A provider of spans, and the spans that have ended."""
+class FinishedSpans:
+    """A tracer provider, and its finished spans."""
 
     def __init__(self) -> None:
         self._exporter = InMemorySpanExporter()
@@ -30,19 +30,19 @@ class Traced:
         self.provider.add_span_processor(SimpleSpanProcessor(self._exporter))
 
     def spans(self, name: str | None = None) -> list[ReadableSpan]:
-        return [one for one in self._exporter.get_finished_spans() if name in (None, one.name)]
+        return [span for span in self._exporter.get_finished_spans() if name in (None, span.name)]
 
 
 @pytest.fixture
-def traced() -> Iterator[Traced]:
-    made = Traced()
-    yield made
-    made.provider.shutdown()
+def traced() -> Iterator[FinishedSpans]:
+    spans = FinishedSpans()
+    yield spans
+    spans.provider.shutdown()
 
 
-async def test_a_request_is_a_client_span_by_the_conventions(traced: Traced) -> None:
+async def test_request_span_follows_the_semantic_conventions(traced: FinishedSpans) -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         await neon.request("GET", f"/projects/{PROJECT}", query={"search": "of somebody"})
@@ -72,9 +72,11 @@ async def test_a_request_is_a_client_span_by_the_conventions(traced: Traced) -> 
         (hang, "RequestTimeoutError"),
     ],
 )
-async def test_a_request_that_fails_says_how(traced: Traced, response: Respond, error: str) -> None:
+async def test_failed_request_span_has_the_error_type(
+    traced: FinishedSpans, response: Respond, error: str
+) -> None:
     async with (
-        MisbehavingServer(in_turn(response)) as server,
+        MisbehavingServer(in_sequence(response)) as server,
         client_of(server, hooks=[tracing(traced.provider)], retry=RetryPolicy.never()) as neon,
     ):
         with pytest.raises(NeonError):
@@ -84,16 +86,16 @@ async def test_a_request_that_fails_says_how(traced: Traced, response: Respond, 
     assert span.status.status_code is StatusCode.ERROR
 
 
-async def test_each_try_is_a_span_within_the_span_of_the_caller(traced: Traced) -> None:
+async def test_each_attempt_is_a_child_span_of_the_current_span(traced: FinishedSpans) -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(503), http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(503), http_response(content={}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         tracer = get_tracer("the caller", tracer_provider=traced.provider)
         with tracer.start_as_current_span("provision") as parent:
             await neon.request("POST", "/projects")
     first, second, _ = traced.spans()
-    assert [(one.attributes or {})["http.response.status_code"] for one in (first, second)] == [
+    assert [(span.attributes or {})["http.response.status_code"] for span in (first, second)] == [
         503,
         200,
     ]
@@ -102,13 +104,13 @@ async def test_each_try_is_a_span_within_the_span_of_the_caller(traced: Traced) 
         assert span.parent.span_id == parent.get_span_context().span_id
 
 
-async def test_a_wait_is_a_span_and_so_is_each_of_its_polls(traced: Traced) -> None:
-    platform = Platform()
-    platform.start("a", ends=1.0)
-    platform.start("b", ends=2.0)
+async def test_wait_and_each_of_its_polls_are_spans(traced: FinishedSpans) -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1.0)
+    fake_neon.start("b", ends=2.0)
     async with (
-        platform.server,
-        client_of(platform.server, hooks=[tracing(traced.provider)]) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, hooks=[tracing(traced.provider)]) as neon,
     ):
         await neon.operations.wait([ref("a"), ref("b")])
     [wait] = traced.spans("wait")
@@ -118,9 +120,9 @@ async def test_a_wait_is_a_span_and_so_is_each_of_its_polls(traced: Traced) -> N
         "neon.operations.pending": 0,
     }
     assert wait.status.status_code is StatusCode.UNSET
-    polls = [one for one in traced.spans() if one is not wait]
-    assert len(polls) == len(platform.server.received)
-    assert all((one.attributes or {})["neon.request.is_poll"] for one in polls)
+    polls = [span for span in traced.spans() if span is not wait]
+    assert len(polls) == len(fake_neon.server.received)
+    assert all((span.attributes or {})["neon.request.is_poll"] for span in polls)
 
 
 @pytest.mark.parametrize(
@@ -130,14 +132,14 @@ async def test_a_wait_is_a_span_and_so_is_each_of_its_polls(traced: Traced) -> N
         ("running", WaitTimeoutError, "WaitTimeoutError"),
     ],
 )
-async def test_a_wait_that_fails_says_how(
-    traced: Traced, status: str, kind: type[NeonError], error: str
+async def test_failed_wait_span_has_the_error_type(
+    traced: FinishedSpans, status: str, kind: type[NeonError], error: str
 ) -> None:
-    platform = Platform()
-    platform.start("a", ends=1.0, status=status)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1.0, status=status)
     async with (
-        platform.server,
-        client_of(platform.server, hooks=[tracing(traced.provider)]) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, hooks=[tracing(traced.provider)]) as neon,
     ):
         with pytest.raises(kind):
             await neon.operations.wait(ref("a"), timeout=3)
@@ -146,8 +148,8 @@ async def test_a_wait_that_fails_says_how(
     assert wait.status.status_code is StatusCode.ERROR
 
 
-async def test_no_span_is_left_open(traced: Traced) -> None:
-    async with MisbehavingServer(in_turn(hang)) as server:
+async def test_cancelling_and_closing_leave_no_span_open(traced: FinishedSpans) -> None:
+    async with MisbehavingServer(in_sequence(hang)) as server:
         neon = client_of(server, hooks=[tracing(traced.provider)])
         calls: list[asyncio.Task[Any]] = [
             asyncio.create_task(neon.operations.get(PROJECT, "a")),
@@ -157,14 +159,14 @@ async def test_no_span_is_left_open(traced: Traced) -> None:
         await asyncio.sleep(1)
         calls[1].cancel()
         await neon.aclose()
-        await asyncio.wait(calls)
+        await asyncio.gather(*calls, return_exceptions=True)
     assert len(traced.spans("wait")) == 2
     assert len(traced.spans()) == 2 + len(server.received)
 
 
-async def test_no_span_holds_the_key(traced: Traced) -> None:
+async def test_no_span_contains_the_key(traced: FinishedSpans) -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(401, {"message": API_KEY}))) as server,
+        MisbehavingServer(in_sequence(http_response(401, {"message": API_KEY}))) as server,
         client_of(server, hooks=[tracing(traced.provider)]) as neon,
     ):
         with pytest.raises(NeonError):
@@ -173,7 +175,7 @@ async def test_no_span_holds_the_key(traced: Traced) -> None:
     assert API_KEY not in span.to_json()
 
 
-def test_without_opentelemetry_the_error_says_what_to_install(
+def test_import_without_opentelemetry_raises_an_error_that_names_the_extra(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "opentelemetry.trace", None)

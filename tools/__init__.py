@@ -1,1 +1,1 @@
-"""What the Makefile runs."""
+"""Programs for developers; the Makefile runs most of them."""

@@ -1,7 +1,7 @@
-"""Finds the CPythons of this machine that the project runs on.
+"""Finds the CPythons of this machine that the project supports.
 
-``pythons.py`` prints the oldest and the newest version, ``pythons.py 3.12`` the path of one.
-Runs on any Python 3, so that it can find a better one.
+``pythons.py`` prints the oldest and the newest version. ``pythons.py 3.12`` prints a path. The
+program runs on any Python 3, because the first Python on the PATH may be old.
 """
 
 import glob
@@ -17,7 +17,7 @@ PROBE = (
 
 
 def candidates():
-    """Names that tell their version, on the PATH and among those of pyenv, then plain ones."""
+    """Yield the Pythons of the PATH and of pyenv. Those with a version in their name come first."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
     pyenv = os.environ.get("PYENV_ROOT", os.path.expanduser("~/.pyenv"))
     folders += sorted(glob.glob(os.path.join(glob.escape(pyenv), "versions", "3.*", "bin")))
@@ -29,9 +29,9 @@ def candidates():
 
 
 def version_of(path):
-    """The version as a tuple, None for what does not run or cannot make environments."""
+    """Return the version of a CPython as a tuple, or None if it cannot create environments."""
     try:
-        told = subprocess.run(
+        result = subprocess.run(
             [path, "-c", PROBE],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -40,14 +40,14 @@ def version_of(path):
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    words = told.stdout.decode().split()
-    if told.returncode != 0 or len(words) != 4 or words[0] != "CPython":
+    words = result.stdout.decode().split()
+    if result.returncode != 0 or len(words) != 4 or words[0] != "CPython":
         return None
     return tuple(int(word) for word in words[1:])
 
 
 def main():
-    """Print what was asked for."""
+    """Print the versions, or the path of the requested version."""
     found = {}
     for path in candidates():
         named = tuple(int(part) for part in path.rpartition("python")[2].split("."))
@@ -59,8 +59,10 @@ def main():
     if not found:
         sys.exit("no CPython 3.11 or newer with pip and venv on this machine: install one")
     if len(sys.argv) > 1:
-        wanted = tuple(int(part) for part in sys.argv[1].split("."))
-        print(found[wanted])
+        paths = {"{}.{}".format(*version): path for version, path in found.items()}
+        if sys.argv[1] not in paths:
+            sys.exit("no CPython {} here; found: {}".format(sys.argv[1], ", ".join(sorted(paths))))
+        print(paths[sys.argv[1]])
     else:
         print(*dict.fromkeys("{}.{}".format(*version) for version in (min(found), max(found))))
 

@@ -1,4 +1,4 @@
-"""Pictures of the command line, taken in tmux, as SVG: run by ``make screens``."""
+"""Takes pictures of the command line in tmux and writes them as SVG: ``make screens``."""
 
 import asyncio
 import io
@@ -22,7 +22,7 @@ TMUX = f"tmux -L neonctl-async-{os.getpid()}"
 
 
 class Screen(NamedTuple):
-    """A command, and when it is looked at: after so many seconds, or once it has ended."""
+    """A command, and the seconds until its picture is taken (default: until it has finished)."""
 
     command: str
     after: float | None = None
@@ -39,39 +39,39 @@ SCREENS = {
 async def main() -> None:
     """Take all pictures."""
     async with (
-        LocalControlPlane(durations=DURATIONS) as plane,
-        NeonClient(plane.api_key, base_url=plane.base_url) as neon,
+        LocalControlPlane(durations=DURATIONS) as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         environment = {
             **os.environ,
-            "NEON_API_KEY": plane.api_key,
-            "NEON_API_HOST": plane.base_url,
-            "NEON_PROJECT_ID": await populate(plane, neon),
+            "NEON_API_KEY": control_plane.api_key,
+            "NEON_API_HOST": control_plane.base_url,
+            "NEON_PROJECT_ID": await populate(control_plane, neon),
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "TZ": "UTC",
         }
         PICTURES.mkdir(exist_ok=True)
         for name, screen in SCREENS.items():
-            shown = await take(screen, environment)
-            (PICTURES / f"{name}.svg").write_text(drawn(name, shown), encoding="utf-8")
+            content = await capture(screen, environment)
+            (PICTURES / f"{name}.svg").write_text(render(name, content), encoding="utf-8")
 
 
-async def populate(plane: LocalControlPlane, neon: NeonClient) -> str:
-    """Projects, one of which has operations of every kind of status; its id."""
+async def populate(control_plane: LocalControlPlane, neon: NeonClient) -> str:
+    """Create projects. Return the id of a project with operations in every kind of status."""
     for name in ("billing", "search"):
         await neon.projects.create(name=name, wait=True)
     shop = (await neon.projects.create(name="shop", wait=True)).project.id
     compute = [EndpointSpec(type="read_write")]
     await neon.branches.create(shop, name="preview-1", endpoints=compute, wait=True)
-    await plane.fail_next("create_branch", error="the parent's data could not be read")
+    await control_plane.fail_next("create_branch", error="the parent's data could not be read")
     await neon.branches.create(shop, name="preview-2")
     await asyncio.sleep(2 * DURATIONS.default)
     await neon.branches.create(shop, name="preview-3", endpoints=compute)
     return shop
 
 
-async def take(screen: Screen, environment: Mapping[str, str]) -> str:
-    """What the terminal shows, with the codes of its colours."""
+async def capture(screen: Screen, environment: Mapping[str, str]) -> str:
+    """Run a command in tmux. Return the content of the terminal, with its colour codes."""
     script = (
         f"printf '$ %s\\n' '{screen.command}'; {screen.command}; {TMUX} wait-for -S done; sleep 60"
     )
@@ -88,21 +88,21 @@ async def take(screen: Screen, environment: Mapping[str, str]) -> str:
 
 
 async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """What tmux prints, on a server of its own."""
+    """Run a command of tmux on a separate server. Return its output."""
     process = await asyncio.create_subprocess_exec(
         *TMUX.split(), *arguments, env=env, stdout=asyncio.subprocess.PIPE
     )
     output, _ = await process.communicate()
     if process.returncode:
-        raise RuntimeError(f"tmux {arguments[0]} ended with {process.returncode}")
+        raise RuntimeError(f"tmux {arguments[0]} exited with status {process.returncode}")
     return output.decode()
 
 
-def drawn(name: str, shown: str) -> str:
-    """A picture that fetches no font from anywhere: those of the machine will do."""
+def render(name: str, content: str) -> str:
+    """Return an SVG of a terminal. It uses the fonts of the machine and loads none."""
     console = Console(record=True, width=WIDTH, file=io.StringIO())
-    console.print(Text.from_ansi(shown.rstrip()))
-    console.print()  # the last line is cut off a little below
+    console.print(Text.from_ansi(content.rstrip()))
+    console.print()  # the picture cuts off the lower edge of the last line
     svg = console.export_svg(title="neonctl-async", unique_id=name)
     return re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
 

@@ -1,1 +1,1 @@
-"""What others do: each peer as the benchmarks drive it."""
+"""The compared clients, each behind the same interface."""

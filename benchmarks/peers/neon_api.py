@@ -1,4 +1,4 @@
-"""neon-api, which is synchronous: in this thread, and for 50 at once in as many threads."""
+"""neon-api, a synchronous client: it runs in this thread, or in 50 threads for 50 requests."""
 
 import itertools
 import threading
@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Protocol, Self
 
-from benchmarks.answers import PAGE, cursor_of
-from benchmarks.figures import NEON_API
-from benchmarks.peers.contender import AT_ONCE, KEY, Contender, Held, resident_megabytes
+from benchmarks.harness.results import NEON_API
+from benchmarks.peers.base import API_KEY, CONCURRENCY, Contender, ListMemory, resident_megabytes
+from benchmarks.servers.fixed_responses import PAGE, cursor_of
 
 
 class _Page(Protocol):
@@ -18,7 +18,7 @@ class _Page(Protocol):
 
 
 class _Client(Protocol):
-    """What is used of the client, which has no types."""
+    """The used part of the client, which has no types."""
 
     def operation(self, project_id: str, operation_id: str) -> object: ...
 
@@ -29,59 +29,57 @@ _new: Callable[..., _Client] = import_module("neon_api").NeonAPI
 
 
 class NeonApi(Contender):
-    """A client for each thread: the session that it holds is not made to be shared."""
+    """neon-api with one client per thread, because its session cannot be shared."""
 
     name = NEON_API
 
     async def __aenter__(self) -> Self:
         self._clients = threading.local()
-        self._threads = ThreadPoolExecutor(AT_ONCE)
+        self._threads = ThreadPoolExecutor(CONCURRENCY)
         return self
 
     async def __aexit__(self, *_: object) -> None:
         self._threads.shutdown()
 
     @property
-    def _client(self) -> "_Client":
+    def _client(self) -> _Client:
         if not hasattr(self._clients, "client"):
-            self._clients.client = _new(KEY, base_url=f"{self.base_url}/")
+            self._clients.client = _new(API_KEY, base_url=f"{self.base_url}/")
         client: _Client = self._clients.client
         return client
 
     def get(self, _: int = 0) -> object:
-        """One operation."""
+        """Return one operation."""
         return self._client.operation(self.project_id, self.operation_id)
 
     def page(self, cursor: str | None = None) -> list[object]:
-        """A page of 1,000 operations. It drops the cursor of the next."""
+        """Return a page of 1,000 operations. neon-api drops the cursor of the next page."""
         page = self._client.operations(self.project_id, cursor=cursor, limit=PAGE)
         return page.operations
 
-    async def held(self) -> Held:
-        """See Contender. The cursors are known from elsewhere."""
+    async def list_memory(self) -> ListMemory:
+        """Implement Contender. The cursors are computed, because neon-api drops them."""
         self.page()
         before = resident_megabytes()
         pages = map(self.page, map(cursor_of, itertools.count()))
         records = [record for page in itertools.takewhile(bool, pages) for record in page]
-        return Held(len(records), resident_megabytes() - before)
+        return ListMemory(len(records), resident_megabytes() - before)
 
-    async def alone(self, count: int) -> float:
-        """See Contender."""
-        began = time.perf_counter()
-        for _ in range(count):
-            self.get()
-        return time.perf_counter() - began
+    async def sequential_gets(self, count: int) -> float:
+        """Implement Contender."""
+        return _seconds(count, self.get)
 
-    async def at_once(self, count: int) -> float:
-        """See Contender."""
-        began = time.perf_counter()
-        for _ in range(count):
-            list(self._threads.map(self.get, range(AT_ONCE)))
-        return time.perf_counter() - began
+    async def concurrent_gets(self, count: int) -> float:
+        """Implement Contender."""
+        return _seconds(count, lambda: list(self._threads.map(self.get, range(CONCURRENCY))))
 
     async def pages(self, count: int) -> float:
-        """See Contender."""
-        began = time.perf_counter()
-        for _ in range(count):
-            self.page()
-        return time.perf_counter() - began
+        """Implement Contender."""
+        return _seconds(count, self.page)
+
+
+def _seconds(count: int, once: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    for _ in range(count):
+        once()
+    return time.perf_counter() - started

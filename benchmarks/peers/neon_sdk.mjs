@@ -1,15 +1,15 @@
-// @neon/sdk with its default settings, told by lines of JSON on standard input what to do.
+// @neon/sdk with its default settings, controlled by lines of JSON on standard input.
 //
 // `node --expose-gc neon_sdk.mjs DIRECTORY`, where npm has installed the package. A command is
-// {id, method, baseUrl, ...}; its answer, on standard output, has the same id. Commands run at
-// the same time. `at` is when the SDK had returned, by the clock that is time.monotonic() in
-// Python on Linux: the way of the answer does not count.
+// {id, method, baseUrl, ...}; its result, on standard output, has the same id. Commands run
+// concurrently. `at` is when the SDK returned, by the clock that time.monotonic() reads in Python
+// on Linux, so the transfer of the result is not measured.
 
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 
-import * as fixedAnswers from "./fixed_answers.mjs";
+import * as fixedResponses from "./fixed_responses.mjs";
 
 const [directory] = process.argv.slice(2);
 const installed = createRequire(join(directory, "package.json"));
@@ -24,27 +24,27 @@ const methods = {
   create: (neon, { branches }) =>
     outcomes(branches.map(({ projectId, name }) => neon.branches.create({ projectId, name }))),
 
-  memory,
+  pendingMemory,
 
-  ...fixedAnswers,
+  ...fixedResponses,
 };
 
 async function outcomes(calls) {
   const results = await Promise.all(calls);
   const at = Number(process.hrtime.bigint()) / 1e9;
-  return { at, outcomes: results.map(({ error }) => (error ? told(error) : null)) };
+  return { at, outcomes: results.map(({ error }) => (error ? failure(error) : null)) };
 }
 
-function told({ kind, status, message }) {
+function failure({ kind, status, message }) {
   return { kind, message, status: status === undefined ? null : String(status) };
 }
 
-// What a pending operation takes before the first look, which comes after a second: all that
-// the wait keeps of it are the records of the answers given.
-async function memory(neon, { answers }) {
+// The memory of a pending operation before the first poll, which comes after a second. Until
+// then, the wait holds only the given records.
+async function pendingMemory(neon, { responses }) {
   globalThis.gc();
   const before = process.memoryUsage().heapUsed;
-  const operations = answers.flatMap((answer) => JSON.parse(answer).operations);
+  const operations = responses.flatMap((response) => JSON.parse(response).operations);
   const controller = new AbortController();
   const waiting = neon.operations.waitFor({ operations }, { signal: controller.signal });
   globalThis.gc();
@@ -54,11 +54,11 @@ async function memory(neon, { answers }) {
   return { bytes };
 }
 
-async function carryOut({ id, method, baseUrl, ...rest }) {
+async function run({ id, method, baseUrl, ...rest }) {
   const neon = createNeonClient({ apiKey: "napi_benchmark", baseUrl });
   return { id, ...(await methods[method](neon, rest)) };
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  carryOut(JSON.parse(line)).then((answer) => console.log(JSON.stringify(answer)));
+  run(JSON.parse(line)).then((result) => console.log(JSON.stringify(result)));
 }

@@ -1,9 +1,9 @@
-"""The peer ``@neon/sdk``: a process of Node.js that is told what to do.
+"""``@neon/sdk`` in a Node.js process, controlled by commands.
 
 ::
 
     async with NeonSdk() as sdk:
-        returned, outcomes = await sdk.wait(server.base_url, operations)
+        returned = await sdk.wait(server.base_url, operations)
 """
 
 import asyncio
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Failure(msgspec.Struct, frozen=True):
-    """The error of a call: ``status`` is of the answer, or of the operation that failed."""
+    """The error of a call. ``status`` is that of the response or of the failed operation."""
 
     kind: str
     message: str
@@ -34,13 +34,13 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """When the last of the calls returned, as time.monotonic() has it, and how each ended."""
+    """The time by ``time.monotonic()`` at which all calls had returned, and the error of each."""
 
     at: float
     outcomes: list[Failure | None]
 
-    def unfailing(self) -> float:
-        """When they returned, if none failed. Raises RuntimeError for one that did."""
+    def returned_at(self) -> float:
+        """Return when the last call returned. Raises RuntimeError if a call failed."""
         for failure in filter(None, self.outcomes):
             raise RuntimeError(failure)
         return self.at
@@ -55,70 +55,71 @@ class _Numbered(msgspec.Struct, frozen=True):
 
 
 class NeonSdk:
-    """The SDK in a process of its own, with its default settings.
+    """The SDK in its own process, with its default settings.
 
-    Calls can be made at the same time. Raises RuntimeError where the process ends too early.
+    Calls may run concurrently. Raises RuntimeError if the process exits while a call is running.
     """
 
     def __init__(self) -> None:
         self._process: Process | None = None
-        self._reading: asyncio.Task[None] | None = None
-        self._answers: dict[int, asyncio.Future[bytes]] = {}
+        self._reader: asyncio.Task[None] | None = None
+        self._results: dict[int, asyncio.Future[bytes]] = {}
         self._ids = itertools.count()
 
     async def __aenter__(self) -> Self:
         node = shutil.which("node")
         if node is None or not INSTALLED.exists():
-            raise RuntimeError("@neon/sdk is not there: make bench installs it")
+            raise RuntimeError("@neon/sdk or Node.js is not installed; run `make bench`")
         command = (node, "--no-warnings", "--expose-gc", _DRIVER, INSTALLED)
         self._process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE
         )
         assert self._process.stdout is not None
-        self._reading = asyncio.create_task(self._read(self._process.stdout))
+        self._reader = asyncio.create_task(self._read(self._process.stdout))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        assert self._reading is not None
+        assert self._reader is not None
         if self._process.returncode is None:
-            self._process.kill()  # it may be in the middle of a call that nobody awaits
+            self._process.kill()  # a cancelled call may still be running there
         await self._process.wait()
-        await self._reading
+        await self._reader
 
     async def wait(self, base_url: str, operations: Sequence[Operation]) -> Returned:
-        """``waitFor({operations})``."""
-        return await self.ask("wait", Returned, baseUrl=base_url, operations=operations)
+        """Call ``waitFor({operations})``."""
+        return await self.call("wait", Returned, baseUrl=base_url, operations=operations)
 
     async def wait_for_each(self, base_url: str, operations: Sequence[Operation]) -> Returned:
-        """A ``waitFor`` an operation, all at once."""
-        return await self.ask("waitForEach", Returned, baseUrl=base_url, operations=operations)
+        """Call ``waitFor`` once per operation, concurrently."""
+        return await self.call("waitForEach", Returned, baseUrl=base_url, operations=operations)
 
     async def create(self, base_url: str, branches: Sequence[tuple[str, str]]) -> Returned:
-        """A ``branches.create`` for each project and name, all at once; each waits by itself."""
-        asked = [{"projectId": project_id, "name": name} for project_id, name in branches]
-        return await self.ask("create", Returned, baseUrl=base_url, branches=asked)
+        """Call ``branches.create`` for each project and name, concurrently; each call waits."""
+        arguments = [{"projectId": project_id, "name": name} for project_id, name in branches]
+        return await self.call("create", Returned, baseUrl=base_url, branches=arguments)
 
-    async def bytes_of_each(self, base_url: str, answers: Sequence[bytes]) -> float:
-        """What an operation of these answers takes of memory while it is waited for."""
-        texts = [answer.decode() for answer in answers]
-        return (await self.ask("memory", _Memory, baseUrl=base_url, answers=texts)).bytes
+    async def bytes_per_operation(self, base_url: str, responses: Sequence[bytes]) -> float:
+        """Return the memory of a pending operation of these responses, in bytes."""
+        texts = [response.decode() for response in responses]
+        memory = await self.call("pendingMemory", _Memory, baseUrl=base_url, responses=texts)
+        return memory.bytes
 
-    async def ask(self, method: str, type: type[T], **arguments: object) -> T:
-        """What a method of the process answers."""
+    async def call(self, method: str, type: type[T], **arguments: object) -> T:
+        """Call a method of the process and return its result."""
         assert self._process is not None
         assert self._process.stdin is not None
         id = next(self._ids)
         command = {"id": id, "method": method, **arguments}
-        answer = self._answers[id] = asyncio.get_running_loop().create_future()
+        result = self._results[id] = asyncio.get_running_loop().create_future()
         self._process.stdin.write(msgspec.json.encode(command) + b"\n")
         await self._process.stdin.drain()
-        return msgspec.json.decode(await answer, type=type)
+        return msgspec.json.decode(await result, type=type)
 
-    async def _read(self, answers: asyncio.StreamReader) -> None:
-        async for line in answers:
-            self._answers.pop(msgspec.json.decode(line, type=_Numbered).id).set_result(line)
-        for answer in self._answers.values():
-            if not answer.done():
-                answer.set_exception(RuntimeError("the process of @neon/sdk has ended"))
+    async def _read(self, lines: asyncio.StreamReader) -> None:
+        async for line in lines:
+            self._results.pop(msgspec.json.decode(line, type=_Numbered).id).set_result(line)
+        for result in self._results.values():
+            if not result.done():
+                result.set_exception(RuntimeError("the process of @neon/sdk has exited"))

@@ -1,23 +1,23 @@
-"""neonctl-async with its default settings but for the rate budget, which would hold it back."""
+"""neonctl-async with its default settings, except for the rate budget, which would delay it."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Self
 
-from benchmarks.answers import PAGE
-from benchmarks.figures import OURS
-from benchmarks.peers.contender import KEY, Concurrent
+from benchmarks.harness.results import OURS
+from benchmarks.peers.base import API_KEY, AsyncContender
+from benchmarks.servers.fixed_responses import PAGE
 from neonctl_async import NeonClient, Operation, RateBudget
 from neonctl_async.models.operations import OperationsPage
 
 
-class Ours(Concurrent):
-    """The client as its users have it."""
+class Ours(AsyncContender):
+    """neonctl-async as its users run it."""
 
     name = OURS
 
     async def __aenter__(self) -> Self:
         budget = RateBudget.unlimited()
-        self._neon = NeonClient(KEY, base_url=self.base_url, budget=budget)
+        self._neon = NeonClient(API_KEY, base_url=self.base_url, budget=budget)
         await self._neon.__aenter__()
         return self
 
@@ -25,39 +25,39 @@ class Ours(Concurrent):
         await self._neon.aclose()
 
     async def get(self) -> Operation:
-        """One operation."""
+        """Implement AsyncContender."""
         return await self._neon.operations.get(self.project_id, self.operation_id)
 
     async def page(self, cursor: str | None = None) -> tuple[Sequence[Operation], str | None]:
-        """A page of 1,000 operations, and the cursor of the next."""
+        """Implement AsyncContender."""
         query = {"limit": PAGE} | ({} if cursor is None else {"cursor": cursor})
         page = await self._neon.request(
             "GET", f"/projects/{self.project_id}/operations", query=query, type=OperationsPage
         )
-        return page.operations, page.pagination.following if page.pagination else None
+        return page.operations, page.pagination.next_cursor if page.pagination else None
 
     async def all_pages(self) -> AsyncIterator[Sequence[object]]:
-        """The pages of the list, each asked for ahead."""
+        """Yield the pages of the list, each requested ahead of time."""
         async for page in self._neon.operations.list(self.project_id, limit=PAGE).pages():
             yield page
 
 
 class Listed(Ours):
-    """The same, by the list that its users ask for: no record twice, none missed."""
+    """The same client, whose page comes from ``list()``: without duplicates and gaps."""
 
     name = "neonctl-async, by list()"
 
     async def page(self, cursor: str | None = None) -> tuple[Sequence[Operation], str | None]:
-        """The newest 1,000 operations."""
+        """Return the newest 1,000 operations."""
         listed = self._neon.operations.list(self.project_id, limit=PAGE)
         return await listed.collect(limit=PAGE), cursor
 
 
 class WithoutPrefetch(Ours):
-    """The same, with each page asked for when it is wanted."""
+    """The same client, which requests each page when it is needed."""
 
-    name = "without prefetch"
+    name = "neonctl-async, without prefetch"
 
     def all_pages(self) -> AsyncIterator[Sequence[object]]:
-        """The pages of the list, each asked for when it is wanted."""
-        return Concurrent.all_pages(self)
+        """Implement AsyncContender."""
+        return AsyncContender.all_pages(self)

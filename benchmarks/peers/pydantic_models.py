@@ -1,4 +1,4 @@
-"""What one writes with httpx and pydantic 2: models of the same fields."""
+"""A hand-written client: httpx, and pydantic 2 models of the same fields."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -7,13 +7,13 @@ from typing import Self
 import httpx
 from pydantic import BaseModel
 
-from benchmarks.answers import PAGE
-from benchmarks.figures import PYDANTIC
-from benchmarks.peers.contender import KEY, Concurrent
+from benchmarks.harness.results import PYDANTIC
+from benchmarks.peers.base import API_KEY, AsyncContender
+from benchmarks.servers.fixed_responses import PAGE
 
 
 class Operation(BaseModel):
-    """One operation. What may be unknown to this version is text, which is quickest."""
+    """One operation. Open enumerations are plain text, which decodes fastest."""
 
     id: str
     project_id: str
@@ -30,13 +30,13 @@ class Operation(BaseModel):
 
 
 class OperationResponse(BaseModel):
-    """The answer to a GET of an operation."""
+    """The response to a GET of an operation."""
 
     operation: Operation
 
 
 class Pagination(BaseModel):
-    """Where the next page begins."""
+    """The cursor of the next page."""
 
     cursor: str | None = None
 
@@ -48,13 +48,13 @@ class OperationsPage(BaseModel):
     pagination: Pagination | None = None
 
 
-class HttpxPydantic(Concurrent):
-    """httpx.AsyncClient, and its answers validated as JSON."""
+class HttpxPydantic(AsyncContender):
+    """``httpx.AsyncClient``, with responses validated as JSON."""
 
     name = PYDANTIC
 
     async def __aenter__(self) -> Self:
-        headers = {"Authorization": f"Bearer {KEY}"}
+        headers = {"Authorization": f"Bearer {API_KEY}"}
         self._http = httpx.AsyncClient(base_url=self.base_url, headers=headers)
         return self
 
@@ -62,15 +62,16 @@ class HttpxPydantic(Concurrent):
         await self._http.aclose()
 
     async def get(self) -> Operation:
-        """One operation."""
-        answer = await self._http.get(f"/projects/{self.project_id}/operations/{self.operation_id}")
-        return OperationResponse.model_validate_json(answer.content).operation
+        """Implement AsyncContender."""
+        path = f"/projects/{self.project_id}/operations/{self.operation_id}"
+        response = await self._http.get(path)
+        return OperationResponse.model_validate_json(response.content).operation
 
     async def page(self, cursor: str | None = None) -> tuple[Sequence[Operation], str | None]:
-        """A page of 1,000 operations, and the cursor of the next."""
+        """Implement AsyncContender."""
         query: dict[str, str | int] = {"limit": PAGE}
         if cursor is not None:
             query["cursor"] = cursor
-        answer = await self._http.get(f"/projects/{self.project_id}/operations", params=query)
-        page = OperationsPage.model_validate_json(answer.content)
+        response = await self._http.get(f"/projects/{self.project_id}/operations", params=query)
+        page = OperationsPage.model_validate_json(response.content)
         return page.operations, page.pagination.cursor if page.pagination else None

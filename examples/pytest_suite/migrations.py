@@ -1,6 +1,6 @@
-"""What the suite tests: a migration, as far as one needs no Postgres.
+"""The migration that the suite tests; it needs no Postgres.
 
-Yours would connect to ``created.connection_uri.reveal()`` and run its SQL there.
+A real migration would connect to ``created.connection_uri.reveal()`` and run SQL.
 """
 
 from neonctl_async import NeonClient
@@ -8,13 +8,13 @@ from neonctl_async.types import BranchCreated
 
 
 async def migrate(neon: NeonClient, created: BranchCreated) -> None:
-    """Give a branch the database of the billing, and a role that owns it."""
-    where = (created.branch.project_id, created.branch.id)
-    await neon.roles.create(*where, name="billing", wait=True)
-    await neon.databases.create(*where, name="billing", owner_name="billing", wait=True)
+    """Create the database ``billing``, and a role that owns it."""
+    branch = (created.branch.project_id, created.branch.id)
+    await neon.roles.create(*branch, name="billing", wait=True)
+    await neon.databases.create(*branch, name="billing", owner_name="billing", wait=True)
 
 
 async def databases_of(neon: NeonClient, created: BranchCreated) -> set[str]:
-    """The names of the databases of a branch."""
+    """Return the names of the databases of a branch."""
     databases = await neon.databases.list(created.branch.project_id, created.branch.id)
     return {database.name for database in databases}

@@ -1,11 +1,11 @@
-"""A test suite in which each test has a branch of its own, gone when the test is.
+"""A test suite in which each test gets its own branch, which is deleted after the test.
 
     pytest examples/pytest_suite
-    pytest examples/pytest_suite --neon-cloud    # on the platform
+    pytest examples/pytest_suite --neon-cloud    # on Neon
 
-The fixtures come with neonctl-async; pytest-asyncio or anyio runs the tests. Offline, they run on a
-local control plane, and no key is needed. With --neon-cloud they run in the project NEON_PROJECT_ID
-with the key NEON_API_KEY, but for those that plan faults: they are skipped there.
+neonctl-async provides the fixtures; pytest-asyncio or anyio runs the tests. By default, they use a
+local control plane and need no key. With --neon-cloud, they use the project NEON_PROJECT_ID and the
+key NEON_API_KEY. Tests that inject faults are skipped there.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from neonctl_async.types import BranchCreated
 pytestmark = pytest.mark.asyncio
 
 
-async def test_a_migration_makes_its_database(
+async def test_migration_creates_its_database(
     neon_client: NeonClient, neon_branch: BranchCreated
 ) -> None:
     assert "billing" not in await databases_of(neon_client, neon_branch)
@@ -29,13 +29,13 @@ async def test_a_migration_makes_its_database(
     assert "billing" in await databases_of(neon_client, neon_branch)
 
 
-async def test_no_test_finds_what_another_has_left(
+async def test_tests_are_isolated_from_each_other(
     neon_client: NeonClient, neon_branch: BranchCreated
 ) -> None:
-    await migrate(neon_client, neon_branch)  # 409 if the billing were there already
+    await migrate(neon_client, neon_branch)  # raises a 409 if the database exists
 
 
-async def test_a_branch_has_what_its_parent_had(
+async def test_branch_contains_the_databases_of_its_parent(
     neon_client: NeonClient, neon_branch_factory: BranchFactory
 ) -> None:
     production = await neon_branch_factory()
@@ -44,7 +44,7 @@ async def test_a_branch_has_what_its_parent_had(
     assert "billing" in await databases_of(neon_client, preview)
 
 
-async def test_branches_are_migrated_at_once_and_each_for_itself(
+async def test_branches_are_migrated_concurrently_and_independently(
     neon_client: NeonClient, neon_branch_factory: BranchFactory
 ) -> None:
     one, other, untouched = await asyncio.gather(*(neon_branch_factory() for _ in range(3)))
@@ -53,7 +53,7 @@ async def test_branches_are_migrated_at_once_and_each_for_itself(
     assert "billing" not in await databases_of(neon_client, untouched)
 
 
-async def test_a_migration_that_fails_says_so(
+async def test_failed_migration_raises_the_error_of_its_operation(
     neon_client: NeonClient, neon_branch: BranchCreated, neon_control_plane: ControlPlane
 ) -> None:
     await neon_control_plane.fail_next("apply_config", error="out of storage")
@@ -61,7 +61,7 @@ async def test_a_migration_that_fails_says_so(
         await migrate(neon_client, neon_branch)
 
 
-async def test_a_migration_outlasts_a_busy_platform(
+async def test_migration_retries_while_the_api_is_unavailable(
     neon_client: NeonClient, neon_branch: BranchCreated, neon_control_plane: ControlPlane
 ) -> None:
     await neon_control_plane.inject(Fault(status=503, times=2))

@@ -12,18 +12,21 @@ from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
 
 app: Final = typer.Typer(
-    help="Keys of the API, personal unless --org or --project is given: list, create, revoke.",
+    help="API keys: list, create, revoke. Personal keys, or those of --org or --project.",
     no_args_is_help=True,
 )
 
 KeyOrgOption = Annotated[
     str | None,
-    typer.Option("--org", metavar="ORG_ID", help="Keys of this organization."),
+    typer.Option("--org", metavar="ORG_ID", help="Use the keys of this organization."),
 ]
 KeyProjectOption = Annotated[
     str | None,
     typer.Option(
-        "--project", "-p", metavar="PROJECT_ID", help="Keys scoped to this project of one."
+        "--project",
+        "-p",
+        metavar="PROJECT_ID",
+        help="Use the keys scoped to this project of an organization.",
     ),
 ]
 
@@ -55,7 +58,7 @@ _REVOKED: View[ApiKeyRevoked] = View(
 )
 
 
-@command(app, "list", "List keys, without their tokens.", example="api-keys list")
+@command(app, "list", "List API keys, without their tokens.", example="api-keys list")
 async def list_keys(
     session: CommandSession, org: KeyOrgOption = None, project: KeyProjectOption = None
 ) -> None:
@@ -71,14 +74,14 @@ async def list_keys(
 @command(
     app,
     "create",
-    "Create a key, and show its token: this once, and never again.\n\n"
-    "With --output raw the token is all that goes to standard output.",
+    "Create an API key and show its token. Neon shows a token only once.\n\n"
+    "With --output raw, only the token goes to standard output.",
     example="api-keys create deploys --output raw",
 )
 async def create_key(
     session: CommandSession,
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What it is for.", show_default=False)
+        str, typer.Argument(metavar="NAME", help="The name of the key.", show_default=False)
     ],
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
@@ -90,19 +93,19 @@ async def create_key(
         request = session.neon.organizations.create_api_key(
             org_id, key_name=name, project_id=or_unset(project)
         )
-    created = await session.ask(request)
+    created = await session.send(request)
     session.screen.show_secrets = True
-    warning = f"keep key {created.id}: it is shown once, and cannot be shown again"
-    session.screen.tell(warning, "yellow")
+    warning = f"store the token of key {created.id} now: it cannot be shown again"
+    session.screen.print_message(warning, "yellow")
     session.screen.show(created, _CREATED)
 
 
 @command(
     app,
     "revoke",
-    "Revoke a key, at once and for ever.",
+    "Revoke an API key, immediately and permanently.",
     example="api-keys revoke $NEON_KEY_ID",
-    question="Revoke key {key} for ever?",
+    question="Revoke key {key} permanently?",
 )
 async def revoke_key(
     session: CommandSession,
@@ -115,16 +118,16 @@ async def revoke_key(
         request = session.neon.api_keys.revoke(key)
     else:
         request = session.neon.organizations.revoke_api_key(org_id, key)
-    session.screen.show(await session.ask(request), _REVOKED)
+    session.screen.show(await session.send(request), _REVOKED)
 
 
 async def _organization(
     session: CommandSession, org: str | None, project: str | None
 ) -> str | None:
-    """Whose keys are meant; None is the user's. Keys of a project are its organization's."""
+    """Return the organization whose keys are used, or None for personal keys."""
     if org is not None or project is None:
         return org
     found = await session.neon.projects.get(project)
     if found.org_id is None:
-        raise ValueError(f"project {project} belongs to no organization: it has no keys of its own")
+        raise ValueError(f"project {project} belongs to no organization: it has no scoped keys")
     return found.org_id

@@ -1,4 +1,4 @@
-"""The command line ``neonctl-async``: its groups of commands, and how it is entered."""
+"""The command line ``neonctl-async`` and its groups of commands."""
 
 from typing import Annotated, Final
 
@@ -10,8 +10,8 @@ from neonctl_async.cli import api_keys, branches, demo, local, operations, proje
 from neonctl_async.cli.command import PROGRAM
 
 app: Final = typer.Typer(
-    help="The Neon control plane, at the command line. Waits for what it starts.",
-    epilog="NEON_API_KEY holds the key. There is no option for it: arguments are seen by others.",
+    help="Manage Neon projects, branches, operations and API keys. Commands wait for Neon.",
+    epilog="Set the API key in NEON_API_KEY. There is no option for it: other users see arguments.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -49,13 +49,13 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version, and exit."
+            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
         ),
     ] = False,
 ) -> None:
-    """Has the options of the program itself."""
+    """Handle the options of the program itself."""
 
 
 def main() -> None:
-    """Run the command line, and end the process with its exit code."""
+    """Run the command line and exit with its exit code."""
     exit_with(lambda: app(prog_name=PROGRAM))

@@ -75,7 +75,7 @@ def _deleted(branch_id: str) -> View[BranchDeleted]:
 
 
 @command(
-    app, "list", "List the branches of a project, last updated first.", example="branches list"
+    app, "list", "List the branches of a project, newest update first.", example="branches list"
 )
 async def list_branches(
     session: CommandSession,
@@ -103,16 +103,26 @@ async def create_branch(
     name: NameOption = None,
     parent: Annotated[
         str | None,
-        typer.Option("--parent", metavar="BRANCH_ID", help="Left out, the default branch."),
+        typer.Option(
+            "--parent",
+            metavar="BRANCH_ID",
+            help="The parent branch; the default branch if left out.",
+        ),
     ] = None,
     *,
     compute: Annotated[
-        bool, typer.Option("--compute/--no-compute", help="With a compute to connect to, or not.")
+        bool,
+        typer.Option(
+            "--compute/--no-compute", help="Create the branch with a compute, or without."
+        ),
     ] = True,
     expires_in: Annotated[
         int | None,
         typer.Option(
-            "--expires-in", metavar="SECONDS", min=1, help="The platform deletes it then."
+            "--expires-in",
+            metavar="SECONDS",
+            min=1,
+            help="Neon deletes the branch after this time.",
         ),
     ] = None,
     show_secrets: SecretsOption = False,
@@ -127,17 +137,19 @@ async def create_branch(
         expires_at=or_unset(None if expires_in is None else _in(expires_in)),
         endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
     )
-    created = await session.ask(request)
-    told = f"branch {created.branch.id} was created"
+    created = await session.send(request)
+    done = f"branch {created.branch.id} was created"
     view = _created(session.screen)
-    await finish(session, created, view, told=told, wait=wait, timeout=timeout)
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
 
 
 def _in(seconds: int) -> datetime:
     try:
         return datetime.now(UTC) + timedelta(seconds=seconds)
     except OverflowError:
-        raise ValueError(f"--expires-in {seconds} is after the last date there is") from None
+        raise ValueError(
+            f"--expires-in {seconds} is too large: the year would exceed 9999"
+        ) from None
 
 
 @command(
@@ -155,6 +167,6 @@ async def delete_branch(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    deleted = await session.ask(session.neon.branches.delete(project, branch))
-    told = f"branch {branch} was deleted"
-    await finish(session, deleted, _deleted(branch), told=told, wait=wait, timeout=timeout)
+    deleted = await session.send(session.neon.branches.delete(project, branch))
+    done = f"branch {branch} was deleted"
+    await finish(session, deleted, _deleted(branch), done=done, wait=wait, timeout=timeout)

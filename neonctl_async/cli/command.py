@@ -1,4 +1,4 @@
-"""What all commands have in common: their options, an example, and how they are run."""
+"""The options that all commands share, and the registration of commands."""
 
 import inspect
 import sys
@@ -21,8 +21,7 @@ OutputOption = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="What goes to standard output: a table, JSON, a line of JSON for each record, or "
-        "ids alone.",
+        help="Print a table, JSON, one line of JSON per record, or ids only.",
     ),
 ]
 HostOption = Annotated[
@@ -30,25 +29,27 @@ HostOption = Annotated[
     typer.Option(
         "--api-host",
         metavar="URL",
-        help="The base address, instead of NEON_API_HOST or the platform's.",
+        help="The base URL of the API; NEON_API_HOST or Neon if left out.",
         show_default=False,
     ),
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask; off a terminal nothing is asked anyway.")
+    bool,
+    typer.Option("--yes", "-y", help="Do not ask for confirmation. Scripts need no confirmation."),
 ]
-NoColorOption = Annotated[bool, typer.Option("--no-color", help="No colours, as with NO_COLOR.")]
+NoColorOption = Annotated[
+    bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR.")
+]
 
 
 def command(
     group: typer.Typer, name: str, summary: str, *, example: str, question: str | None = None
 ) -> Callable[[Work[P]], Work[P]]:
-    """Make a coroutine function a command of a group.
+    """Return a decorator that makes a coroutine function a command of a group.
 
-    The help shows ``summary`` instead of a docstring, which ``python -OO`` would remove.
-    It gets the options that all commands have, and is given a Session in their place. ``question``
-    is asked before anything is done, unless ``--yes`` is given; what it names in braces are
-    arguments.
+    The command gets the shared options and passes a CommandSession to the function. The help shows
+    ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. On a terminal
+    the user confirms ``question`` first, unless ``--yes`` is set. It may name arguments in braces.
     """
 
     def register(work: Work[P]) -> Work[P]:
@@ -64,9 +65,9 @@ def command(
             screen = Screen(output, no_color=no_color)
             raise typer.Exit(run(screen, api_host, lambda session: work(session, *args, **kwargs)))
 
-        # What typer reads the options from.
+        # typer reads the options from this signature.
         invoke.__dict__["__signature__"] = _signature(
-            work, *([] if question is None else [_asked]), _common
+            work, *([] if question is None else [_confirmed]), _common
         )
         epilog = f"Example: {PROGRAM} {example}"
         group.command(name, help=summary, epilog=epilog)(invoke)
@@ -81,15 +82,15 @@ def _common(
     api_host: HostOption = None,
     no_color: NoColorOption = False,
 ) -> None:
-    """Has the options of every command."""
+    """Define the options of every command."""
 
 
-def _asked(*, yes: YesOption = False) -> None:
-    """Has the option of every command that asks a question."""
+def _confirmed(*, yes: YesOption = False) -> None:
+    """Define the option of every command that asks for confirmation."""
 
 
 def _signature(*functions: Callable[..., object]) -> inspect.Signature:
-    """The parameters of all functions, but for the session that the first one is given."""
+    """Return the parameters of all functions, without the session of the first one."""
     _session, *parameters = (
         parameter
         for function in functions
@@ -99,10 +100,10 @@ def _signature(*functions: Callable[..., object]) -> inspect.Signature:
 
 
 def _confirm(question: str) -> None:
-    """Ask, if there is somebody to ask: scripts are taken at their word."""
+    """Ask for confirmation on a terminal. Exit if the user declines; do nothing in a script."""
     if not sys.stdin.isatty():
         return
-    # Not typer's way, which writes a space to standard output.
+    # typer.confirm() would write a space to standard output.
     sys.stderr.write(f"{question} [y/N]: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:

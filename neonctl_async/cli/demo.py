@@ -1,4 +1,4 @@
-"""``neonctl-async demo``: many branches in several projects at once, all awaited."""
+"""``neonctl-async demo``: create 20 branches in 5 projects at once, and wait for all of them."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ def show(
         float, typer.Option("--seconds", min=0.0, help="How long each operation takes.")
     ] = 1.0,
 ) -> None:
-    """Create 20 branches in 5 projects at once, on a local control plane: offline, no key."""
+    """Create 20 branches in 5 projects at once on a local control plane, offline."""
     try:
         asyncio.run(_show(seconds))
     except KeyboardInterrupt:
@@ -46,14 +46,13 @@ async def _show(seconds: float) -> None:
             await neon.operations.wait(created, on_update=progress)
         console.print(
             f"{len(created)} branches ready in {len(projects)} projects\n"
-            f"{neon.requests_sent} requests sent in all\n"
-            f"{time.monotonic() - started:.1f} seconds from the first branch asked for to the "
-            "last one ready"
+            f"{neon.requests_sent} requests sent\n"
+            f"{time.monotonic() - started:.1f} seconds until the last branch was ready"
         )
 
 
 async def create_projects(neon: NeonClient) -> list[Project]:
-    """New projects, ready for branches."""
+    """Create the projects and wait until they are ready."""
     async with asyncio.TaskGroup() as group:
         tasks = [
             group.create_task(neon.projects.create(name=f"demo-{number}", wait=True))
@@ -63,7 +62,7 @@ async def create_projects(neon: NeonClient) -> list[Project]:
 
 
 async def create_branches(neon: NeonClient, projects: Sequence[Project]) -> list[BranchCreated]:
-    """Branches with a compute each, in all projects at once; their operations have only begun."""
+    """Create branches with a compute in all projects at once, without waiting for them."""
     compute = [EndpointSpec(type="read_write")]
     async with asyncio.TaskGroup() as group:
         tasks = [

@@ -1,4 +1,4 @@
-"""What the command line's exit codes mean, and which one an error leads to."""
+"""The exit codes of the command line, and the code of each error."""
 
 from enum import IntEnum
 
@@ -13,7 +13,7 @@ from neonctl_async.waiting.status import UNSUCCESSFUL
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """The exit code of a command."""
 
     DONE = 0
     OPERATION_FAILED = 1
@@ -24,16 +24,16 @@ class ExitCode(IntEnum):
     """Standard output could not be written: it is closed, or the disk is full."""
     INTERRUPTED = 130
     BROKEN_PIPE = _streams.BROKEN_PIPE
-    """Standard output was closed, as by ``head``: what a shell shows of a SIGPIPE."""
+    """Standard output was closed, e.g. by ``head``: the status of a process killed by SIGPIPE."""
 
 
 def exit_code(error: Exception) -> ExitCode:
-    """The code for what a command raised: bad arguments are a ValueError."""
+    """Return the exit code of an error. A ValueError means a wrong argument."""
     match error:
         case OperationFailedError():
             return ExitCode.OPERATION_FAILED
         case WaitTimeoutError() if any(one.status in UNSUCCESSFUL for one in error.settled):
-            return ExitCode.OPERATION_FAILED  # which waiting on does not change
+            return ExitCode.OPERATION_FAILED  # a longer wait would not change it
         case WaitTimeoutError():
             return ExitCode.TIMED_OUT
         case NeonError() if not isinstance(error, ConfigurationError):

@@ -1,4 +1,4 @@
-"""Pure: how values read in a table."""
+"""The texts of values in tables. Pure: no I/O."""
 
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
@@ -22,22 +22,22 @@ _STYLES = MappingProxyType({"OK": "green", "Error": "bold red"})
 
 
 def status_label(operation: Operation) -> str:
-    """What the console calls the status of an operation; an unknown one as it came."""
+    """Return the label of a status in the Neon console, or an unknown status unchanged."""
     return _LABELS.get(operation.status, str(operation.status))
 
 
 def status_style(operation: Operation) -> str:
-    """The colour of the label."""
+    """Return the style of the label."""
     return _STYLES.get(status_label(operation), "yellow")
 
 
 def action_label(operation: Operation) -> str:
-    """What the console calls an action: ``Create branch``."""
+    """Return the label of an action in the Neon console: ``Create branch``."""
     return operation.action.replace("_", " ").capitalize()
 
 
 def duration_label(operation: Operation) -> str:
-    """How long an operation took; of one that has not ended, so far."""
+    """Return the duration of an operation, or an empty text if it is unknown."""
     if operation.total_duration_ms is not None:
         took = timedelta(milliseconds=operation.total_duration_ms)
     elif is_pending(operation):
@@ -50,15 +50,15 @@ def duration_label(operation: Operation) -> str:
 
 
 def is_pending(operation: Operation) -> bool:
-    """Whether an operation has not ended, or is about to be tried again."""
+    """Return whether an operation is pending, including a failed one with a planned retry."""
     return outcome(operation, datetime.now(UTC)) is Outcome.PENDING
 
 
 def moment_label(moment: datetime | None) -> str:
-    """A time, to the second, by the clock of this machine."""
+    """Return a time in the local time zone, to the second."""
     return "" if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
 def printable(text: str) -> str:
-    """A text in a line, with nothing in it that a terminal obeys."""
+    """Return a text with its control characters escaped, so that it stays on one line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

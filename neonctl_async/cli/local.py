@@ -1,4 +1,4 @@
-"""``neonctl-async local``: has the options of ``python -m neonctl_async.local``, read there."""
+"""``neonctl-async local``: the same command as ``python -m neonctl_async.local``."""
 
 import typer
 

@@ -30,16 +30,16 @@ from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.source import MAX_PAGE
 
 app: Final = typer.Typer(
-    help="Operations, the platform's records of its work: list, read, wait, watch.",
+    help="Operations of a project: list, read, wait, watch.",
     no_args_is_help=True,
 )
 
 NEWEST = 100
-"""How many operations of a project are looked through for pending ones."""
+"""The number of newest operations that are searched for pending ones."""
 
 
 def _parse_file(name: str) -> tracked.References:
-    """Of ``--resume``: ``-`` is standard input."""
+    """Parse the file of ``--resume``; ``-`` is standard input."""
     try:
         if name == "-":
             return tracked.parse(sys.stdin.read().splitlines())
@@ -56,7 +56,7 @@ OperationsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="OPERATION_ID",
-        help=f"Left out, those that are pending among the newest {NEWEST} of the project.",
+        help=f"If left out: the pending ones among the newest {NEWEST} of the project.",
         show_default=False,
     ),
 ]
@@ -66,10 +66,12 @@ ResumeOption = Annotated[
         "--resume",
         metavar="FILE",
         parser=_parse_file,
-        help="What an earlier command left pending; - is standard input.",
+        help="The file that an earlier command wrote; - is standard input.",
     ),
 ]
-NumberOption = Annotated[int, typer.Option("--limit", metavar="N", min=1, help="How many at most.")]
+NumberOption = Annotated[
+    int, typer.Option("--limit", metavar="N", min=1, help="The maximum number of rows.")
+]
 OptionalProject = Annotated[
     str | None,
     typer.Option(
@@ -79,7 +81,7 @@ OptionalProject = Annotated[
 
 
 def _view(branches: Mapping[str, str]) -> View[Operation]:
-    """What the console shows of operations. ``branches`` are names, by id."""
+    """Return the columns of the Neon console. ``branches`` maps ids to names."""
     return View(
         columns={
             "Operation": action_label,
@@ -108,7 +110,7 @@ _OPERATION: View[Operation] = View(
 @command(
     app,
     "list",
-    "List the operations of a project, newest first, as the console's monitoring view does.",
+    "List the operations of a project, newest first, like the Neon console.",
     example="operations list --limit 5",
 )
 async def list_operations(
@@ -117,7 +119,7 @@ async def list_operations(
     operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
         limit
     )
-    session.screen.show_list(operations, await _named(session, operations))
+    session.screen.show_list(operations, await _view_with_branch_names(session, operations))
 
 
 @command(app, "get", "Show an operation.", example="operations get $NEON_OPERATION_ID")
@@ -130,7 +132,7 @@ async def get_operation(
 @command(
     app,
     "wait",
-    "Wait until operations have ended: those named, those of a file, or all that are pending.",
+    "Wait until operations have finished: by id, from a file, or all pending ones.",
     example="operations wait --timeout 60",
 )
 async def wait_for_operations(
@@ -144,7 +146,7 @@ async def wait_for_operations(
     try:
         await session.wait(tracked, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
-        with suppress(OSError):  # what went wrong with the wait is told in any case
+        with suppress(OSError):  # the error of the wait is reported anyway
             session.screen.show_list(session.tracked.records, _view({}))
         raise
     session.screen.show_list(session.tracked.records, _view({}))
@@ -153,7 +155,7 @@ async def wait_for_operations(
 @command(
     app,
     "watch",
-    "Show every change of operations as it is seen, until all have ended.",
+    "Show every status change of operations until all have finished.",
     example="operations watch --output jsonl",
 )
 async def watch_operations(
@@ -164,13 +166,13 @@ async def watch_operations(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     if session.screen.output is Output.JSON:
-        raise ValueError("--output json is one value, and a watch has no end: take jsonl")
+        raise ValueError("watch cannot print --output json, which is one value: use --output jsonl")
 
-    def tell(operation: Operation) -> None:
+    def show(operation: Operation) -> None:
         session.screen.show_next(operation, _OPERATION, _line(operation))
 
     tracked = await _targets(session, operations, project, resume)
-    await session.wait(tracked, timeout=timeout, tell=tell)
+    await session.wait(tracked, timeout=timeout, on_update=show)
 
 
 async def _targets(
@@ -179,26 +181,30 @@ async def _targets(
     project: str | None,
     resume: tracked.References | None,
 ) -> Sequence[Operation | OperationRef]:
-    """What is to be waited for."""
+    """Return the operations to wait for."""
     if resume is not None:
         if operations:
-            raise ValueError("--resume names the operations: give it, or ids, not both")
+            raise ValueError("--resume and operation ids are both set: use one of them")
         if not resume.operations:
-            session.screen.tell("the file names no operation: there is nothing to wait for")
+            session.screen.print_message(
+                "the file contains no operation: there is nothing to wait for"
+            )
         return resume.operations
     if project is None:
-        raise ValueError("no project: give --project, set NEON_PROJECT_ID, or use --resume FILE")
+        raise ValueError("no project: set --project or NEON_PROJECT_ID, or use --resume FILE")
     if operations:
         return [OperationRef(project_id=project, id=id) for id in operations]
     newest = await session.neon.operations.list(project, limit=NEWEST).collect(NEWEST)
     found = [operation for operation in newest if is_pending(operation)]
     if not found:
-        session.screen.tell(f"nothing is pending in project {project}")
+        session.screen.print_message(f"project {project} has no pending operations")
     return found
 
 
-async def _named(session: CommandSession, operations: Sequence[Operation]) -> View[Operation]:
-    """The view, with the names of branches where they will be read."""
+async def _view_with_branch_names(
+    session: CommandSession, operations: Sequence[Operation]
+) -> View[Operation]:
+    """Return the view, with the names of branches if the output is a table."""
     if session.screen.output is not Output.TABLE or not operations:
         return _view({})
     branches = session.neon.branches.list(operations[0].project_id, limit=1000)
@@ -206,7 +212,7 @@ async def _named(session: CommandSession, operations: Sequence[Operation]) -> Vi
 
 
 def _line(operation: Operation) -> Text:
-    """A change of an operation."""
+    """Return a status change of an operation as one line."""
     return Text(" ").join(
         [
             Text(f"{datetime.now().astimezone():%H:%M:%S}", "dim"),

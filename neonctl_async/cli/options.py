@@ -1,4 +1,4 @@
-"""Options that several commands have."""
+"""The options that commands share."""
 
 from typing import Annotated, TypeVar
 
@@ -8,22 +8,25 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 WAIT_SECONDS = DEFAULT_TIMEOUT
-"""How long commands wait unless told otherwise."""
+"""The default timeout of commands that wait, in seconds."""
 
 
 T = TypeVar("T")
 
 
 def or_unset(value: T | None) -> T | UnsetType:
-    """What an option was given. Raises ValueError for an empty text: a variable was not set."""
+    """Return the value of an option, or UNSET for None.
+
+    Raises ValueError for an empty text, which usually comes from an unset shell variable.
+    """
     if value == "":
-        raise ValueError("an option is empty: leave it out, or give it a value")
+        raise ValueError("an option has an empty value: set a value, or leave the option out")
     return UNSET if value is None else value
 
 
 def _seconds(seconds: float) -> float:
-    if not seconds >= 0:  # NaN is refused as well
-        raise typer.BadParameter(f"{seconds} is not 0 or more seconds")
+    if not seconds >= 0:  # also rejects NaN
+        raise typer.BadParameter(f"{seconds} is not a number of seconds, 0 or more")
     return seconds
 
 
@@ -39,7 +42,7 @@ OrgOption = Annotated[
         "--org",
         envvar="NEON_ORG_ID",
         metavar="ORG_ID",
-        help="The organization; left out, the account's own.",
+        help="The organization; that of the API key if left out.",
     ),
 ]
 ProjectArgument = Annotated[
@@ -47,19 +50,26 @@ ProjectArgument = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option("--name", help="Its name; left out, the platform gives it one."),
+    typer.Option("--name", help="The name; Neon generates one if left out."),
 ]
 WaitOption = Annotated[
-    bool, typer.Option("--wait/--no-wait", help="Come back when all is done, or at once.")
+    bool,
+    typer.Option(
+        "--wait/--no-wait", help="Wait until all operations have finished, or return at once."
+    ),
 ]
 TimeoutOption = Annotated[
     float,
-    typer.Option("--timeout", metavar="SECONDS", callback=_seconds, help="How long to wait."),
+    typer.Option(
+        "--timeout", metavar="SECONDS", callback=_seconds, help="How long to wait at most."
+    ),
 ]
 LimitOption = Annotated[
     int | None,
-    typer.Option("--limit", metavar="N", min=1, help="How many at most; all if left out."),
+    typer.Option(
+        "--limit", metavar="N", min=1, help="The maximum number of rows; all if left out."
+    ),
 ]
 SecretsOption = Annotated[
-    bool, typer.Option("--show-secrets", help="Show passwords, which are hidden otherwise.")
+    bool, typer.Option("--show-secrets", help="Show passwords. They are hidden by default.")
 ]

@@ -1,4 +1,4 @@
-"""What goes to standard output, and to standard error."""
+"""The output of commands: records on standard output, messages on standard error."""
 
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -16,12 +16,12 @@ from neonctl_async.models.secret import Secret
 from neonctl_async.progress import console_on_stderr
 
 T = TypeVar("T")
-_ENDLESS = 10_000
-"""The columns of a pipe or a file, where no line is cut or folded."""
+_UNLIMITED = 10_000
+"""The width of a pipe or a file, in columns. It prevents cut and folded lines."""
 
 
 class Output(StrEnum):
-    """What standard output holds."""
+    """The format of standard output."""
 
     TABLE = "table"
     JSON = "json"
@@ -31,9 +31,9 @@ class Output(StrEnum):
 
 @dataclass(frozen=True)
 class View(Generic[T]):
-    """How records of a kind are shown to people, and what scripts want of them alone.
+    """The columns of a type of record, and the text that ``--output raw`` prints for it.
 
-    Columns that are ``whole`` are not folded where the screen is narrow.
+    The columns in ``whole`` are never folded, even on a narrow screen.
     """
 
     columns: Mapping[str, Callable[[T], str | Text]]
@@ -42,9 +42,9 @@ class View(Generic[T]):
 
 
 class Screen:
-    """Standard output and error of one command.
+    """Standard output and standard error of one command.
 
-    Standard output holds records and nothing else. A secret is hidden unless ``show_secrets``.
+    Standard output contains only records. Secrets are hidden unless ``show_secrets`` is set.
     """
 
     def __init__(self, output: Output, *, no_color: bool = False) -> None:
@@ -53,10 +53,10 @@ class Screen:
         self.errors: Console = console_on_stderr(no_color=no_color or None)
         self._console = Console(no_color=no_color or None)
         if not self._console.file.isatty():
-            self._console.width = _ENDLESS
+            self._console.width = _UNLIMITED
 
     def show_list(self, records: Sequence[T], view: View[T]) -> None:
-        """Show records: a line of a table each."""
+        """Show records, one per line of a table."""
         match self.output:
             case Output.TABLE:
                 self._print(_table(records, view))
@@ -70,7 +70,7 @@ class Screen:
                     _write(view.raw(record).encode())
 
     def show(self, record: T, view: View[T]) -> None:
-        """Show one record: a line for each of what the view holds."""
+        """Show one record, one line per column of the view."""
         match self.output:
             case Output.TABLE:
                 self._print(_details(record, view))
@@ -80,18 +80,18 @@ class Screen:
                 self.show_list([record], view)
 
     def show_next(self, record: T, view: View[T], line: Text) -> None:
-        """Show one record of a stream, for people as ``line``."""
+        """Show one record of a stream; ``line`` is its text on a terminal."""
         if self.output is Output.TABLE:
             self._print(line)
         else:
             self.show_list([record], view)
 
-    def tell(self, message: str, style: str = "") -> None:
-        """Say something, in a line, on standard error."""
+    def print_message(self, message: str, style: str = "") -> None:
+        """Print a message on standard error, as one line."""
         self.errors.print(Text(printable(message), style), soft_wrap=True)
 
     def secret(self, secret: Secret) -> str:
-        """A secret as it is to be shown."""
+        """Return the text to show for a secret."""
         return secret.reveal() if self.show_secrets else str(secret)
 
     def _encoded(self, record: object) -> bytes:
@@ -100,10 +100,10 @@ class Screen:
     def _plain(self, value: object) -> object:
         if isinstance(value, Secret):
             return self.secret(value)
-        raise NotImplementedError(f"{type(value).__name__} is not shown")
+        raise NotImplementedError(f"cannot encode a {type(value).__name__}")
 
     def _print(self, shown: Table | Text) -> None:
-        # Written here: rich ends the process where nobody reads any more.
+        # Captured, because rich would exit the process at a broken pipe.
         with self._console.capture() as captured:
             self._console.print(shown, soft_wrap=isinstance(shown, Text))
         _write("\n".join(line.rstrip() for line in captured.get().splitlines()).encode())

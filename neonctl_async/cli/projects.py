@@ -59,7 +59,7 @@ def _created(screen: Screen) -> View[ProjectCreated]:
     )
 
 
-@command(app, "list", "List the projects that the key reaches.", example="projects list")
+@command(app, "list", "List the projects that the API key can access.", example="projects list")
 async def list_projects(
     session: CommandSession,
     search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
@@ -80,14 +80,15 @@ async def get_project(session: CommandSession, project: ProjectArgument) -> None
 @command(
     app,
     "create",
-    "Create a project, with a branch, a compute, a role and a database.",
+    "Create a project with a branch, a compute, a role and a database.",
     example="projects create --name shop",
 )
 async def create_project(
     session: CommandSession,
     name: NameOption = None,
     region: Annotated[
-        str | None, typer.Option("--region", metavar="REGION_ID", help="As in aws-us-east-2.")
+        str | None,
+        typer.Option("--region", metavar="REGION_ID", help="The region, e.g. aws-us-east-2."),
     ] = None,
     pg_version: Annotated[
         int | None, typer.Option("--pg-version", metavar="N", help="The version of Postgres.")
@@ -105,18 +106,18 @@ async def create_project(
         pg_version=or_unset(pg_version),
         org_id=or_unset(org),
     )
-    created = await session.ask(request)
-    told = f"project {created.project.id} was created"
+    created = await session.send(request)
+    done = f"project {created.project.id} was created"
     view = _created(session.screen)
-    await finish(session, created, view, told=told, wait=wait, timeout=timeout)
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
 
 
 @command(
     app,
     "delete",
-    "Delete a project with all that it holds. For seven days it can be recovered.",
+    "Delete a project and everything in it. Neon can recover it for seven days.",
     example="projects delete $NEON_PROJECT_ID",
-    question="Delete project {project} with all that it holds?",
+    question="Delete project {project} and everything in it?",
 )
 async def delete_project(
     session: CommandSession,
@@ -125,6 +126,6 @@ async def delete_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    deleted = await session.ask(session.neon.projects.delete(project))
-    told = f"project {project} was deleted"
-    await finish(session, deleted, _DELETED, told=told, wait=wait, timeout=timeout)
+    deleted = await session.send(session.neon.projects.delete(project))
+    done = f"project {project} was deleted"
+    await finish(session, deleted, _DELETED, done=done, wait=wait, timeout=timeout)

@@ -1,4 +1,4 @@
-"""One command at work: its client, what it waits for, and how it ends."""
+"""The run of one command: its client, its waits, its errors and its exit code."""
 
 import asyncio
 import logging
@@ -24,28 +24,28 @@ from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.progress import WaitProgress
 
 T = TypeVar("T")
-Tell = Callable[[Operation], object]
+OnUpdate = Callable[[Operation], object]
 
 _NO_KEY = (
-    f"no API key: set {API_KEY_VARIABLE} to one made in the platform's console, under account "
-    "settings; or run `neonctl-async local` and paste the lines that it prints"
+    f"no API key: create one in the Neon console under account settings and set "
+    f"{API_KEY_VARIABLE}; or run `neonctl-async local` and paste the lines that it prints"
 )
 
 
 class CommandSession:
-    """What a command works with: the client, and the screen."""
+    """The client and the screen of a command."""
 
     def __init__(self, screen: Screen, neon: NeonClient) -> None:
         self.screen = screen
         self.neon = neon
         self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
 
-    async def ask(self, request: Awaitable[T]) -> T:
-        """Send a request that changes something. When interrupted, says that it may have."""
+    async def send(self, request: Awaitable[T]) -> T:
+        """Send a request that changes something. Print a warning if it is interrupted."""
         try:
             return await request
         except asyncio.CancelledError:
-            self.screen.tell("the request was under way: it may have been carried out")
+            self.screen.print_message("the request was in progress: Neon may have executed it")
             raise
 
     async def wait(
@@ -53,16 +53,16 @@ class CommandSession:
         operations: Sequence[Operation | OperationRef],
         *,
         timeout: float,
-        tell: Tell | None = None,
+        on_update: OnUpdate | None = None,
     ) -> None:
-        """Wait for operations; each record goes to ``tell``, else is shown as progress.
+        """Wait for operations and store their newest records in ``tracked``.
 
-        ``awaited`` holds how far they are.
+        ``on_update`` receives each record; without it, a live display shows the progress.
         """
         if not operations:
             return
         self.tracked = tracked.TrackedOperations(operations)
-        with self._shown(tell) as show:
+        with self._display(on_update) as show:
 
             def note(operation: Operation) -> None:
                 self.tracked.note(operation)
@@ -71,10 +71,10 @@ class CommandSession:
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
 
     @contextmanager
-    def _shown(self, tell: Tell | None) -> Generator[Tell]:
-        """What is called with each record: a live display, or lines, unless scripts would read."""
-        if tell is not None:
-            yield tell
+    def _display(self, on_update: OnUpdate | None) -> Generator[OnUpdate]:
+        """Yield the function that receives each record; it shows nothing to scripts."""
+        if on_update is not None:
+            yield on_update
         elif self.screen.output is Output.TABLE or self.screen.errors.file.isatty():
             with WaitProgress(self.neon, console=self.screen.errors) as progress:
                 yield progress
@@ -85,17 +85,17 @@ class CommandSession:
 def run(
     screen: Screen, base_url: str | None, work: Callable[[CommandSession], Awaitable[None]]
 ) -> int:
-    """Do the work of a command; answers its exit code, once every error was told in a line."""
+    """Run a command. Print its errors, one line each, and return its exit code."""
     if not os.environ.get(API_KEY_VARIABLE):
-        return _failed(screen, ConfigurationError(_NO_KEY))
+        return _print_error(screen, ConfigurationError(_NO_KEY))
     try:
         session = CommandSession(screen, NeonClient(base_url=base_url, trust_env=True))
     except ConfigurationError as error:
-        return _failed(screen, error)
-    with _notices_told(screen):
+        return _print_error(screen, error)
+    with _log_on_screen(screen):
         code = _outcome(session, work)
     if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.BROKEN_PIPE}:
-        _leave(session)
+        _save_pending(session)
     return code
 
 
@@ -113,73 +113,79 @@ def _outcome(
     try:
         asyncio.run(in_session())
     except (KeyboardInterrupt, asyncio.CancelledError):
-        session.screen.tell("interrupted", "bold red")
-        _tell_failures(session)
+        session.screen.print_message("interrupted", "bold red")
+        _print_failures(session)
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         discard_stdout()
         return ExitCode.BROKEN_PIPE
     except (NeonError, ValueError) as error:
-        code = _failed(session.screen, error)
+        code = _print_error(session.screen, error)
         if isinstance(error, NotFoundError):
             session.tracked.drop_missing(error.path)
         elif not isinstance(error, OperationFailedError):
-            _tell_failures(session)
+            _print_failures(session)
         return code
     except OSError as error:
         discard_stdout()
-        session.screen.tell(f"error: standard output cannot be written: {error}", "bold red")
+        session.screen.print_message(
+            f"error: standard output cannot be written: {error}", "bold red"
+        )
         return ExitCode.OUTPUT_ERROR
     return ExitCode.DONE
 
 
-class _Notices(logging.Handler):
-    """Tells what the library logs. It quotes the platform, and is made as harmless as all else."""
+class _ScreenHandler(logging.Handler):
+    """Prints the warnings that the library logs, with control characters escaped."""
 
     def __init__(self, screen: Screen) -> None:
         super().__init__(logging.WARNING)
         self._screen = screen
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._screen.tell(record.getMessage())
+        self._screen.print_message(record.getMessage())
 
 
 @contextmanager
-def _notices_told(screen: Screen) -> Generator[None]:
-    notices = _Notices(screen)
+def _log_on_screen(screen: Screen) -> Generator[None]:
+    handler = _ScreenHandler(screen)
     logger = logging.getLogger("neonctl_async")
-    logger.addHandler(notices)
+    logger.addHandler(handler)
     try:
         yield
     finally:
-        logger.removeHandler(notices)
+        logger.removeHandler(handler)
 
 
-def _failed(screen: Screen, error: Exception) -> ExitCode:
-    screen.tell(f"error: {error}", "bold red")
+def _print_error(screen: Screen, error: Exception) -> ExitCode:
+    screen.print_message(f"error: {error}", "bold red")
     return exit_code(error)
 
 
-def _tell_failures(session: CommandSession) -> None:
-    """Tell what has ended unsuccessfully by the time that a wait ends for another reason."""
+def _print_failures(session: CommandSession) -> None:
+    """Print the operations that had failed when a wait stopped for another reason."""
     for failed in session.tracked.failed:
         reason = f": {failed.error}" if failed.error else ""
-        session.screen.tell(f"{failed.action} {failed.id} is {failed.status}{reason}", "red")
+        session.screen.print_message(
+            f"{failed.action} {failed.id} is {failed.status}{reason}", "red"
+        )
 
 
-def _leave(session: CommandSession) -> None:
-    """Write down what is still pending, and tell how to go on."""
-    left = session.tracked.pending
-    if not left:
+def _save_pending(session: CommandSession) -> None:
+    """Write the pending operations to a file and print the command that resumes the wait."""
+    pending = session.tracked.pending
+    if not pending:
         return
     try:
-        path = tracked.written(left)
+        path = tracked.write(pending)
     except OSError as error:
-        session.screen.tell(f"cannot write down what is pending: {error}", "bold red")
-        names = (f"{one.id} in {one.project_id}" for one in left)
-        session.screen.tell(f"still pending: {', '.join(names)}")
+        session.screen.print_message(
+            f"cannot write the file of pending operations: {error}", "bold red"
+        )
+        names = (f"{one.id} in {one.project_id}" for one in pending)
+        session.screen.print_message(f"still pending: {', '.join(names)}")
     else:
-        session.screen.tell(
-            f"operations still pending: {len(left)}; to wait for them: "
+        session.screen.print_message(
+            f"operations still pending: {len(pending)}; to wait for them: "
             f"neonctl-async operations wait --resume {path}"
         )

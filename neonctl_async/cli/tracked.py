@@ -1,4 +1,4 @@
-"""What a wait that did not end well leaves to be waited for."""
+"""The operations that a command waits for, and the file that resumes an unfinished wait."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,40 +12,40 @@ from neonctl_async.waiting.status import UNSUCCESSFUL
 
 
 class References(NamedTuple):
-    """References to operations, as a file holds them: a line of JSON each."""
+    """References to operations from a file with one JSON object per line."""
 
     operations: Sequence[OperationRef]
 
 
 class TrackedOperations:
-    """Operations that are waited for: of each the newest record, else the reference."""
+    """The operations of a wait: the newest record of each, or its reference."""
 
     def __init__(self, operations: Iterable[Operation | OperationRef] = ()) -> None:
         self._newest = {operation.ref: operation for operation in operations}
 
     def note(self, operation: Operation) -> None:
-        """Take in a record."""
+        """Store a newer record."""
         self._newest[operation.ref] = operation
 
     @property
     def records(self) -> list[Operation]:
-        """The newest records, in the order given."""
+        """The newest records, in the order of the operations."""
         return [one for one in self._newest.values() if isinstance(one, Operation)]
 
     def drop_missing(self, path: str) -> None:
-        """Leave out what the platform does not know: the answer to ``path`` was a 404."""
+        """Remove the operations that a request to ``path`` reported as missing (404)."""
         self._newest = {
             ref: newest for ref, newest in self._newest.items() if path not in _refers_to(ref)
         }
 
     @property
     def failed(self) -> list[Operation]:
-        """Those that have ended unsuccessfully."""
+        """The operations that failed."""
         return [one for one in self.records if one.status in UNSUCCESSFUL and not is_pending(one)]
 
     @property
     def pending(self) -> list[OperationRef]:
-        """What has not ended, as far as is known."""
+        """The operations that have not finished, as far as is known."""
         return [
             ref
             for ref, newest in self._newest.items()
@@ -54,16 +54,15 @@ class TrackedOperations:
 
 
 def _refers_to(ref: OperationRef) -> tuple[str, str]:
-    """The paths that an operation is read at, with others or alone."""
+    """Return the paths of the requests that read an operation: the list, and the operation."""
     of_project = f"/projects/{ref.project_id}/operations"
     return of_project, f"{of_project}/{ref.id}"
 
 
-def written(operations: Sequence[OperationRef]) -> Path:
-    """The new file, in the current directory, that references were written to.
+def write(operations: Sequence[OperationRef]) -> Path:
+    """Write references to a new file in the current directory and return its path.
 
-    It is never one that is there already. Raises OSError where it cannot be written, and leaves
-    none that is torn.
+    Never overwrites a file. Raises OSError and removes the file if writing fails.
     """
     path = _new_file()
     try:
@@ -87,9 +86,9 @@ def _new_file() -> Path:
 
 
 def parse(lines: Iterable[str]) -> References:
-    """The references in the lines of a file. Operations as ``--output jsonl`` prints them will do.
+    """Parse the lines of a file: references, or operations as ``--output jsonl`` prints them.
 
-    Raises ValueError, naming the line, for anything else.
+    Raises ValueError with the line number for any other line.
     """
     found: list[OperationRef] = []
     for number, line in enumerate(lines, 1):
@@ -98,6 +97,6 @@ def parse(lines: Iterable[str]) -> References:
                 found.append(msgspec.json.decode(line, type=OperationRef))
             except msgspec.DecodeError as error:
                 raise ValueError(
-                    f"line {number} is no reference to an operation: {error}"
+                    f"line {number} is not a reference to an operation: {error}"
                 ) from None
     return References(found)

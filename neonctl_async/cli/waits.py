@@ -1,4 +1,4 @@
-"""What a request has started: waited for, and shown whatever becomes of it."""
+"""Wait for the operations of a response, and show the result."""
 
 import asyncio
 from collections.abc import Sequence
@@ -20,35 +20,35 @@ OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 
 async def finish(
     session: CommandSession,
-    started: OperationsResponseT,
+    response: OperationsResponseT,
     view: View[OperationsResponseT],
     *,
-    told: str,
+    done: str,
     wait: bool,
     timeout: float,
 ) -> None:
-    """Wait for what was started, and show the answer with the newest records of its operations.
+    """Wait for the operations of a response, then show it with their newest records.
 
-    ``told`` says what has been done all the same when the wait does not end well.
+    If the wait fails, ``done`` is printed first: it names what the request has created.
     """
 
     def show() -> None:
-        newest = session.tracked.records or started.operations
-        session.screen.show(replace(started, operations=newest), view)
+        newest = session.tracked.records or response.operations
+        session.screen.show(replace(response, operations=newest), view)
 
     try:
         if wait:
-            await session.wait(started.operations, timeout=timeout)
+            await session.wait(response.operations, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
-        session.screen.tell(told)
-        with suppress(OSError):  # what went wrong with the wait is told in any case
+        session.screen.print_message(done)
+        with suppress(OSError):  # the error of the wait is reported anyway
             show()
         raise
     show()
 
 
 def connection_uri(screen: Screen, created: BranchCreated) -> str:
-    """How to connect to what was created, if it has a compute; hidden unless asked for."""
+    """Return the connection URI, hidden by default, or an empty text without a compute."""
     if not created.connection_uris:
         return ""
     shown = screen.secret(created.connection_uri)
@@ -56,7 +56,7 @@ def connection_uri(screen: Screen, created: BranchCreated) -> str:
 
 
 def outcomes(operations: Sequence[Operation]) -> Text:
-    """How operations stand, in a line."""
+    """Return the statuses of operations as one line."""
     shown = (
         Text(f"{action_label(one)}: ").append(status_label(one), status_style(one))
         for one in operations

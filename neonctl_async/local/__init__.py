@@ -1,9 +1,10 @@
-"""The local control plane: the whole specification, served for real.
+"""The local control plane: an HTTP server that implements the Neon API on SQLite.
 
-An aiohttp server on SQLite, on loopback, in memory or in a file that survives a killed process::
+The server listens on loopback. It keeps its data in memory, or in a file that survives a killed
+process::
 
-    async with LocalControlPlane() as plane:
-        ...  # any client: plane.base_url, plane.api_key
+    async with LocalControlPlane() as control_plane:
+        ...  # any client: control_plane.base_url, control_plane.api_key
 """
 
 from neonctl_async.local.clock import Clock, ManualClock

@@ -13,7 +13,7 @@ from typing import TextIO, TypeVar
 import msgspec
 
 from neonctl_async._streams import exit_with
-from neonctl_async.local.engine.lifecycle import AS_PLANNED
+from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
 from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.settings import BackgroundIntervals, Durations
@@ -28,20 +28,22 @@ class FailOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     times: int = 1
     retry_after: float | None = None
     status: str = "failed"
-    error: str = AS_PLANNED
+    error: str = PLANNED_ERROR
 
 
 def main(
     arguments: Sequence[str] | None = None, *, prog: str = "python -m neonctl_async.local"
 ) -> int:
-    """Run the command, which is called ``prog``; answers its exit status."""
+    """Run the command and return its exit status. ``prog`` is the name in its help text."""
     parser = _parser(prog)
     options = parser.parse_args(arguments)
     if not is_loopback(options.host):
         if not options.expose:
-            parser.error(f"--host {options.host} is not loopback: add --expose if you mean it")
+            parser.error(
+                f"--host {options.host} is not a loopback address: add --expose to allow it"
+            )
         sys.stderr.write(
-            f"warning: serving on {options.host}: keys and passwords cross the network in clear\n"
+            f"warning: serving on {options.host}: keys and passwords are sent unencrypted\n"
         )
     logging.basicConfig(
         level=logging.WARNING if options.quiet else logging.INFO,
@@ -59,12 +61,12 @@ async def _serve(options: argparse.Namespace) -> None:
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        # A shell has background processes ignore SIGINT, so that Ctrl-C stops the others only.
+        # A shell starts background processes with SIGINT ignored: Ctrl-C is not for them.
         if signal.getsignal(number) is not signal.SIG_IGN:
-            # Windows has no such handlers: there, Ctrl-C ends the command with KeyboardInterrupt.
+            # Windows has no signal handlers in asyncio: there, Ctrl-C raises KeyboardInterrupt.
             with suppress(NotImplementedError):
                 loop.add_signal_handler(number, stopped.set)
-    control_plane = _plane(options)
+    control_plane = _control_plane(options)
     for fault in options.fault:
         control_plane.inject(fault)
     async with control_plane:
@@ -79,7 +81,7 @@ async def _serve(options: argparse.Namespace) -> None:
         sys.stderr.write(f"fired {failure.fired} times: {failure}\n")
 
 
-def _plane(options: argparse.Namespace) -> LocalControlPlane:
+def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
     return LocalControlPlane(
         data=options.data,
         host=options.host,
@@ -108,48 +110,70 @@ async def _announce(control_plane: LocalControlPlane, key_name: str | None, out:
     except OSError as error:
         raise RuntimeError(f"standard output cannot be written: {error}") from error
     if token is None:
-        sys.stderr.write("the key was printed at the first start; --create-key makes another\n")
+        sys.stderr.write("the first start printed the API key: --create-key NAME creates another\n")
 
 
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
         description="Serve a local control plane until interrupted. Prints two lines to paste "
-        "into a shell: the base address, and, at first start, the first API key.",
-        epilog="Example: %(prog)s --port 0 --data plane.db",
+        "into a shell: the base URL and, at the first start, the first API key.",
+        epilog="Example: %(prog)s --port 0 --data control-plane.db",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    add("--expose", action="store_true", help="allow an address that is not loopback")
-    add("--port", type=_port, default=8080, help="0 is any free one (default: %(default)s)")
+    add("--expose", action="store_true", help="allow an address that is not a loopback address")
+    add(
+        "--port",
+        type=_port,
+        default=8080,
+        help="port to listen on, 0 for any free one (default: %(default)s)",
+    )
     add("--data", type=Path, metavar="FILE", help="SQLite file (default: in memory)")
-    add("--create-key", metavar="NAME", help="make one more personal key, and print that one")
-    add("--duration", type=float, default=1.0, metavar="SECONDS", help="of operations (1)")
+    add("--create-key", metavar="NAME", help="create another personal key and print that one")
+    add(
+        "--duration",
+        type=float,
+        default=1.0,
+        metavar="SECONDS",
+        help="how long operations take (1)",
+    )
     add(
         "--duration-of",
         type=_duration,
         action="append",
         default=[],
         metavar="ACTION=SECONDS",
-        help="of operations of one action; may be repeated",
+        help="how long operations of one action take; may be repeated",
     )
-    add("--scheduling", type=float, default=0.0, metavar="SHARE", help="of it, waiting to run (0)")
+    add(
+        "--scheduling",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of it in scheduling (0)",
+    )
     add(
         "--intervals",
         type=_json(BackgroundIntervals),
         default=BackgroundIntervals(),
         metavar="JSON",
-        help='when the plane acts by itself, as {"suspend_after": 60}',
+        help='when background work runs, e.g. {"suspend_after": 60}',
     )
-    add("--lock", choices=("none", "branch", "project"), default="none", help="answer 423")
-    add("--rate-limits", action="store_true", help="answer 429 past the platform's limits")
+    add(
+        "--lock",
+        choices=("none", "branch", "project"),
+        default="none",
+        help="what running operations lock (423)",
+    )
+    add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
     add(
         "--fault",
         type=_json(Fault),
         action="append",
         default=[],
         metavar="JSON",
-        help='a planned fault, as {"route": "GET /projects", "status": 503, "times": 2}',
+        help='inject a fault, e.g. {"route": "GET /projects", "status": 503, "times": 2}',
     )
     add(
         "--fail",
@@ -157,9 +181,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="JSON",
-        help='a planned failure of an operation, as {"action": "create_branch", "retry_after": 5}',
+        help='let an operation fail, e.g. {"action": "create_branch", "retry_after": 5}',
     )
-    add("--quiet", action="store_true", help="no log line for each request")
+    add("--quiet", action="store_true", help="do not log each request")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""Time as the control plane keeps it: whole microseconds since 1970, in UTC."""
+"""The time of the local control plane: whole microseconds since 1970, in UTC."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ Instant = int
 """A moment, in microseconds since 1970-01-01T00:00:00Z."""
 
 Clock = Callable[[], datetime]
-"""Tells the time: an aware ``datetime`` at each call."""
+"""A function that returns the time as an aware ``datetime``."""
 
 SECOND: Final = 1_000_000
 """A second, in microseconds."""
@@ -18,7 +18,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def utc_now() -> datetime:
-    """The wall clock."""
+    """Return the time of the wall clock."""
     return datetime.now(UTC)
 
 
@@ -29,44 +29,44 @@ class ManualClock:
         self._now = start
 
     def __call__(self) -> datetime:
-        """The time it shows."""
+        """Return the time of this clock."""
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Move ``seconds`` forward. Clocks do not go back."""
+        """Move the clock forward. Raise ValueError if ``seconds`` is negative."""
         if seconds < 0:
-            raise ValueError("a clock only moves forward")
+            raise ValueError(f"seconds is {seconds}: a clock only moves forward")
         self._now += timedelta(seconds=seconds)
 
 
 def instant(moment: datetime) -> Instant:
-    """An aware ``datetime`` as an instant, exactly."""
+    """Convert an aware ``datetime`` to an instant, without rounding."""
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def span(seconds: float) -> int:
-    """A duration in seconds as microseconds."""
+    """Convert a duration from seconds to microseconds."""
     return round(seconds * SECOND)
 
 
 def in_seconds(at: Instant) -> str:
-    """An instant as the API shows it: ISO 8601, UTC, whole seconds as in every recorded answer."""
+    """Format an instant as the API does: ISO 8601, UTC, whole seconds."""
     return (_EPOCH + timedelta(seconds=at // SECOND)).isoformat()[: -len("+00:00")] + "Z"
 
 
 def in_seconds_or_none(at: Instant | None) -> str | None:
-    """The same of an instant that may not be set."""
+    """Format an instant as :func:`in_seconds` does, or return None if it is not set."""
     return None if at is None else in_seconds(at)
 
 
 def exactly(at: Instant) -> str:
-    """An instant with its fraction, trailing zeros dropped: the form of cursors (section 2.4)."""
+    """Format an instant with its fraction of a second, as cursors need it (section 2.4)."""
     fraction = f".{at % SECOND:06}".rstrip("0")
     return in_seconds(at)[:-1] + (fraction if fraction != "." else "") + "Z"
 
 
 def parse(text: str) -> Instant:
-    """The instant that a timestamp names. Raises ``ValueError`` where it names none."""
+    """Parse a timestamp. Raise ValueError if it is malformed or has no offset from UTC."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is None:
         raise ValueError(f"{text!r} has no offset from UTC")

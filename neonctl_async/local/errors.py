@@ -1,12 +1,12 @@
-"""The answers that refuse a request (section 7), as exceptions."""
+"""The error responses of the API (section 7), as exceptions."""
 
 from collections.abc import Mapping
 
 
 class ApiError(Exception):
-    """A refusal: its status, and the ``message`` and ``code`` of the error body.
+    """An error response: its status, and the ``message`` and ``code`` of its body.
 
-    The platform's ``code`` is empty in most answers, as it is here unless given.
+    ``code`` is empty by default, as in most error responses of Neon.
     """
 
     def __init__(
@@ -25,40 +25,40 @@ class ApiError(Exception):
 
 
 def invalid(message: str) -> ApiError:
-    """400: the request itself does not fit."""
+    """Return a 400: the request is malformed."""
     return ApiError(400, message)
 
 
 def unauthorized(message: str) -> ApiError:
-    """401: no key, an unknown key, or one that no longer works (section 5, rule 3)."""
+    """Return a 401: the key is missing, unknown or revoked (section 5, rule 3)."""
     return ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
 
 
 def forbidden(message: str) -> ApiError:
-    """403: the key may see the object, but not do this to it."""
+    """Return a 403: the key may read the object, but may not do this."""
     return ApiError(403, message)
 
 
 def not_found(what: str, name: str) -> ApiError:
-    """404: it is not there, or the key does not reach it; an answer never says which."""
+    """Return a 404: the object does not exist, or the key has no access to it."""
     return ApiError(404, f"{what} {name!r} not found")
 
 
 def conflict(message: str) -> ApiError:
-    """409: the name is taken, or the state of the object rules it out."""
+    """Return a 409: the name is taken, or the state of the object forbids the request."""
     return ApiError(409, message)
 
 
 def precondition_failed(message: str) -> ApiError:
-    """412: a setting of the project rules it out."""
+    """Return a 412: a setting of the project forbids the request."""
     return ApiError(412, message)
 
 
 def unprocessable(message: str) -> ApiError:
-    """422: the rules of the platform never allow it."""
+    """Return a 422: the rules of the API never allow the request."""
     return ApiError(422, message)
 
 
 def locked(message: str) -> ApiError:
-    """423: conflicting operations run; nothing was changed."""
+    """Return a 423: conflicting operations run, and nothing was changed."""
     return ApiError(423, message)

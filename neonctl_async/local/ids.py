@@ -1,4 +1,4 @@
-"""Identifiers and secrets in the platform's forms. Path ids match ``^[a-z0-9-]{1,60}$``."""
+"""Ids and secrets in the formats of Neon. Path ids match ``^[a-z0-9-]{1,60}$``."""
 
 import re
 import secrets
@@ -34,67 +34,67 @@ _NOUNS: Final = (
 
 
 def uuid_text() -> str:
-    """A random UUID: of an operation, a user, a member."""
+    """Return a random UUID, as operations, users and members have it."""
     return str(uuid.uuid4())
 
 
 def project_id() -> str:
-    """``late-frost-12345678``."""
-    return _named()
+    """Return a new id like ``late-frost-12345678``."""
+    return _random_name()
 
 
 def branch_id() -> str:
-    """``br-late-frost-12345678``."""
-    return f"br-{_named()}"
+    """Return a new id like ``br-late-frost-12345678``."""
+    return f"br-{_random_name()}"
 
 
 def endpoint_id() -> str:
-    """``ep-late-frost-12345678``."""
-    return f"ep-{_named()}"
+    """Return a new id like ``ep-late-frost-12345678``."""
+    return f"ep-{_random_name()}"
 
 
 def snapshot_id() -> str:
-    """``snap-late-frost-12345678``."""
-    return f"snap-{_named()}"
+    """Return a new id like ``snap-late-frost-12345678``."""
+    return f"snap-{_random_name()}"
 
 
 def organization_id() -> str:
-    """``org-late-frost-12345678``."""
-    return f"org-{_named()}"
+    """Return a new id like ``org-late-frost-12345678``."""
+    return f"org-{_random_name()}"
 
 
 def request_id() -> str:
-    """What an answer is known by, in its error body and its ``x-neon-ret-request-id`` header."""
+    """Return a new request id, for error bodies and the ``x-neon-ret-request-id`` header."""
     return uuid_text()
 
 
 def token(kind: KeyKind) -> str:
-    """A new secret of an API key, in the form of the samples: a prefix and 32 random hex digits."""
+    """Return a new token of an API key: a prefix and 32 random hex digits."""
     return _TOKEN_PREFIXES[kind] + secrets.token_hex(16)
 
 
 def password_seed() -> str:
-    """What a new password of a Postgres role is made from."""
+    """Return a new seed for the password of a Postgres role."""
     return secrets.token_hex(16)
 
 
 def password(seed: str) -> str:
-    """The password that is made from a seed."""
+    """Return the password that belongs to a seed."""
     return f"npg_{urlsafe_b64encode(sha256(seed.encode()).digest()[:12]).decode()}"
 
 
 def lsn() -> str:
-    """A position in the write-ahead log."""
+    """Return a random position in the write-ahead log."""
     return f"0/{secrets.randbelow(0x7FFFFFF) + 0x1000000:X}"
 
 
-def _named() -> str:
+def _random_name() -> str:
     adjective, noun = secrets.choice(_ADJECTIVES), secrets.choice(_NOUNS)
     return f"{adjective}-{noun}-{secrets.randbelow(90_000_000) + 10_000_000}"
 
 
 def mask(text: str) -> str:
-    """``text`` with the tokens in it made unreadable, for logs."""
+    """Return ``text`` with its tokens masked, for logs."""
     return _TOKEN.sub(r"\1**********", text)
 
 

@@ -1,4 +1,4 @@
-"""What a control plane is told at start: durations, periods, locking, limits."""
+"""The settings of a local control plane: durations, background intervals, locks and limits."""
 
 import math
 from typing import Final, Literal
@@ -23,26 +23,26 @@ ACTIONS: Final = frozenset(
         "timeline_unarchive",
     }
 )
-"""What the control plane does (section 2.3, and deleting a branch)."""
+"""The actions of operations (section 2.3, and the deletion of a branch)."""
 
 
 def check_action(action: str) -> None:
-    """Raise ValueError for what no operation of the control plane is called."""
+    """Raise ValueError if no operation has this action."""
     if action not in ACTIONS:
         known = ", ".join(sorted(ACTIONS))
-        raise ValueError(f"there is no action {action!r}: it is one of {known}")
+        raise ValueError(f"there is no action {action!r}: expected one of {known}")
 
 
 Lock = Literal["none", "branch", "project"]
-"""What running operations lock: nothing, their branch, or their whole project (423)."""
+"""The objects that running operations lock (423): none, their branch, or their project."""
 
 
 class Durations(msgspec.Struct, frozen=True, kw_only=True):
-    """How long operations take, in seconds.
+    """The durations of operations, in seconds.
 
-    ``by_action`` names what differs from ``default``. ``scheduling`` is the share of its duration
-    that the first operation of a request waits before it runs: none by default, for the first
-    operation of the recorded answer is already running (section 4.5).
+    ``default`` applies to every action that ``by_action`` does not name. ``scheduling`` is the
+    share of its duration that the first operation of a request spends in status ``scheduling``.
+    It is 0 by default: in the recorded response the first operation already runs (section 4.5).
     """
 
     default: float = 1.0
@@ -52,25 +52,28 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         seconds = (self.default, *self.by_action.values())
         if not all(math.isfinite(duration) and duration >= 0 for duration in seconds):
-            raise ValueError("a duration is a finite number of seconds, and not negative")
+            raise ValueError(
+                f"durations are {seconds}: expected finite numbers of seconds, 0 or more"
+            )
         if not 0 <= self.scheduling <= 1:
-            raise ValueError("scheduling is a share, between 0 and 1")
+            raise ValueError(f"scheduling is {self.scheduling}: expected a share from 0 to 1")
         for action in self.by_action:
             check_action(action)
 
     def of(self, action: str) -> float:
-        """The duration of an action, in seconds."""
+        """Return the duration of an action, in seconds."""
         return self.by_action.get(action, self.default)
 
 
 class BackgroundIntervals(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When the control plane acts by itself (section 2.3), in seconds; ``None`` is never.
+    """The intervals of background work (section 2.3), in seconds; ``None`` means never.
 
-    ``suspend_after``: idle time of a compute whose own ``suspend_timeout_seconds`` is 0.
-    ``check_availability_every``: between two checks of a branch that has a compute.
-    ``detach_after``: time without a request after which a project is detached from storage.
-    ``archive_after_age`` and ``archive_after_idle``: a branch is archived once it is that old and
-    has been idle for so long.
+    - ``suspend_after``: the idle time after which a compute is suspended. It applies to computes
+      whose own ``suspend_timeout_seconds`` is 0.
+    - ``check_availability_every``: the time between two checks of a branch with a compute.
+    - ``detach_after``: the time without requests after which a project is detached from storage.
+    - ``archive_after_age``, ``archive_after_idle``: a branch is archived when it has reached this
+      age and has been idle for this time.
     """
 
     suspend_after: float | None = 300.0
@@ -82,16 +85,19 @@ class BackgroundIntervals(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     def __post_init__(self) -> None:
         every = self.check_availability_every
         if every is not None and every < 0.001:
-            raise ValueError("check_availability_every is at least 0.001, or None")
-        others = (self.suspend_after, self.detach_after, self.archive_after_age)
-        if min(self.archive_after_idle, *(period or 0 for period in others)) < 0:
-            raise ValueError("a period is not negative")
+            raise ValueError(
+                f"check_availability_every is {every}: expected None or at least 0.001"
+            )
+        optional = (self.suspend_after, self.detach_after, self.archive_after_age)
+        shortest = min(self.archive_after_idle, *(interval or 0 for interval in optional))
+        if shortest < 0:
+            raise ValueError(f"an interval is {shortest}: expected 0 or more seconds")
 
 
 class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Requests allowed within any 60 seconds, or any one second, of a sliding window.
+    """The limits of requests, in sliding windows of 60 seconds and of one second.
 
-    ``retry_after`` is the form of the header of a 429: seconds, an HTTP date, or no header.
+    ``retry_after`` is the format of the header of a 429: seconds, an HTTP date, or no header.
     """
 
     account_per_minute: int = 700
@@ -106,11 +112,11 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
             self.organization_keys_per_second,
         )
         if min(limits) < 1:
-            raise ValueError("a rate limit allows at least 1 request")
+            raise ValueError(f"a rate limit is {min(limits)}: expected at least 1 request")
 
 
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that the domain reads."""
+    """The settings that storage, engine and API read."""
 
     durations: Durations = Durations()
     intervals: BackgroundIntervals = BackgroundIntervals()

@@ -1,1 +1,1 @@
-"""The records of the API, a module a resource. Structs only, no I/O."""
+"""The records of the API: frozen msgspec Structs, one module per resource, no I/O."""

@@ -5,41 +5,48 @@ from neonctl_async.models.secret import Secret
 
 
 class ApiKeyCreated(Model, kw_only=True):
-    """A key just created. ``key`` is the secret token, and this is the only time it is shown.
+    """A new API key with its secret token. Neon returns the token only once.
 
-    Some answers hold ``id`` and ``key`` alone. ``project_id`` is set for a project-scoped key.
+    Some responses contain only ``id`` and ``key``.
     """
 
     id: int
     key: Secret
+    """The secret token."""
     name: str | None = None
     created_at: Timestamp | None = None
     created_by: str | None = None
+    """The id of the user who created the key."""
     project_id: str | None = None
+    """The project of a project-scoped key, otherwise None."""
 
 
 class ApiKeyCreator(Model, kw_only=True):
-    """Who created a key."""
+    """The user who created an API key."""
 
     id: str
     name: str | None = None
     image: str | None = None
+    """The URL of the user's picture."""
 
 
 class ApiKey(Model, kw_only=True):
-    """A key as it is listed, without its token."""
+    """An API key in a list, without its token."""
 
     id: int
     name: str
     created_at: Timestamp | None = None
     created_by: ApiKeyCreator | str | None = None
+    """The user who created the key. Some responses contain only the id of the user."""
     last_used_at: Timestamp | None = None
     last_used_from_addr: str | None = None
+    """The IP address of the last request; empty for a key that was never used."""
     project_id: str | None = None
+    """The project of a project-scoped key, otherwise None."""
 
 
 class ApiKeyRevoked(Model, kw_only=True):
-    """A key just revoked."""
+    """An API key that was revoked by this call."""
 
     id: int
     name: str

@@ -1,4 +1,4 @@
-"""What every record shares: frozen Structs, enumerations that stay open, aware timestamps."""
+"""The base of all records: frozen Structs, open enumerations, timestamps with a time zone."""
 
 import enum
 from datetime import datetime
@@ -7,21 +7,21 @@ from typing import Annotated, Self, dataclass_transform
 import msgspec
 
 
-# Type checkers learn here what msgspec inherits by itself: that subclasses are frozen.
+# Type checkers do not see that subclasses inherit frozen=True from msgspec.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Model(msgspec.Struct, frozen=True):
-    """A record of the API. Unknown fields are ignored; equal records compare equal."""
+    """A record of the API. It ignores unknown fields. Equal records compare equal."""
 
 
 class Empty(Model):
-    """An answer that says nothing but that the request was carried out."""
+    """A response without content."""
 
 
 class OpenEnum(enum.StrEnum):
-    """An enumeration that grows over time: an unknown value is kept as it came.
+    """An enumeration that accepts unknown values and keeps them unchanged.
 
-    Members are strings and compare equal to them, so ``status == "paused"`` works before this
-    library has heard of a status named ``paused``.
+    Members are strings and compare equal to strings. ``status == "paused"`` therefore works even
+    if this version of the library does not know a status named ``paused``.
     """
 
     @classmethod
@@ -35,18 +35,18 @@ class OpenEnum(enum.StrEnum):
 
     @property
     def is_known(self) -> bool:
-        """Whether this library has a name for the value."""
+        """True if this version of the library defines the value."""
         return any(self is member for member in type(self))
 
 
 Timestamp = Annotated[datetime, msgspec.Meta(tz=True)]
-"""An RFC 3339 timestamp as an aware ``datetime``; the API sends UTC, with or without fractions."""
+"""An RFC 3339 timestamp as a ``datetime`` with a time zone. The API sends UTC."""
 
 
 class Pagination(Model, kw_only=True):
-    """Where the next page begins: ``cursor`` or ``next``, by endpoint.
+    """The cursor of the next page. Some endpoints name it ``cursor``, others ``next``.
 
-    Both are opaque, and both go back as the query parameter ``cursor``.
+    Both are opaque. Send either one as the query parameter ``cursor``.
     """
 
     cursor: str | None = None
@@ -55,6 +55,6 @@ class Pagination(Model, kw_only=True):
     sort_order: str | None = None
 
     @property
-    def following(self) -> str | None:
-        """What goes back as ``cursor`` for the next page; None at the end."""
+    def next_cursor(self) -> str | None:
+        """The ``cursor`` parameter of the next request, or None after the last page."""
         return self.cursor or self.next or None

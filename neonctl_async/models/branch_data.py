@@ -1,4 +1,4 @@
-"""Records of the data of branches: schemas, and anonymized branches with their masking rules."""
+"""Records about the data of branches: schemas, anonymized branches and their masking rules."""
 
 from msgspec import UNSET, UnsetType
 
@@ -10,12 +10,13 @@ class ColumnSchema(Model, kw_only=True):
 
     name: str
     type: str
+    """The Postgres type, such as ``bigint``."""
     nullable: bool | None = None
     generated: bool | None = None
 
 
 class ReferencedTable(Model, kw_only=True):
-    """What a foreign key refers to."""
+    """The table and columns that a foreign key refers to."""
 
     schema: str
     table: str
@@ -23,16 +24,18 @@ class ReferencedTable(Model, kw_only=True):
 
 
 class TableConstraint(Model, kw_only=True):
-    """A constraint; ``type`` is ``primary_key``, ``unique`` or ``foreign_key``."""
+    """A constraint of a table."""
 
     type: str
+    """``primary_key``, ``unique`` or ``foreign_key``."""
     columns: list[str]
     name: str | None = None
     referenced_table: ReferencedTable | None = None
+    """The target of a foreign key, otherwise None."""
 
 
 class TableSchema(Model, kw_only=True):
-    """A table, its columns and its constraints."""
+    """A table with its columns and constraints."""
 
     schema: str
     name: str
@@ -41,61 +44,65 @@ class TableSchema(Model, kw_only=True):
 
 
 class DatabaseSchema(Model, kw_only=True):
-    """The schema of a database, as tables."""
+    """The schema of a database as a list of tables."""
 
     tables: list[TableSchema]
 
 
 class BranchSchema(Model, kw_only=True):
-    """The schema of a database of a branch, in the format that was asked for."""
+    """The schema of a database on a branch, in the requested format; the other field is None."""
 
     sql: str | None = None
+    """The SQL statements that create the schema."""
     json: DatabaseSchema | None = None
 
 
 class BranchSchemaComparison(Model, kw_only=True):
-    """How two schemas differ, as a unified diff; empty or None where they do not."""
+    """The difference between two schemas."""
 
     diff: str | None = None
+    """A unified diff; empty or None if the schemas are equal."""
 
 
 class MaskingRule(Model, kw_only=True):
-    """How a column is masked: with a function of PostgreSQL Anonymizer, or a literal value."""
+    """A rule that masks a column, either with a function or with a literal value."""
 
     database_name: str
     schema_name: str
     table_name: str
     column_name: str
     masking_function: str | UnsetType = UNSET
+    """A function of the extension PostgreSQL Anonymizer."""
     masking_value: str | UnsetType = UNSET
+    """The value that replaces every value of the column."""
 
 
 class MaskingRulesResponse(Model, kw_only=True):
-    """The answer that shows the masking rules of a branch."""
+    """A response that contains the masking rules of a branch."""
 
     masking_rules: list[MaskingRule]
 
 
 class AnonymizationRun(Model, kw_only=True):
-    """A run of an anonymization."""
+    """One run of an anonymization."""
 
     started_at: Timestamp | None = None
     completed_at: Timestamp | None = None
     triggered_by: str | None = None
+    """The id of the user who started the run."""
     triggered_by_username: str | None = None
     masked_columns: int | None = None
+    """The number of masked columns."""
 
 
 class AnonymizedBranchStatus(Model, kw_only=True):
-    """How far the anonymization of a branch has come.
-
-    ``state`` is ``created``, ``initialized``, ``initialization_error``, ``anonymizing``,
-    ``anonymized`` or ``error``.
-    """
+    """The progress of the anonymization of a branch."""
 
     project_id: str
     branch_id: str
     state: str
+    """One of ``created``, ``initialized``, ``initialization_error``, ``anonymizing``,
+    ``anonymized`` and ``error``."""
     created_at: Timestamp | None = None
     updated_at: Timestamp | None = None
     status_message: str | None = None

@@ -9,28 +9,29 @@ from neonctl_async.models.secret import Secret
 
 
 class BranchCreator(Model, kw_only=True):
-    """Who created a branch."""
+    """The user, organization or integration that created a branch."""
 
     name: str | None = None
     image: str | None = None
+    """The URL of a picture."""
 
 
 class BranchRestrictedAction(Model, kw_only=True):
-    """An action that the platform refuses on a branch, and why."""
+    """An action that Neon does not allow on a branch, with the reason."""
 
     name: str
     reason: str
 
 
 class DeletionMethod(OpenEnum):
-    """Who deleted a branch: a user, or the platform at its ``expires_at``."""
+    """The cause of a deletion: ``user`` for a request, ``ttl`` for the expiry of the branch."""
 
     USER = "user"
     TTL = "ttl"
 
 
 class BranchRecovery(Model, kw_only=True):
-    """Until when a deleted branch can be recovered."""
+    """The period in which a deleted branch can be recovered."""
 
     deleted_at: Timestamp
     recoverable_until: Timestamp
@@ -38,14 +39,15 @@ class BranchRecovery(Model, kw_only=True):
 
 
 class AnnotationObject(Model, kw_only=True):
-    """What an annotation is of."""
+    """The object that an annotation belongs to."""
 
     type: str
+    """The kind of the object, such as ``branch``."""
     id: str
 
 
 class Annotation(Model, kw_only=True):
-    """Key-value notes on an object of the platform."""
+    """Key-value notes that are attached to an object."""
 
     object: AnnotationObject
     value: dict[str, str]
@@ -54,66 +56,81 @@ class Annotation(Model, kw_only=True):
 
 
 class Branch(Model, kw_only=True):
-    """A branch. ``annotation`` comes beside the record in answers, and is put into it here.
-
-    ``logical_size``, ``written_data_bytes`` and ``data_transfer_bytes`` are in bytes,
-    ``cpu_used_sec``, ``compute_time_seconds``, ``active_time_seconds`` and
-    ``ttl_interval_seconds`` in seconds.
-    """
+    """A branch of a project."""
 
     id: str
     project_id: str
     name: str
     current_state: str
+    """``init`` while Neon creates the branch, then ``ready``; ``archived`` in archival storage."""
     created_at: Timestamp
     updated_at: Timestamp
     default: bool = False
     protected: bool = False
     primary: bool | None = None
+    """Deprecated by Neon: use ``default``."""
     parent_id: str | None = None
+    """The id of the parent branch; None for a root branch."""
     parent_lsn: str | None = None
+    """The log sequence number of the parent at which the branch starts."""
     parent_timestamp: Timestamp | None = None
+    """The point in time of the parent at which the branch starts."""
     pending_state: str | None = None
+    """The state that the branch is changing to, if any."""
     state_changed_at: Timestamp | None = None
     logical_size: int | None = None
+    """The size of the data, in bytes."""
     creation_source: str | None = None
     cpu_used_sec: int | None = None
+    """CPU seconds of all computes of the branch, deleted ones included."""
     compute_time_seconds: int | None = None
+    """CPU seconds."""
     active_time_seconds: int | None = None
+    """Seconds during which computes of the branch were active."""
     written_data_bytes: int | None = None
     data_transfer_bytes: int | None = None
+    """Data sent from the branch to clients, in bytes."""
     ttl_interval_seconds: int | None = None
+    """The lifetime of a branch that expires, in seconds."""
     expires_at: Timestamp | None = None
+    """The time at which Neon deletes the branch."""
     last_reset_at: Timestamp | None = None
     created_by: BranchCreator | None = None
     init_source: str | None = None
+    """``parent-data`` or ``schema-only``."""
     restore_status: str | None = None
+    """The progress of a restore from a snapshot."""
     restored_from: str | None = None
+    """The id of the snapshot or branch that the branch was restored from."""
     restored_as: str | None = None
+    """The id of the branch that the restored branch replaces."""
     restricted_actions: list[BranchRestrictedAction] | None = None
     recovery: BranchRecovery | None = None
+    """Set for deleted branches that can be recovered."""
     annotation: Annotation | None = None
+    """The annotation of the branch. Neon sends it beside the record."""
 
 
 class BranchCreated(OperationsResponse, kw_only=True):
-    """A branch just created, with everything created along with it."""
+    """A new branch, with the computes, roles and databases that were created with it."""
 
     branch: Branch
     endpoints: list[Endpoint] = []
     roles: list[Role] = []
     databases: list[Database] = []
     connection_uris: list[ConnectionDetails] = []
+    """One URI for each database and role; empty for a branch without a compute."""
 
     @property
     def connection_uri(self) -> Secret:
-        """The first of ``connection_uris``, password included.
+        """The first URI of ``connection_uris``, which includes the password.
 
-        Raises LookupError where the answer holds none, as for a branch made without a compute.
+        Raises LookupError if there is none, for example because the branch has no compute.
         """
         if not self.connection_uris:
             raise LookupError(
-                f"the answer holds no connection URI of branch {self.branch.id}: it takes a "
-                "compute, so create the branch with endpoints=, or ask projects.connection_uri()"
+                f"the response contains no connection URI of branch {self.branch.id}: create the "
+                "branch with a compute (endpoints=), or call projects.connection_uri()"
             )
         return self.connection_uris[0].connection_uri
 
@@ -125,35 +142,36 @@ class BranchUpdated(OperationsResponse, kw_only=True):
 
 
 class BranchRecovered(Model, kw_only=True):
-    """A branch that was deleted and is back, with its computes."""
+    """A recovered branch with its computes."""
 
     branch: Branch
     endpoints: list[Endpoint] = []
 
 
 class BranchDeleted(OperationsResponse, kw_only=True):
-    """The answer to a branch deletion. Both parts are empty where the platform answers 204."""
+    """The response to the deletion of a branch. Both fields are empty after a 204."""
 
     branch: Branch | None = None
     operations: list[Operation] = []
 
 
 class BranchResponse(Model, kw_only=True):
-    """The answer of ``GET /projects/{project_id}/branches/{branch_id}``."""
+    """The response of ``GET /projects/{project_id}/branches/{branch_id}``."""
 
     branch: Branch
     annotation: Annotation | None = None
 
 
 class BranchesPage(Model, kw_only=True):
-    """A page of ``GET /projects/{project_id}/branches``; ``annotations`` is keyed by branch id."""
+    """A page of ``GET /projects/{project_id}/branches``."""
 
     branches: list[Branch]
     annotations: dict[str, Annotation] = {}
+    """The annotations of the branches, by branch id."""
     pagination: Pagination | None = None
 
 
 class BranchesCount(Model, kw_only=True):
-    """The answer of ``GET /projects/{project_id}/branches/count``."""
+    """The response of ``GET /projects/{project_id}/branches/count``."""
 
     count: int

@@ -1,20 +1,26 @@
-"""What projects and branches have consumed."""
+"""The consumption of projects and branches."""
 
 from neonctl_async.models.base import Model, Pagination, Timestamp
 
 
 class ProjectConsumptionTimeframe(Model, kw_only=True):
-    """What a project consumed within a timeframe, in seconds, bytes, and bytes times hours."""
+    """The consumption of a project within a timeframe. None for metrics that were not requested."""
 
     timeframe_start: Timestamp
     timeframe_end: Timestamp
     active_time_seconds: int | None = None
+    """Seconds during which computes were active."""
     compute_time_seconds: int | None = None
+    """CPU seconds, those of deleted computes included."""
     written_data_bytes: int | None = None
+    """Data written to all branches, in bytes."""
     synthetic_storage_size_bytes: int | None = None
+    """Data and write-ahead log of all branches, in bytes."""
     data_storage_bytes_hour: int | None = None
+    """Storage, in bytes times hours."""
     logical_size_bytes: int | None = None
     logical_size_bytes_hour: int | None = None
+    """Logical size, in bytes times hours."""
 
 
 class ProjectConsumptionPeriod(Model, kw_only=True):
@@ -22,27 +28,30 @@ class ProjectConsumptionPeriod(Model, kw_only=True):
 
     period_id: str
     period_plan: str | None = None
+    """The plan that applied during the period."""
     period_start: Timestamp
     period_end: Timestamp | None = None
+    """None for the current period."""
     consumption: list[ProjectConsumptionTimeframe]
 
 
 class ProjectConsumption(Model, kw_only=True):
-    """What a project consumed, a period after the other."""
+    """The consumption of a project, per billing period."""
 
     project_id: str
     periods: list[ProjectConsumptionPeriod]
 
 
 class ConsumptionMetric(Model, kw_only=True):
-    """How much was consumed of one metric, whose name tells the unit."""
+    """The value of a metric."""
 
     metric_name: str
+    """The name of the metric. It includes the unit, as in ``compute_unit_seconds``."""
     value: int
 
 
 class ConsumptionTimeframe(Model, kw_only=True):
-    """What was consumed within a timeframe, a value for each metric asked for."""
+    """The consumption within a timeframe, with one value for each requested metric."""
 
     timeframe_start: Timestamp | None = None
     timeframe_end: Timestamp | None = None
@@ -54,20 +63,22 @@ class ConsumptionPeriod(Model, kw_only=True):
 
     period_id: str
     period_plan: str | None = None
+    """The plan that applied during the period."""
     period_start: Timestamp
     period_end: Timestamp | None = None
+    """None for the current period."""
     consumption: list[ConsumptionTimeframe]
 
 
 class ProjectMetrics(Model, kw_only=True):
-    """What a project consumed by metric, a period after the other."""
+    """The metrics of a project, per billing period."""
 
     project_id: str
     periods: list[ConsumptionPeriod]
 
 
 class BranchMetrics(Model, kw_only=True):
-    """What a branch consumed by metric, a period after the other."""
+    """The metrics of a branch, per billing period."""
 
     project_id: str
     branch_id: str

@@ -1,4 +1,4 @@
-"""Databases of a branch."""
+"""Databases of a branch, and the URIs that connect to them."""
 
 from neonctl_async.models.base import Model, Timestamp
 from neonctl_async.models.operations import Operation, OperationsResponse
@@ -13,28 +13,31 @@ class ConnectionParameters(Model, kw_only=True):
     host: str
     password: Secret
     pooler_host: str | None = None
+    """The host for connections through the pooler."""
 
 
 class ConnectionDetails(Model, kw_only=True):
-    """A connection URI, which includes the password, and its parts."""
+    """A connection URI, and its parts."""
 
     connection_uri: Secret
+    """The URI, which includes the password."""
     connection_parameters: ConnectionParameters
 
 
 class ConnectionURIResponse(Model, kw_only=True):
-    """The answer of ``GET /projects/{project_id}/connection_uri``."""
+    """The response of ``GET /projects/{project_id}/connection_uri``."""
 
     uri: Secret
 
 
 class Database(Model, kw_only=True):
-    """A database and the role that owns it."""
+    """A database of a branch."""
 
     id: int
     branch_id: str
     name: str
     owner_name: str
+    """The name of the role that owns the database."""
     created_at: Timestamp
     updated_at: Timestamp
 
@@ -46,19 +49,19 @@ class DatabaseUpdated(OperationsResponse, kw_only=True):
 
 
 class DatabaseDeleted(OperationsResponse, kw_only=True):
-    """The answer to a database deletion. Both parts are empty where the platform answers 204."""
+    """The response to the deletion of a database. Both fields are empty after a 204."""
 
     database: Database | None = None
     operations: list[Operation] = []
 
 
 class DatabaseResponse(Model, kw_only=True):
-    """The answer that shows one database."""
+    """A response that contains one database."""
 
     database: Database
 
 
 class DatabasesResponse(Model, kw_only=True):
-    """The answer that lists the databases of a branch."""
+    """A response that lists the databases of a branch."""
 
     databases: list[Database]

@@ -1,4 +1,4 @@
-"""Computes, which the API calls endpoints."""
+"""Computes. The API calls them endpoints."""
 
 from msgspec import UNSET, UnsetType
 
@@ -7,14 +7,14 @@ from neonctl_async.models.operations import Operation, OperationsResponse
 
 
 class EndpointType(OpenEnum):
-    """What a compute may do with its branch. A branch has at most one ``read_write``."""
+    """The access of a compute to its branch. A branch has at most one ``read_write`` compute."""
 
     READ_ONLY = "read_only"
     READ_WRITE = "read_write"
 
 
 class EndpointState(OpenEnum):
-    """Whether a compute runs."""
+    """The state of a compute: being created, running or suspended."""
 
     INIT = "init"
     ACTIVE = "active"
@@ -22,49 +22,53 @@ class EndpointState(OpenEnum):
 
 
 class PoolerMode(OpenEnum):
-    """How the pooler of a compute hands out connections."""
+    """The mode in which PgBouncer assigns connections."""
 
     TRANSACTION = "transaction"
 
 
 class PreloadLibraries(Model, kw_only=True):
-    """Libraries that Postgres loads at start."""
+    """The libraries that Postgres loads at start."""
 
     use_defaults: bool | UnsetType = UNSET
+    """True to load Neon's default libraries."""
     enabled_libraries: list[str] | UnsetType = UNSET
 
 
 class EndpointSettings(Model, kw_only=True):
-    """Settings of a compute: of Postgres, of PgBouncer, and the libraries to preload."""
+    """Settings of a compute."""
 
     pg_settings: dict[str, str] | UnsetType = UNSET
+    """Postgres settings, such as ``{"work_mem": "8MB"}``."""
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
     preload_libraries: PreloadLibraries | UnsetType = UNSET
 
 
 class EndpointSpec(Model, kw_only=True):
-    """A compute to create along with a branch. What is left out, the platform decides.
-
-    ``type`` is an :class:`EndpointType`. Sizes are in compute units, at least 0.25.
-    ``suspend_timeout_seconds`` is the idle time before
-    a compute is suspended: -1 never, 0 the platform's default, at most 604800.
-    """
+    """A compute to create together with a branch. Neon chooses the values of unset fields."""
 
     type: str
+    """An :class:`EndpointType`: ``read_write`` or ``read_only``."""
     settings: EndpointSettings | UnsetType = UNSET
     autoscaling_limit_min_cu: float | UnsetType = UNSET
+    """The smallest size, in compute units, at least 0.25."""
     autoscaling_limit_max_cu: float | UnsetType = UNSET
+    """The largest size, in compute units."""
     provisioner: str | UnsetType = UNSET
+    """``k8s-neonvm``, which can change its size, or ``k8s-pod``."""
     suspend_timeout_seconds: int | UnsetType = UNSET
+    """The idle time before Neon suspends the compute, in seconds, at most 604800. 0 is Neon's
+    default, -1 is never."""
 
 
 class Endpoint(Model, kw_only=True):
-    """A compute. ``suspend_timeout_seconds`` as in :class:`EndpointSpec`."""
+    """A compute of a branch."""
 
     id: str
     project_id: str
     branch_id: str
     host: str
+    """The host name for connections."""
     type: EndpointType
     current_state: EndpointState
     created_at: Timestamp
@@ -72,19 +76,26 @@ class Endpoint(Model, kw_only=True):
     name: str | None = None
     region_id: str | None = None
     pending_state: EndpointState | None = None
+    """The state that the compute is changing to, if any."""
     autoscaling_limit_min_cu: float | None = None
+    """The smallest size, in compute units."""
     autoscaling_limit_max_cu: float | None = None
+    """The largest size, in compute units."""
     settings: EndpointSettings | None = None
     pooler_enabled: bool | None = None
     pooler_mode: PoolerMode | None = None
     disabled: bool | None = None
+    """True if connections cannot start the compute."""
     passwordless_access: bool | None = None
     last_active: Timestamp | None = None
     creation_source: str | None = None
     started_at: Timestamp | None = None
     suspended_at: Timestamp | None = None
     proxy_host: str | None = None
+    """Deprecated by Neon: use ``host``."""
     suspend_timeout_seconds: int | None = None
+    """The idle time before Neon suspends the compute, in seconds. 0 is Neon's default, -1 is
+    never."""
     provisioner: str | None = None
     compute_release_version: str | None = None
 
@@ -96,19 +107,19 @@ class EndpointUpdated(OperationsResponse, kw_only=True):
 
 
 class EndpointDeleted(OperationsResponse, kw_only=True):
-    """The answer to a compute deletion. Both parts are empty where the platform answers 204."""
+    """The response to the deletion of a compute. Both fields are empty after a 204."""
 
     endpoint: Endpoint | None = None
     operations: list[Operation] = []
 
 
 class EndpointResponse(Model, kw_only=True):
-    """The answer that shows one compute."""
+    """A response that contains one compute."""
 
     endpoint: Endpoint
 
 
 class EndpointsResponse(Model, kw_only=True):
-    """The answer that lists the computes of a project or a branch."""
+    """A response that lists the computes of a project or a branch."""
 
     endpoints: list[Endpoint]

@@ -1,10 +1,10 @@
-"""Operations: the platform's records of work it does."""
+"""Operations: records of the work that Neon does on a project (specification, section 2.3)."""
 
 from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 
 
 class OperationAction(OpenEnum):
-    """What an operation does. The published list; an unlisted action is kept as it came."""
+    """The kind of work of an operation. Unknown actions are kept unchanged."""
 
     APPLY_CONFIG = "apply_config"
     APPLY_SCHEMA_FROM_BRANCH = "apply_schema_from_branch"
@@ -43,7 +43,7 @@ class OperationAction(OpenEnum):
 
 
 class OperationStatus(OpenEnum):
-    """Where an operation stands (the published list)."""
+    """The status of an operation. Unknown statuses are kept unchanged, and count as pending."""
 
     SCHEDULING = "scheduling"
     RUNNING = "running"
@@ -56,10 +56,10 @@ class OperationStatus(OpenEnum):
 
 
 class OperationRef(Model, kw_only=True):
-    """The two ids that name an operation.
+    """The two ids that identify an operation.
 
-    Holds no secret and goes to JSON and back (``msgspec.json``), so that another process can
-    resume a wait: ``await neon.operations.wait(ref)``.
+    A reference contains no secret, and ``msgspec.json`` encodes and decodes it. Another process
+    can therefore continue a wait: ``await neon.operations.wait(ref)``.
     """
 
     project_id: str
@@ -67,16 +67,12 @@ class OperationRef(Model, kw_only=True):
 
     @property
     def ref(self) -> "OperationRef":
-        """Itself, so that records and references can be treated alike."""
+        """This object, as for :attr:`Operation.ref`."""
         return self
 
 
 class Operation(Model, kw_only=True):
-    """One operation.
-
-    ``total_duration_ms`` is in milliseconds. ``retry_at`` in the future means that the platform
-    is about to try a failed operation again.
-    """
+    """An operation, as Neon recorded it at ``updated_at``."""
 
     id: str
     project_id: str
@@ -86,31 +82,38 @@ class Operation(Model, kw_only=True):
     updated_at: Timestamp
     branch_id: str | None = None
     endpoint_id: str | None = None
+    """The compute that the operation works on, if any."""
     error: str | None = None
+    """The message of the last failure."""
     failures_count: int = 0
     retry_at: Timestamp | None = None
+    """The time of the next attempt. If it is in the future, Neon will retry the operation."""
     total_duration_ms: int | None = None
+    """The duration so far, in milliseconds."""
 
     @property
     def ref(self) -> OperationRef:
-        """What is needed to find the operation again."""
+        """The reference that another process needs to find the operation."""
         return OperationRef(project_id=self.project_id, id=self.id)
 
 
 class OperationsResponse(Model, kw_only=True):
-    """An answer that announces the operations its request started."""
+    """A response that contains the operations that its request started.
+
+    Methods return subclasses of it. All of them can be passed to ``neon.operations.wait``.
+    """
 
     operations: list[Operation]
 
 
 class OperationResponse(Model, kw_only=True):
-    """The answer of ``GET /projects/{project_id}/operations/{operation_id}``."""
+    """The response of ``GET /projects/{project_id}/operations/{operation_id}``."""
 
     operation: Operation
 
 
 class OperationsPage(Model, kw_only=True):
-    """A page of ``GET /projects/{project_id}/operations``, newest operation first."""
+    """A page of ``GET /projects/{project_id}/operations``, newest first."""
 
     operations: list[Operation]
     pagination: Pagination | None = None

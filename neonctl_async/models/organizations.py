@@ -1,10 +1,10 @@
-"""Organizations, their members, and those who were invited."""
+"""Organizations: members, invitations, spending limits and VPC endpoints."""
 
 from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 
 
 class VPCEndpoint(Model, kw_only=True):
-    """A VPC endpoint and the label it was assigned with."""
+    """A VPC endpoint and its label."""
 
     vpc_endpoint_id: str
     label: str | None = None
@@ -17,27 +17,28 @@ class VPCEndpointWithRegion(VPCEndpoint, kw_only=True):
 
 
 class VPCEndpointDetails(VPCEndpoint, kw_only=True):
-    """A VPC endpoint, its state, and the projects that are restricted to it."""
+    """A VPC endpoint with its state and the projects that are restricted to it."""
 
     state: str | None = None
     num_restricted_projects: int | None = None
     example_restricted_projects: list[str] = []
+    """The ids of some of the restricted projects."""
 
 
 class VPCEndpointsResponse(Model, kw_only=True):
-    """The answer that lists VPC endpoints of a region or a project."""
+    """A response that lists the VPC endpoints of a region or a project."""
 
     endpoints: list[VPCEndpoint]
 
 
 class VPCEndpointsWithRegionResponse(Model, kw_only=True):
-    """The answer that lists VPC endpoints of all regions."""
+    """A response that lists the VPC endpoints of all regions."""
 
     endpoints: list[VPCEndpointWithRegion]
 
 
 class MemberRole(OpenEnum):
-    """What a member of an organization may do."""
+    """The role of a member, which defines the member's permissions."""
 
     ADMIN = "admin"
     MEMBER = "member"
@@ -54,6 +55,7 @@ class Organization(Model, kw_only=True):
     handle: str | None = None
     plan: str | None = None
     managed_by: str | None = None
+    """``console`` for organizations that were created in Neon's console or by its API."""
     created_at: Timestamp | None = None
     updated_at: Timestamp | None = None
     allow_hipaa_projects: bool | None = None
@@ -61,15 +63,16 @@ class Organization(Model, kw_only=True):
 
 
 class OrganizationsResponse(Model, kw_only=True):
-    """The answer of ``GET /users/me/organizations``."""
+    """The response of ``GET /users/me/organizations``."""
 
     organizations: list[Organization]
 
 
 class Member(Model, kw_only=True):
-    """A user's membership of an organization; its ``id`` is not the user's."""
+    """The membership of a user in an organization."""
 
     id: str
+    """The id of the membership. The id of the user is ``user_id``."""
     user_id: str
     org_id: str
     role: MemberRole
@@ -81,11 +84,12 @@ class MemberUser(Model, kw_only=True):
 
     email: str
     has_mfa: bool | None = None
+    """True if the account uses multi-factor authentication."""
     deactivated_at: Timestamp | None = None
 
 
 class MemberWithUser(Model, kw_only=True):
-    """A membership and the account it is of."""
+    """A membership and the account of the member."""
 
     member: Member
     user: MemberUser
@@ -106,23 +110,26 @@ class Invitation(Model, kw_only=True):
     org_id: str
     role: MemberRole
     invited_by: str | None = None
+    """The id of the user who sent the invitation."""
     invited_at: Timestamp | None = None
 
 
 class InvitationSpec(Model, kw_only=True):
-    """Whom to invite. ``role`` is a :class:`MemberRole`."""
+    """An invitation to send."""
 
     email: str
     role: str
+    """A :class:`MemberRole`, such as ``member``."""
 
 
 class InvitationsResponse(Model, kw_only=True):
-    """The answer that lists invitations."""
+    """A response that lists invitations."""
 
     invitations: list[Invitation]
 
 
 class SpendingLimit(Model, kw_only=True):
-    """What an organization may spend in a month, in cents; None is no limit."""
+    """The monthly spending limit of an organization."""
 
     spending_limit_cents: int | None = None
+    """In cents. None means no limit."""

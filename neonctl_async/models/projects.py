@@ -1,4 +1,4 @@
-"""Projects (specification, section 2.2, and the fields published since)."""
+"""Projects (specification, section 2.2, and fields that Neon published later)."""
 
 from msgspec import UNSET, UnsetType
 
@@ -10,26 +10,28 @@ from neonctl_async.models.users import SubscriptionType
 
 
 class AdvisorCategory(OpenEnum):
-    """What an issue endangers."""
+    """The category of an issue."""
 
     SECURITY = "SECURITY"
     PERFORMANCE = "PERFORMANCE"
 
 
 class AdvisorFacing(OpenEnum):
-    """Whom an issue concerns."""
+    """The audience of an issue: users of the database, or its owner."""
 
     EXTERNAL = "EXTERNAL"
     INTERNAL = "INTERNAL"
 
 
 class AdvisorIssue(Model, kw_only=True):
-    """An issue. ``level`` is ``INFO``, ``WARN`` or ``ERROR``; ``cache_key`` tells issues apart."""
+    """An issue that Neon's advisors found in a database."""
 
     name: str
     title: str
     level: str
+    """``INFO``, ``WARN`` or ``ERROR``."""
     cache_key: str
+    """A key that identifies the issue."""
     facing: AdvisorFacing | None = None
     categories: list[AdvisorCategory] = []
     description: str | None = None
@@ -39,38 +41,51 @@ class AdvisorIssue(Model, kw_only=True):
 
 
 class AdvisorIssuesResponse(Model, kw_only=True):
-    """The answer of ``GET /projects/{project_id}/advisors``."""
+    """The response of ``GET /projects/{project_id}/advisors``."""
 
     issues: list[AdvisorIssue]
 
 
 class ProjectQuota(Model, kw_only=True):
-    """Limits of a billing period, in seconds and bytes; 0 is no limit."""
+    """The limits of a project for one billing period. 0 means no limit.
+
+    If a project exceeds a limit other than ``logical_size_bytes``, Neon suspends its computes.
+    """
 
     active_time_seconds: int | UnsetType = UNSET
+    """Seconds during which computes are active."""
     compute_time_seconds: int | UnsetType = UNSET
+    """CPU seconds."""
     written_data_bytes: int | UnsetType = UNSET
+    """Data written to all branches, in bytes."""
     data_transfer_bytes: int | UnsetType = UNSET
+    """Data sent to clients, in bytes."""
     logical_size_bytes: int | UnsetType = UNSET
+    """The logical size of each branch, in bytes. Writes to a larger branch fail."""
 
 
 class AllowedIps(Model, kw_only=True):
-    """The addresses that may connect."""
+    """The addresses that may connect to a project."""
 
     ips: list[str] | UnsetType = UNSET
+    """IP addresses and ranges."""
     protected_branches_only: bool | UnsetType = UNSET
+    """True to apply the list to protected branches only."""
 
 
 class MaintenanceWindow(Model, kw_only=True):
-    """When the platform may do maintenance: days of the week, 1 to 7, and ``HH:MM`` in UTC."""
+    """The weekly period in which Neon may do maintenance."""
 
     weekdays: list[int]
+    """1 (Monday) to 7 (Sunday)."""
     start_time: str
+    """``HH:MM`` in UTC."""
     end_time: str
+    """``HH:MM`` in UTC."""
 
 
 class AuditLogLevel(OpenEnum):
-    """How much a project logs for audits."""
+    """The amount of detail in the audit log of a project."""
 
     BASE = "base"
     EXTENDED = "extended"
@@ -83,22 +98,29 @@ class ProjectSettings(Model, kw_only=True):
     quota: ProjectQuota | UnsetType = UNSET
     allowed_ips: AllowedIps | UnsetType = UNSET
     enable_logical_replication: bool | UnsetType = UNSET
+    """True to set ``wal_level=logical`` on all computes. It cannot be disabled again."""
     maintenance_window: MaintenanceWindow | UnsetType = UNSET
     block_public_connections: bool | UnsetType = UNSET
+    """True to reject connections from the public internet."""
     block_vpc_connections: bool | UnsetType = UNSET
+    """True to reject connections through VPC endpoints."""
     audit_log_level: AuditLogLevel | UnsetType = UNSET
     hipaa: bool | UnsetType = UNSET
     preload_libraries: PreloadLibraries | UnsetType = UNSET
 
 
 class DefaultEndpointSettings(Model, kw_only=True):
-    """What new computes of a project begin with; units as in ``EndpointSpec``."""
+    """The default settings of new computes of a project."""
 
     pg_settings: dict[str, str] | UnsetType = UNSET
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
     autoscaling_limit_min_cu: float | UnsetType = UNSET
+    """The smallest size, in compute units, at least 0.25."""
     autoscaling_limit_max_cu: float | UnsetType = UNSET
+    """The largest size, in compute units."""
     suspend_timeout_seconds: int | UnsetType = UNSET
+    """The idle time before Neon suspends a compute, in seconds, at most 604800. 0 is Neon's
+    default, -1 is never."""
 
 
 class ProjectOwner(Model, kw_only=True):
@@ -111,7 +133,7 @@ class ProjectOwner(Model, kw_only=True):
 
 
 class ProjectPermissionLevel(OpenEnum):
-    """What the caller may do with a project."""
+    """The permissions of the caller for a project."""
 
     CAN_VIEW = "CAN_VIEW"
     CAN_EDIT = "CAN_EDIT"
@@ -119,55 +141,70 @@ class ProjectPermissionLevel(OpenEnum):
 
 
 class Project(Model, kw_only=True):
-    """A project, as listed and as read alone; the latter holds more fields.
+    """A project. ``projects.get`` returns more fields than ``projects.list``.
 
-    ``branch_logical_size_limit`` is in MiB, ``synthetic_storage_size`` in bytes,
-    ``cpu_used_sec``, ``active_time`` and ``history_retention_seconds`` in seconds.
+    The usage fields count from the start of the billing period. Neon updates them with a delay.
     """
 
     id: str
     name: str
     platform_id: str
+    """The cloud provider, such as ``aws``."""
     region_id: str
     provisioner: str
     pg_version: int
+    """The major version of Postgres."""
     proxy_host: str
     cpu_used_sec: int
+    """Deprecated by Neon: use ``compute_time_seconds``."""
     branch_logical_size_limit: int
+    """The largest logical size of a branch, in MiB."""
     created_at: Timestamp
     updated_at: Timestamp
     locked: bool | None = None
     active_time: int | None = None
+    """Seconds during which computes were active, in lists of projects."""
     active_time_seconds: int | None = None
+    """Seconds during which computes were active."""
     branch_logical_size_limit_bytes: int | None = None
     compute_last_active_at: Timestamp | None = None
     compute_time_seconds: int | None = None
+    """CPU seconds of all computes, deleted ones included."""
     consumption_period_end: Timestamp | None = None
     consumption_period_start: Timestamp | None = None
     creation_source: str | None = None
     data_storage_bytes_hour: int | None = None
+    """Storage, in bytes times hours."""
     data_transfer_bytes: int | None = None
+    """Data sent to clients, in bytes."""
     default_endpoint_settings: DefaultEndpointSettings | None = None
     deleted_at: Timestamp | None = None
     effective_project_permission: ProjectPermissionLevel | None = None
     hipaa_enabled_at: Timestamp | None = None
     history_retention_seconds: int | None = None
+    """The period for which Neon keeps the history of all branches, in seconds."""
     maintenance_scheduled_for: Timestamp | None = None
     maintenance_starts_at: Timestamp | None = None
+    """The time at which the project enters maintenance mode."""
     org_id: str | None = None
     org_name: str | None = None
     owner: ProjectOwner | None = None
     owner_id: str | None = None
     quota_reset_at: Timestamp | None = None
+    """Deprecated by Neon: use ``consumption_period_end``."""
     recoverable_until: Timestamp | None = None
+    """The time until which a deleted project can be recovered."""
     settings: ProjectSettings | None = None
     store_passwords: bool | None = None
+    """True if Neon stores the passwords of roles, and can return them."""
     synthetic_storage_size: int | None = None
+    """Data and write-ahead log of all branches, in bytes."""
     written_data_bytes: int | None = None
+    """Write-ahead log of all branches, in bytes."""
 
 
 class ProjectBranchSpec(Model, kw_only=True):
-    """The first branch of a project to create, its role and its database."""
+    """The default branch of a new project, with its role and its database."""
 
     name: str | UnsetType = UNSET
     role_name: str | UnsetType = UNSET
@@ -176,7 +213,7 @@ class ProjectBranchSpec(Model, kw_only=True):
 
 
 class ProjectCreated(BranchCreated, kw_only=True):
-    """A project just created, with its default branch and everything created along with it."""
+    """A new project, with its default branch and the records created with it."""
 
     project: Project
 
@@ -188,14 +225,14 @@ class ProjectUpdated(OperationsResponse, kw_only=True):
 
 
 class ProjectDeleted(OperationsResponse, kw_only=True):
-    """A project as it last was. ``operations`` is empty where the platform announces none."""
+    """A deleted project. ``operations`` is empty if Neon reports none."""
 
     project: Project
     operations: list[Operation] = []
 
 
 class ProjectRecovered(OperationsResponse, kw_only=True):
-    """A project that was deleted and is back. ``operations`` as in :class:`ProjectDeleted`."""
+    """A recovered project. ``operations`` is empty if Neon reports none."""
 
     project: Project
     branches: list[Branch] = []
@@ -203,13 +240,13 @@ class ProjectRecovered(OperationsResponse, kw_only=True):
 
 
 class ProjectResponse(Model, kw_only=True):
-    """The answer of ``GET /projects/{project_id}``."""
+    """The response of ``GET /projects/{project_id}``."""
 
     project: Project
 
 
 class Application(OpenEnum):
-    """What a project is connected with."""
+    """An application that is connected to a project."""
 
     VERCEL = "vercel"
     GITHUB = "github"
@@ -223,8 +260,11 @@ class ProjectsPage(Model, kw_only=True):
     projects: list[Project]
     pagination: Pagination | None = None
     unavailable_project_ids: list[str] = []
+    """Projects that Neon could not read within the ``timeout`` of the request."""
     applications: dict[str, list[Application]] = {}
+    """The applications of each project, by project id."""
     integrations: dict[str, list[Application]] = {}
+    """The integrations of each project, by project id."""
 
 
 class AvailablePreloadLibrary(Model, kw_only=True):
@@ -233,11 +273,12 @@ class AvailablePreloadLibrary(Model, kw_only=True):
     library_name: str
     description: str | None = None
     is_default: bool | None = None
+    """True if computes load the library by default."""
     is_experimental: bool | None = None
     version: str | None = None
 
 
 class AvailablePreloadLibrariesResponse(Model, kw_only=True):
-    """The answer of ``GET /projects/{project_id}/available_preload_libraries``."""
+    """The response of ``GET /projects/{project_id}/available_preload_libraries``."""
 
     libraries: list[AvailablePreloadLibrary] = []

@@ -1,19 +1,22 @@
-"""Regions of the platform."""
+"""Regions of Neon."""
 
 from neonctl_async.models.base import Model
 
 
 class Region(Model, kw_only=True):
-    """A region where projects can be. ``geo_lat`` and ``geo_long`` are in degrees."""
+    """A region that can host projects."""
 
     region_id: str
     name: str
     default: bool = False
+    """True for the region of new projects that name no region."""
     geo_lat: str | None = None
+    """The approximate latitude, in degrees."""
     geo_long: str | None = None
+    """The approximate longitude, in degrees."""
 
 
 class RegionsResponse(Model, kw_only=True):
-    """The answer of ``GET /regions``."""
+    """The response of ``GET /regions``."""
 
     regions: list[Region]

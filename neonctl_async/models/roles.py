@@ -6,14 +6,16 @@ from neonctl_async.models.secret import Secret
 
 
 class Role(Model, kw_only=True):
-    """A role. ``password`` is there only in answers that create the role or reset its password."""
+    """A Postgres role of a branch."""
 
     branch_id: str
     name: str
     created_at: Timestamp
     updated_at: Timestamp
     password: Secret | None = None
+    """The password, only in responses that create the role or reset its password."""
     protected: bool | None = None
+    """True for a role that Neon manages."""
     authentication_method: str | None = None
 
 
@@ -24,25 +26,25 @@ class RoleUpdated(OperationsResponse, kw_only=True):
 
 
 class RoleDeleted(OperationsResponse, kw_only=True):
-    """The answer to a role deletion. Both parts are empty where the platform answers 204."""
+    """The response to the deletion of a role. Both fields are empty after a 204."""
 
     role: Role | None = None
     operations: list[Operation] = []
 
 
 class RoleResponse(Model, kw_only=True):
-    """The answer that shows one role."""
+    """A response that contains one role."""
 
     role: Role
 
 
 class RolesResponse(Model, kw_only=True):
-    """The answer that lists the roles of a branch."""
+    """A response that lists the roles of a branch."""
 
     roles: list[Role]
 
 
 class RolePasswordResponse(Model, kw_only=True):
-    """The answer that reveals the password of a role."""
+    """A response that contains the password of a role."""
 
     password: Secret

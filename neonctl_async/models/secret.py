@@ -1,18 +1,18 @@
-"""A string that does not show itself."""
+"""A string that is hidden from output."""
 
 import hmac
 from typing import Final, NoReturn, final
 
 HIDDEN: Final = "**********"
-"""What is shown in the place of a secret."""
+"""The text that replaces a secret in output."""
 
 
 @final
 class Secret:
-    """A key or password as the API returned it.
+    """An API key, a password or a connection URI.
 
-    ``str()``, ``repr()`` and format strings hide it, ``reveal()`` gives it. It is neither pickled
-    nor encoded by msgspec: revealing a secret takes a call that says so.
+    ``str()``, ``repr()`` and format strings hide the value. Only ``reveal()`` returns it. Pickling
+    a secret, or encoding it with msgspec, raises TypeError.
     """
 
     __slots__ = ("_value",)
@@ -21,7 +21,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """The secret itself."""
+        """Return the value."""
         return self._value
 
     def __str__(self) -> str:
@@ -54,13 +54,13 @@ class Secret:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Secret is not pickled: pass on secret.reveal() if that is what you want")
+        raise TypeError("a Secret cannot be pickled: to store the value, pickle reveal()")
 
 
 def decode_hook(expected: type, value: object) -> object:
-    """The ``dec_hook`` of every decoder: builds a :class:`Secret` from a JSON string.
+    """Build a :class:`Secret` from a JSON string; the ``dec_hook`` of every decoder.
 
-    What is declared an ``object`` may be any JSON.
+    A field of type ``object`` accepts any JSON value.
     """
     if expected is Secret and isinstance(value, str):
         return Secret(value)

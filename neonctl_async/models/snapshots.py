@@ -1,4 +1,4 @@
-"""Snapshots of branches, and the schedules by which they are taken."""
+"""Snapshots of branches, and the schedules that create them."""
 
 from msgspec import UNSET, UnsetType
 
@@ -9,65 +9,71 @@ from neonctl_async.models.operations import Operation, OperationsResponse
 
 
 class Snapshot(Model, kw_only=True):
-    """The state of a branch at one time. The platform does not promise a form for its times.
+    """The state of a branch at one point in time.
 
-    ``full_size`` and ``diff_size`` are in bytes.
+    Times are strings, because Neon does not specify their format.
     """
 
     id: str
     name: str
     created_at: str | None = None
     expires_at: str | None = None
+    """The time at which Neon deletes the snapshot."""
     lsn: str | None = None
+    """The log sequence number of the branch that the snapshot contains."""
     timestamp: str | None = None
+    """The point in time of the branch that the snapshot contains."""
     source_branch_id: str | None = None
     manual: bool | None = None
+    """True for a snapshot from a request, False for one from a schedule."""
     full_size: int | None = None
+    """In bytes."""
     diff_size: int | None = None
+    """In bytes."""
 
 
 class SnapshotCreated(OperationsResponse, kw_only=True):
-    """A snapshot just created."""
+    """A new snapshot, and the operations that create it."""
 
     snapshot: Snapshot
     operations: list[Operation] = []
 
 
 class SnapshotRestored(OperationsResponse, kw_only=True):
-    """The branch that a snapshot was restored to."""
+    """The branch that a snapshot is restored to."""
 
     branch: Branch
     endpoints: list[Endpoint] = []
 
 
 class SnapshotResponse(Model, kw_only=True):
-    """The answer that shows one snapshot."""
+    """A response that contains one snapshot."""
 
     snapshot: Snapshot
 
 
 class SnapshotsResponse(Model, kw_only=True):
-    """The answer of ``GET /projects/{project_id}/snapshots``."""
+    """The response of ``GET /projects/{project_id}/snapshots``."""
 
     snapshots: list[Snapshot]
 
 
 class BackupScheduleItem(Model, kw_only=True):
-    """When snapshots are taken, and how long they are kept.
-
-    ``frequency`` is ``hourly``, ``daily``, ``weekly``, ``monthly`` or ``yearly``; ``hour`` is 0 to
-    23, ``day`` of the week or month 1 to 31, ``month`` 1 to 12. ``retention_seconds`` is 3600 or
-    more; without it, snapshots are kept for good.
-    """
+    """A rule that creates snapshots regularly."""
 
     frequency: str
+    """``hourly``, ``daily``, ``weekly``, ``monthly`` or ``yearly``."""
     hour: int | UnsetType = UNSET
+    """0 to 23."""
     day: int | UnsetType = UNSET
+    """The day of the week or of the month, 1 to 31."""
     month: int | UnsetType = UNSET
+    """1 to 12."""
     retention_seconds: int | UnsetType = UNSET
+    """The lifetime of a snapshot in seconds, at least 3600. Unset keeps snapshots forever."""
 
 
 class BackupSchedule(Model, kw_only=True):
-    """When the snapshots of a branch are taken."""
+    """The schedule for the snapshots of a branch."""
 
     schedule: list[BackupScheduleItem]

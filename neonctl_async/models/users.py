@@ -1,11 +1,11 @@
-"""The account that a key belongs to."""
+"""The account that an API key belongs to."""
 
 from neonctl_async.models.base import Model, OpenEnum, Timestamp
 from neonctl_async.models.secret import Secret
 
 
 class BillingAccountState(OpenEnum):
-    """Whether an account is paid for."""
+    """The state of a billing account."""
 
     UNKNOWN = "UNKNOWN"
     ACTIVE = "active"
@@ -15,7 +15,7 @@ class BillingAccountState(OpenEnum):
 
 
 class SubscriptionType(OpenEnum):
-    """What was subscribed to."""
+    """The subscription of an account. ``UNKNOWN`` for an account without billing."""
 
     UNKNOWN = "UNKNOWN"
     DIRECT_SALES = "direct_sales"
@@ -32,7 +32,7 @@ class SubscriptionType(OpenEnum):
 
 
 class PaymentMethod(OpenEnum):
-    """How an account pays."""
+    """The payment method of an account."""
 
     UNKNOWN = "UNKNOWN"
     NONE = "none"
@@ -48,7 +48,7 @@ class PaymentMethod(OpenEnum):
 
 
 class CardBrand(OpenEnum):
-    """Who issued a bank card."""
+    """The brand of a bank card."""
 
     AMEX = "amex"
     DINERS = "diners"
@@ -61,18 +61,20 @@ class CardBrand(OpenEnum):
 
 
 class BankCard(Model, kw_only=True):
-    """A bank card, as far as it may be shown."""
+    """The visible details of a bank card."""
 
     last4: str
+    """The last four digits."""
     brand: CardBrand | None = None
     exp_month: int | None = None
     exp_year: int | None = None
 
 
 class PaymentSource(Model, kw_only=True):
-    """What is paid with."""
+    """The source of payments."""
 
     type: str
+    """The kind of the source, such as ``card``."""
     card: BankCard | None = None
 
 
@@ -91,10 +93,7 @@ class PlanDetails(Model, kw_only=True):
 
 
 class BillingAccount(Model, kw_only=True):
-    """Who pays. ``spending_limit_cents`` is in cents a month.
-
-    ``orb_portal_url`` opens the invoices to whoever has it, and is hidden like a password.
-    """
+    """The billing details of an account."""
 
     state: BillingAccountState | None = None
     subscription_type: SubscriptionType | None = None
@@ -111,14 +110,16 @@ class BillingAccount(Model, kw_only=True):
     address_country: str | None = None
     address_country_name: str | None = None
     orb_portal_url: Secret | None = None
+    """The address of the invoices. Hidden, because anyone who knows it can read them."""
     tax_id: str | None = None
     tax_id_type: str | None = None
     plan_details: PlanDetails | None = None
     spending_limit_cents: int | None = None
+    """The monthly limit, in cents."""
 
 
 class IdentityProvider(OpenEnum):
-    """Who vouches for an account."""
+    """The provider of an external account."""
 
     GITHUB = "github"
     GOOGLE = "google"
@@ -130,7 +131,7 @@ class IdentityProvider(OpenEnum):
 
 
 class AuthMethod(OpenEnum):
-    """How a request was authenticated."""
+    """The method that authenticated a request."""
 
     KEYCLOAK = "keycloak"
     SESSION_COOKIE = "session_cookie"
@@ -140,15 +141,16 @@ class AuthMethod(OpenEnum):
 
 
 class AuthDetails(Model, kw_only=True):
-    """Whose the key of a request is, and of which kind."""
+    """The account and the kind of the API key that a request used."""
 
     account_id: str
+    """The id of a user or an organization."""
     auth_method: AuthMethod
     auth_data: str | None = None
 
 
 class AuthAccount(Model, kw_only=True):
-    """An account elsewhere that a user signs in with."""
+    """An external account that a user signs in with."""
 
     email: str | None = None
     provider: IdentityProvider | None = None
@@ -158,23 +160,23 @@ class AuthAccount(Model, kw_only=True):
 
 
 class CurrentUser(Model, kw_only=True):
-    """The user whose key it is, and the limits of their account.
-
-    ``active_seconds_limit`` and ``compute_seconds_limit`` are in seconds,
-    ``max_autoscaling_limit`` in compute units.
-    """
+    """The user that the API key belongs to, with the limits of the account."""
 
     id: str
     email: str
     name: str | None = None
     last_name: str | None = None
     login: str | None = None
+    """Deprecated by Neon: use ``email``."""
     image: str | None = None
+    """The URL of the user's picture."""
     plan: str | None = None
     auth_accounts: list[AuthAccount] = []
     billing_account: BillingAccount | None = None
     projects_limit: int | None = None
     branches_limit: int | None = None
     max_autoscaling_limit: float | None = None
+    """The largest size of a compute, in compute units."""
     active_seconds_limit: int | None = None
     compute_seconds_limit: int | None = None
+    """In CPU seconds."""

@@ -1,4 +1,4 @@
-"""The branch methods that combine several requests."""
+"""The branch methods that combine more than one request."""
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, suppress
@@ -9,20 +9,18 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async.clock import utc_now
 from neonctl_async.errors import NotFoundError
-from neonctl_async.models.branches import (
-    BranchCreated,
-)
+from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
 from neonctl_async.resources.base import check_within
 from neonctl_async.resources.branches import Branches
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
-_MAX_TTL = 10 * 366 * 86400
+_MAX_TTL_SECONDS = 10 * 366 * 86400
 
 
 class ProvisionedBranches(Branches):
-    """Branches: every request of :class:`Branches`, and methods that combine requests."""
+    """The requests of :class:`Branches`, and methods that combine them."""
 
     def ephemeral(
         self,
@@ -38,35 +36,39 @@ class ProvisionedBranches(Branches):
         ttl_seconds: int | None = 3600,
         timeout: float | None = DEFAULT_TIMEOUT,
     ) -> AbstractAsyncContextManager[BranchCreated]:
-        """``async with`` a branch that is there for the block alone.
+        """Create a branch for an ``async with`` block, and delete it on exit.
 
-        Creates it as :meth:`create` does, waits ``timeout`` seconds at most until it is ready, and
-        deletes it on the way out, also after an error or a cancellation, which does not cut the
-        deletion short; within 30 seconds. Should the process die before, the platform deletes it
-        ``ttl_seconds`` after its creation, 1 or more; None is for accounts whose branches cannot
-        expire. The compute that it gets unless told otherwise can be reached by the branch's
-        ``connection_uri``.
+        Creates the branch as :meth:`create` does and waits until it is ready. By default the
+        branch has a read-write compute, and the block can connect to its ``connection_uri``. The
+        deletion takes at most 30 seconds. Neither an error nor a cancellation prevents it.
 
-        Without a ``name`` it gets one of its own that begins with ``name_prefix``, by which it is
-        found and deleted even if the connection is lost while it is created. Raises what creating
-        and waiting raise; a deletion that fails is raised, or noted on the error that left the
-        block. TimeoutError if it takes too long.
+        - ``name``: the name of the branch. By default, a generated name that starts with
+          ``name_prefix``. A branch with a generated name is found by it and deleted even if the
+          response of its creation is lost.
+        - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if
+          the process was killed. At least 1; None for accounts whose branches cannot expire.
+        - ``timeout``: the longest wait until the branch is ready, in seconds; None for no limit.
+
+        Raises the errors of the creation and of the wait. If the deletion fails, its error is
+        raised (TimeoutError after 30 seconds), or added as a note to the error of the block.
         """
         check_timeout(timeout)
-        check_within("ttl_seconds", UNSET if ttl_seconds is None else ttl_seconds, 1, _MAX_TTL)
+        check_within(
+            "ttl_seconds", UNSET if ttl_seconds is None else ttl_seconds, 1, _MAX_TTL_SECONDS
+        )
         is_named = not isinstance(name, UnsetType)
-        own_name = f"{name_prefix}-{uuid4().hex[:12]}"
+        generated_name = f"{name_prefix}-{uuid4().hex[:12]}"
 
         async def create() -> BranchCreated:
-            lifetime = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)
+            ttl = None if ttl_seconds is None else timedelta(seconds=ttl_seconds)
             return await self.create(
                 project_id,
-                name=name if is_named else own_name,
+                name=name if is_named else generated_name,
                 parent_id=parent_id,
                 parent_lsn=parent_lsn,
                 parent_timestamp=parent_timestamp,
                 init_source=init_source,
-                expires_at=UNSET if lifetime is None else utc_now() + lifetime,
+                expires_at=UNSET if ttl is None else utc_now() + ttl,
                 endpoints=endpoints,
             )
 
@@ -74,8 +76,8 @@ class ProvisionedBranches(Branches):
             return await self._requester.waiter.finish(created, timeout)
 
         async def find() -> str | None:
-            found = await self.list(project_id, search=own_name).collect()
-            return next((branch.id for branch in found if branch.name == own_name), None)
+            branches = await self.list(project_id, search=generated_name).collect()
+            return next((branch.id for branch in branches if branch.name == generated_name), None)
 
         async def delete(branch_id: str) -> None:
             with suppress(NotFoundError):

@@ -1,4 +1,4 @@
-"""A branch for a while: created, waited for, and deleted whatever happens."""
+"""A temporary branch: created, waited for, and deleted on exit."""
 
 import asyncio
 import math
@@ -14,13 +14,13 @@ from neonctl_async.models.branches import BranchCreated
 T = TypeVar("T")
 
 CLEANUP_SECONDS = 30.0
-"""How long a way out may take that others wait for: Ctrl-C, a test run, a task group."""
-LOOKS = (0.0, 1.0, 2.0)
-"""The seconds before each look for a branch that may be made though no answer said so."""
-DELETIONS = 3
-"""How often a branch is deleted that may be deleted already: it does no harm."""
+"""Longest time for the cleanup, because Ctrl-C, a test run or a task group waits for it."""
+SEARCH_DELAYS = (0.0, 1.0, 2.0)
+"""Seconds before each search for a branch that may have been created without a response."""
+DELETE_ATTEMPTS = 3
+"""Requests to delete a branch if responses are lost: deleting a deleted branch does no harm."""
 _PAUSE = 0.25
-
+_LEFTOVER = "the ephemeral branch may still exist"
 
 Find: TypeAlias = Callable[[], Coroutine[None, None, str | None]]
 Delete: TypeAlias = Callable[[str], Coroutine[None, None, object]]
@@ -33,65 +33,65 @@ async def ephemeral_branch(
     find: Find | None,
     delete: Delete,
 ) -> AsyncGenerator[BranchCreated]:
-    """What ``create`` makes, once ``finish`` has waited for it; deleted on the way out.
+    """Yield the branch that ``create`` returns, after ``finish`` has waited for it; then delete it.
 
-    ``find`` looks for the id of a branch that may be there although no answer told so. Neither a
-    creation nor a deletion is cut short by a cancellation; both are bounded. What is left behind
-    is told by a note on the error that leaves the block.
+    ``find`` returns the id of a branch whose creation got no response. A cancellation interrupts
+    neither the creation nor the deletion; both are limited to ``CLEANUP_SECONDS`` after it. If the
+    branch may still exist, the error that leaves the block has a note about it.
     """
     branch_id: str | None = None
-    may_be_there = True
+    may_exist = True
 
-    async def make() -> BranchCreated:
-        nonlocal branch_id, may_be_there
+    async def run_create() -> BranchCreated:
+        nonlocal branch_id, may_exist
         try:
             created = await create()
         except Exception as error:
-            may_be_there = isinstance(error, NeonError) and error.maybe_delivered
+            may_exist = isinstance(error, NeonError) and error.maybe_delivered
             raise
         branch_id = created.branch.id
         return created
 
-    async def remove() -> None:
-        await _deleted(branch_id or await _found(find), delete)
+    async def run_delete() -> None:
+        await _delete_branch(branch_id or await _find_branch(find), delete)
 
     try:
-        yield await finish(await _carried_through("its creation", make()))
+        yield await finish(await _run_uninterrupted("creating", run_create()))
     except BaseException as failure:
-        if may_be_there:
-            await _carry_out(remove(), failure)
+        if may_exist:
+            await _clean_up(run_delete(), failure)
         raise
-    await _carry_out(remove(), None)
+    await _clean_up(run_delete(), None)
 
 
-async def _carry_out(removal: Coroutine[None, None, None], failure: BaseException | None) -> None:
-    """Remove the branch. If that fails, ``failure`` has a note of it, or else it is raised."""
+async def _clean_up(deletion: Coroutine[None, None, None], failure: BaseException | None) -> None:
+    """Delete the branch. If that fails, add a note to ``failure``, or raise without one."""
     try:
-        await _carried_through("its deletion", removal, within=CLEANUP_SECONDS)
+        await _run_uninterrupted("deleting", deletion, timeout=CLEANUP_SECONDS)
     except asyncio.CancelledError as cancellation:
         if cancellation.__cause__ is not None:
-            cancellation.add_note(f"{_LEFT}: {cancellation.__cause__}")
+            cancellation.add_note(f"{_LEFTOVER}: {cancellation.__cause__}")
         raise
     except (NeonError, TimeoutError) as error:
-        (failure or error).add_note(f"{_LEFT}: {error}")
+        (failure or error).add_note(f"{_LEFTOVER}: {error}")
         if failure is None:
             raise
 
 
-async def _found(find: Find | None) -> str:
-    """The branch, which the platform may still be about to make."""
+async def _find_branch(find: Find | None) -> str:
+    """Return the id of a branch that may appear only after the first searches."""
     if find is None:
-        raise TimeoutError("it was given a name, and is not looked for by that")
-    for seconds in LOOKS:
+        raise TimeoutError("not searched for, because the caller chose its name")
+    for seconds in SEARCH_DELAYS:
         await asyncio.sleep(seconds)
         branch_id = await find()
         if branch_id is not None:
             return branch_id
-    raise TimeoutError("it was not found, but may still be made")
+    raise TimeoutError(f"not found in {len(SEARCH_DELAYS)} searches, but Neon may still create it")
 
 
-async def _deleted(branch_id: str, delete: Delete) -> None:
-    for _ in range(DELETIONS - 1):
+async def _delete_branch(branch_id: str, delete: Delete) -> None:
+    for _ in range(DELETE_ATTEMPTS - 1):
         try:
             await delete(branch_id)
         except NeonError as error:
@@ -103,42 +103,41 @@ async def _deleted(branch_id: str, delete: Delete) -> None:
     await delete(branch_id)
 
 
-async def _carried_through(
-    what: str, work: Coroutine[None, None, T], *, within: float = math.inf
+async def _run_uninterrupted(
+    action: str, work: Coroutine[None, None, T], *, timeout: float = math.inf
 ) -> T:
-    """What ``work`` comes to within so many seconds; TimeoutError if it takes longer.
+    """Return the result of ``work``, or raise TimeoutError after ``timeout`` seconds.
 
-    A cancellation is taken up when it is over, or after ``CLEANUP_SECONDS``; what it failed with
-    is the cause.
+    A cancellation is raised when ``work`` has finished, at most ``CLEANUP_SECONDS`` later. Its
+    cause is the error of ``work``.
     """
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(work)
-    deadline = loop.time() + within
+    deadline = loop.time() + timeout
     cancellation: asyncio.CancelledError | None = None
-    with anyio.CancelScope(shield=True):  # a scope of anyio's would cancel again and again
+    with anyio.CancelScope(shield=True):  # a cancelled scope of anyio would cancel repeatedly
         while not task.done():
             try:
-                await _end(task, deadline)
+                await _wait_or_cancel(task, deadline)
             except asyncio.CancelledError as error:
                 cancellation = cancellation or error
                 deadline = min(deadline, loop.time() + CLEANUP_SECONDS)
-    late = (
-        TimeoutError(f"{what} took longer than {CLEANUP_SECONDS:g} s") if task.cancelled() else None
-    )
+    timed_out: TimeoutError | None = None
+    if task.cancelled():
+        timed_out = TimeoutError(
+            f"{action} the ephemeral branch took longer than {CLEANUP_SECONDS:g} s"
+        )
     if cancellation is not None:
-        raise cancellation from late or task.exception()
-    if late is not None:
-        raise late
+        raise cancellation from timed_out or task.exception()
+    if timed_out is not None:
+        raise timed_out
     return task.result()
 
 
-async def _end(task: "asyncio.Task[T]", deadline: float) -> None:
-    """Wait for the end of a task, which is cancelled at the deadline."""
+async def _wait_or_cancel(task: "asyncio.Task[T]", deadline: float) -> None:
+    """Wait until a task is done. Cancel it at the deadline."""
     left = deadline - asyncio.get_running_loop().time()
     await asyncio.wait([task], timeout=None if left == math.inf else max(left, 0.0))
     if not task.done():
         task.cancel()
         await asyncio.wait([task])
-
-
-_LEFT = "its ephemeral branch may still be there"

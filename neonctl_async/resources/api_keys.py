@@ -8,20 +8,23 @@ from neonctl_async.transport.protocol import request
 
 
 class ApiKeys(Resource):
-    """The personal keys of the account."""
+    """The personal API keys of the account."""
 
     async def list(self) -> builtins.list[ApiKey]:
-        """The keys, without their tokens."""
+        """Return the API keys, without their tokens."""
         return await self._requester.send(request("GET", "/api_keys", builtins.list[ApiKey]))
 
     async def create(self, *, key_name: str) -> ApiKeyCreated:
-        """Create a key. Its token is in this answer and never shown again."""
+        """Create an API key called ``key_name``.
+
+        The result contains the secret token. Neon returns the token only once.
+        """
         return await self._requester.send(
             request("POST", "/api_keys", ApiKeyCreated, body=drop_unset(key_name=key_name))
         )
 
     async def revoke(self, key_id: int) -> ApiKeyRevoked:
-        """Revoke a key: at once, and for ever."""
+        """Revoke an API key, immediately and permanently."""
         return await self._requester.send(
             request("DELETE", "/api_keys/{key_id}", ApiKeyRevoked, key_id)
         )

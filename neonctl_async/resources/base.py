@@ -1,4 +1,4 @@
-"""What the resources share: sending, paging, and waiting for what a request started."""
+"""The base of all resources: send requests, list pages, wait for operations."""
 
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from datetime import datetime
@@ -17,7 +17,7 @@ from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Waiter, check_timeout
 
 
-class _PageAnswer(Protocol):
+class _PageResponse(Protocol):
     @property
     def pagination(self) -> Pagination | None: ...
 
@@ -25,24 +25,24 @@ class _PageAnswer(Protocol):
 ResponseT = TypeVar("ResponseT")
 RecordT = TypeVar("RecordT")
 T = TypeVar("T")
-MomentT = TypeVar("MomentT", bound=datetime | UnsetType | None)
-PageT = TypeVar("PageT", bound=_PageAnswer)
+TimestampT = TypeVar("TimestampT", bound=datetime | UnsetType | None)
+PageT = TypeVar("PageT", bound=_PageResponse)
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 
 SortOrder: TypeAlias = Literal["asc", "desc"]
 
 
 def drop_unset(**fields: object) -> dict[str, object]:
-    """The fields of a body, without those that are left out.
+    """Return the fields of a body that are set.
 
-    Raises ValueError, naming the field, for a datetime without a time zone.
+    Raises ValueError, with the name of the field, for a datetime without a time zone.
     """
     return {name: _plain(name, value) for name, value in fields.items() if value is not UNSET}
 
 
-def whole_seconds(moment: MomentT) -> MomentT:
-    """``moment`` without what is below a second, which the platform does not take everywhere."""
-    return moment.replace(microsecond=0) if isinstance(moment, datetime) else moment
+def whole_seconds(timestamp: TimestampT) -> TimestampT:
+    """Round a timestamp down to the second. Some endpoints of Neon reject fractions."""
+    return timestamp.replace(microsecond=0) if isinstance(timestamp, datetime) else timestamp
 
 
 def _plain(name: str, value: object) -> object:
@@ -56,10 +56,7 @@ def _plain(name: str, value: object) -> object:
 
 
 def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
-    """The values of a parameter that takes several.
-
-    Raises TypeError for a string, which is a sequence of its characters.
-    """
+    """Return the values of a list parameter. Raise TypeError for a string."""
     if isinstance(values, UnsetType):
         return UNSET
     if isinstance(values, str | bytes):
@@ -67,18 +64,18 @@ def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     return list(values)
 
 
-def check_within(name: str, value: int | UnsetType, least: int, most: int) -> None:
-    """Raise ValueError or TypeError unless ``value`` is left out or from ``least`` to ``most``."""
+def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) -> None:
+    """Raise TypeError or ValueError unless ``value`` is unset or within the limits."""
     if isinstance(value, UnsetType):
         return
     if isinstance(value, bool) or not isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is {value!r}: expected an int from {least} to {most}")
-    if not least <= value <= most:
-        raise ValueError(f"{name} is {value}: expected {least} to {most}")
+        raise TypeError(f"{name} is {value!r}: expected an int from {minimum} to {maximum}")
+    if not minimum <= value <= maximum:
+        raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
 
 
 class Requester:
-    """How every method of the API is called: sent, waited for, paged."""
+    """Sends the requests of all resources of a client."""
 
     def __init__(self, session: Session, waiter: Waiter, locks: ProjectLocks) -> None:
         self.waiter = waiter
@@ -86,7 +83,7 @@ class Requester:
         self._locks = locks
 
     def send(self, request: Request[ResponseT]) -> Coroutine[None, None, ResponseT]:
-        """Send a request; a project that is locked (423) is watched until it is not."""
+        """Send a request. If its project is locked (423), wait for the lock and retry."""
         project_id = None if request.method == "GET" else request.project_id
         lock = None if project_id is None else partial(self._locks.of, project_id)
         return self._session.send(request, lock)
@@ -94,7 +91,7 @@ class Requester:
     async def start(
         self, request: Request[OperationsResponseT], *, wait: bool | float
     ) -> OperationsResponseT:
-        """Send what starts work; with ``wait`` come back when the work is done."""
+        """Send a request that starts operations. With ``wait``, wait until they have finished."""
         if wait is False:
             return await self.send(request)
         if not isinstance(wait, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
@@ -109,7 +106,7 @@ class Requester:
         records: Callable[[PageT], list[RecordT]],
         key: Callable[[RecordT], Hashable],
     ) -> Paginator[RecordT]:
-        """All records of a list endpoint from its ``first`` page on, told apart by ``key``."""
+        """List the records of all pages. ``key`` identifies a record, to skip duplicates."""
 
         async def fetch(cursor: str | None) -> Page[RecordT]:
             page = first
@@ -122,7 +119,7 @@ class Requester:
 
 
 class Resource:
-    """One resource of the API; a method is one request, unless it says otherwise."""
+    """The base class of resources. A method sends one request, unless stated otherwise."""
 
     def __init__(self, requester: Requester) -> None:
         self._requester = requester

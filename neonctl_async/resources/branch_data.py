@@ -1,4 +1,4 @@
-"""What is in a branch: the schemas of its databases, and how its data is masked."""
+"""The data of a branch: the schemas of its databases, and its anonymization."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -22,14 +22,14 @@ _BRANCH = "/projects/{project_id}/branches/{branch_id}"
 
 
 def branch_and_computes(endpoints: Sequence[EndpointSpec], **branch: object) -> dict[str, object]:
-    """The part of a body that says which branch to create, and which computes along with it."""
+    """Return the part of a request body that describes a new branch and its computes."""
     return drop_unset(
         branch=drop_unset(**branch) or UNSET, endpoints=as_list("endpoints", endpoints) or UNSET
     )
 
 
 class BranchData(Resource):
-    """What :class:`Branches` says of the data in a branch: its schema, and how it is masked."""
+    """The methods of :class:`Branches` for schemas and anonymized data."""
 
     async def schema(
         self,
@@ -41,7 +41,7 @@ class BranchData(Resource):
         timestamp: datetime | UnsetType = UNSET,
         format: Literal["sql", "json"] | UnsetType = UNSET,
     ) -> BranchSchema:
-        """The schema of a database, as it is or as it was, at ``lsn`` or else at ``timestamp``."""
+        """Return the current schema of a database, or its schema at ``lsn`` or ``timestamp``."""
         return await self._requester.send(
             request(
                 "GET",
@@ -65,7 +65,12 @@ class BranchData(Resource):
         base_lsn: str | UnsetType = UNSET,
         base_timestamp: datetime | UnsetType = UNSET,
     ) -> BranchSchemaComparison:
-        """How the schema of a database differs from the one on the branch ``base_branch_id``."""
+        """Compare the schema of a database with its schema on another branch.
+
+        ``lsn`` and ``timestamp`` select an earlier state of the branch, ``base_lsn`` and
+        ``base_timestamp`` one of ``base_branch_id``. The default of ``base_branch_id`` is the
+        parent branch.
+        """
         return await self._requester.send(
             request(
                 "GET",
@@ -102,10 +107,10 @@ class BranchData(Resource):
         start_anonymization: bool | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> BranchCreated:
-        """Create a branch to be anonymized, otherwise as :meth:`create` does.
+        """Create a branch to be anonymized. For the other parameters, see :meth:`create`.
 
-        With ``start_anonymization`` the ``masking_rules`` are applied at once; without, call
-        :meth:`anonymize` later.
+        With ``start_anonymization``, Neon applies the ``masking_rules`` immediately. Otherwise,
+        call :meth:`anonymize` later.
         """
         branch_create = branch_and_computes(
             endpoints,
@@ -136,7 +141,7 @@ class BranchData(Resource):
         )
 
     async def list_masking_rules(self, project_id: str, branch_id: str) -> list[MaskingRule]:
-        """How the columns of an anonymized branch are masked."""
+        """Return the masking rules of an anonymized branch."""
         response = await self._requester.send(
             request("GET", f"{_BRANCH}/masking_rules", MaskingRulesResponse, project_id, branch_id)
         )
@@ -145,9 +150,9 @@ class BranchData(Resource):
     async def update_masking_rules(
         self, project_id: str, branch_id: str, *, masking_rules: Sequence[MaskingRule]
     ) -> list[MaskingRule]:
-        """Say how the columns of an anonymized branch are masked, in the place of all rules so far.
+        """Replace the masking rules of an anonymized branch, and return the new ones.
 
-        They are applied by :meth:`anonymize`. A rule has a function or a value.
+        Each rule has either a function or a value. :meth:`anonymize` applies the rules.
         """
         response = await self._requester.send(
             request(
@@ -162,7 +167,10 @@ class BranchData(Resource):
         return response.masking_rules
 
     async def anonymized_status(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
-        """How far the anonymization of a branch has come. It is no operation to wait for."""
+        """Return the progress of an anonymization, which is not an operation.
+
+        To wait for the end of an anonymization, call this method repeatedly.
+        """
         return await self._requester.send(
             request(
                 "GET", f"{_BRANCH}/anonymized_status", AnonymizedBranchStatus, project_id, branch_id
@@ -170,7 +178,7 @@ class BranchData(Resource):
         )
 
     async def anonymize(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
-        """Apply the masking rules to an anonymized branch, the first time or once more."""
+        """Apply the masking rules to an anonymized branch. This can be repeated."""
         return await self._requester.send(
             request("POST", f"{_BRANCH}/anonymize", AnonymizedBranchStatus, project_id, branch_id)
         )

@@ -47,10 +47,10 @@ class Branches(BranchData):
         sort_order: SortOrder | UnsetType = UNSET,
         include_deleted: bool | UnsetType = UNSET,
     ) -> Paginator[Branch]:
-        """The branches of a project, last updated first unless told otherwise.
+        """List the branches of a project, by default the last updated first.
 
-        ``limit`` is the size of a page, 1 to 10000. ``search`` is part of a name or id.
-        ``include_deleted`` lists those that can be recovered, too.
+        ``limit`` is the page size, 1 to 10000. ``search`` is a part of a name or id.
+        ``include_deleted`` also lists deleted branches that can be recovered.
         """
         check_within("limit", limit, 1, MAX_PAGE)
         first = request(
@@ -66,10 +66,10 @@ class Branches(BranchData):
                 "include_deleted": include_deleted,
             },
         )
-        return self._requester.paginate(first, _annotated, lambda branch: branch.id)
+        return self._requester.paginate(first, _with_annotations, lambda branch: branch.id)
 
     async def count(self, project_id: str, *, search: str | UnsetType = UNSET) -> int:
-        """How many branches a project has, of those whose name holds ``search``."""
+        """Return the number of branches, or of branches whose name contains ``search``."""
         response = await self._requester.send(
             request(
                 "GET", f"{_BRANCHES}/count", BranchesCount, project_id, query={"search": search}
@@ -78,19 +78,20 @@ class Branches(BranchData):
         return response.count
 
     async def get(self, project_id: str, branch_id: str) -> Branch:
-        """One branch."""
+        """Return a branch."""
         response = await self._requester.send(
             request("GET", _BRANCH, BranchResponse, project_id, branch_id)
         )
         return replace(response.branch, annotation=response.annotation)
 
     async def default(self, project_id: str) -> Branch:
-        """The default branch of a project, which is among its oldest as a rule.
+        """Return the default branch of a project.
 
-        Raises LookupError for a project without one.
+        Lists the branches, oldest first, until it finds the default branch. Raises LookupError if
+        the project has none.
         """
-        listed = self.list(project_id, limit=_SEARCH_PAGE, sort_by="created_at", sort_order="asc")
-        async with aclosing(listed.pages()) as pages:
+        branches = self.list(project_id, limit=_SEARCH_PAGE, sort_by="created_at", sort_order="asc")
+        async with aclosing(branches.pages()) as pages:
             async for page in pages:
                 for branch in page:
                     if branch.default:
@@ -113,15 +114,19 @@ class Branches(BranchData):
         annotation_value: Mapping[str, str] | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> BranchCreated:
-        """Create a branch, with a compute for each of ``endpoints``.
+        """Create a branch, with a compute for each item of ``endpoints``.
 
-        What is left out, the platform decides: the parent is the default branch, as of now.
-        ``parent_lsn`` and ``parent_timestamp`` branch off from an earlier state of the parent;
-        ``init_source`` is ``parent-data`` or ``schema-only``; the platform deletes the branch at
-        ``expires_at``, told to the second. ``wait`` comes back when all operations have
-        succeeded, True within 300 seconds, a number within that many; an error of that wait
-        carries what was created as ``result``. The operations of the answer are then the final
-        records; branch and computes are those of the creation, and :meth:`get` has the newer ones.
+        Starts ``create_branch``, and ``start_compute`` for each compute (specification, section
+        4.5). The default parent is the default branch. ``parent_lsn`` or ``parent_timestamp``
+        select an earlier state of the parent. ``init_source`` is ``parent-data`` or
+        ``schema-only``. Neon deletes the branch at ``expires_at``, rounded down to the second.
+        ``annotation_value`` holds key-value notes. Neon chooses other unset values.
+
+        With ``wait=True``, the call returns after all operations have succeeded, within 300
+        seconds; a number sets another limit in seconds. The result then contains the final records
+        of the operations; call :meth:`get` for the current branch. If the wait fails,
+        OperationFailedError or WaitTimeoutError has the response as ``result``.
+
         Raises ValueError for a datetime without a time zone.
         """
         body = branch_and_computes(
@@ -149,7 +154,7 @@ class Branches(BranchData):
         expires_at: datetime | UnsetType | None = UNSET,
         wait: bool | float = False,
     ) -> BranchUpdated:
-        """Change a branch. With ``expires_at=None`` the platform no longer deletes it."""
+        """Change a branch. Neon deletes it at ``expires_at``; None removes the expiry."""
         spec = drop_unset(name=name, protected=protected, expires_at=whole_seconds(expires_at))
         return await self._requester.start(
             request("PATCH", _BRANCH, BranchUpdated, project_id, branch_id, body={"branch": spec}),
@@ -159,7 +164,7 @@ class Branches(BranchData):
     async def set_as_default(
         self, project_id: str, branch_id: str, *, wait: bool | float = False
     ) -> BranchUpdated:
-        """Make a branch the default one, in the place of the one that is."""
+        """Make a branch the default branch of its project."""
         return await self._requester.start(
             request("POST", f"{_BRANCH}/set_as_default", BranchUpdated, project_id, branch_id),
             wait=wait,
@@ -176,10 +181,11 @@ class Branches(BranchData):
         preserve_under_name: str | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> BranchUpdated:
-        """Put a branch into the state of a branch, itself included, as it is or once was.
+        """Restore a branch to the state of a source branch, which may be the branch itself.
 
-        ``preserve_under_name`` keeps the state of before as another branch. It has to be given
-        where the branch has children, which move there, or is its own source.
+        ``source_lsn`` or ``source_timestamp`` select an earlier state of the source.
+        ``preserve_under_name`` keeps the previous state as a new branch. It is required if the
+        branch is its own source, or has children; the children move to the new branch.
         """
         body = drop_unset(
             source_branch_id=source_branch_id,
@@ -200,13 +206,14 @@ class Branches(BranchData):
         preserve_under_name: str | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> BranchUpdated:
-        """Put a branch into the state that its parent has now; see :meth:`restore`.
+        """Reset a branch to the current state of its parent.
 
-        Raises ValueError for a branch without a parent.
+        Reads the branch to find its parent, then calls :meth:`restore`. Raises ValueError if the
+        branch has no parent.
         """
         branch = await self.get(project_id, branch_id)
         if branch.parent_id is None:
-            raise ValueError(f"branch {branch_id} has no parent whose state it could take")
+            raise ValueError(f"branch {branch_id} has no parent: a root branch cannot be reset")
         return await self.restore(
             project_id,
             branch_id,
@@ -223,10 +230,11 @@ class Branches(BranchData):
         name: str | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> OperationsResponse:
-        """Have a branch that was restored from a snapshot take the place of the original.
+        """Replace the original branch with a branch that was restored from its snapshot.
 
-        It gets the computes and the name of the original, which is called ``name`` from then on.
-        Of its own it may have computes of type ``read_only`` alone.
+        The restored branch takes over the computes and the name of the original. The original is
+        renamed to ``name``. Before the call, the restored branch may have ``read_only`` computes
+        only.
         """
         return await self._requester.start(
             request(
@@ -248,9 +256,9 @@ class Branches(BranchData):
         hard_delete: bool | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> BranchDeleted:
-        """Delete a branch. One that is root, default or protected, or has children, stays.
+        """Delete a branch. It can be recovered for seven days, unless ``hard_delete`` is true.
 
-        ``hard_delete`` gives up the seven days in which it could be recovered.
+        Neon does not delete root, default and protected branches, and branches with children.
         """
         return await self._requester.start(
             request(
@@ -265,18 +273,18 @@ class Branches(BranchData):
         )
 
     async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:
-        """Bring a deleted branch back, with its computes, which are idle."""
+        """Recover a deleted branch with its computes, which are suspended."""
         return await self._requester.send(
             request("POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id)
         )
 
     async def list_endpoints(self, project_id: str, branch_id: str) -> builtins.list[Endpoint]:
-        """The computes of a branch."""
+        """Return the computes of a branch."""
         response = await self._requester.send(
             request("GET", f"{_BRANCH}/endpoints", EndpointsResponse, project_id, branch_id)
         )
         return response.endpoints
 
 
-def _annotated(page: BranchesPage) -> list[Branch]:
+def _with_annotations(page: BranchesPage) -> list[Branch]:
     return [replace(branch, annotation=page.annotations.get(branch.id)) for branch in page.branches]

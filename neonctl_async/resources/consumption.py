@@ -1,4 +1,4 @@
-"""What projects and branches have consumed."""
+"""The consumption of projects and branches."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -25,10 +25,10 @@ MAX_BRANCHES = 1000
 
 
 class Consumption(Resource):
-    """What projects and branches have consumed, on plans that are paid for.
+    """The consumption of projects and branches, on paid plans.
 
-    ``from_`` and ``to`` are rounded to the ``granularity``: ``hourly`` reaches back 168 hours,
-    ``daily`` 60 days, ``monthly`` a year.
+    ``from_`` and ``to`` need a time zone; Neon rounds them to the ``granularity``. Neon keeps
+    ``hourly`` data for 168 hours, ``daily`` data for 60 days and ``monthly`` data for a year.
     """
 
     def projects(
@@ -42,11 +42,11 @@ class Consumption(Resource):
         org_id: str | UnsetType = UNSET,
         metrics: Sequence[str] | UnsetType = UNSET,
     ) -> Paginator[ProjectConsumption]:
-        """What projects have consumed, under plans of the older kind.
+        """List the consumption of projects on legacy plans.
 
-        ``limit`` is the size of a page, 1 to 100; the platform takes 10 if it is left out.
-        Without ``org_id`` they are the user's own projects. ``metrics`` names fields of
-        :class:`ProjectConsumptionTimeframe`; left out, the platform tells four of them.
+        ``limit`` is the page size, 1 to 100; Neon's default is 10. Without ``org_id``, the result
+        contains the user's own projects. ``metrics`` are names of fields of
+        :class:`ProjectConsumptionTimeframe`; by default Neon returns four of them.
         """
         check_within("limit", limit, 1, MAX_PROJECTS)
         first = request(
@@ -78,13 +78,13 @@ class Consumption(Resource):
         limit: int | UnsetType = UNSET,
         project_ids: Sequence[str] | UnsetType = UNSET,
     ) -> Paginator[ProjectMetrics]:
-        """What projects have consumed, under plans that are paid by usage.
+        """List the consumption of projects on usage-based plans.
 
-        ``limit`` is the size of a page, 1 to 100; the platform takes 10 if it is left out.
-        ``metrics`` are among ``compute_unit_seconds``, ``root_branch_bytes_month``,
-        ``child_branch_bytes_month``, ``instant_restore_bytes_month``,
-        ``public_network_transfer_bytes``, ``private_network_transfer_bytes``,
-        ``extra_branches_month`` and ``snapshot_storage_bytes_month``.
+        ``limit`` is the page size, 1 to 100; Neon's default is 10. ``metrics`` are any of
+        ``compute_unit_seconds``, ``root_branch_bytes_month``, ``child_branch_bytes_month``,
+        ``instant_restore_bytes_month``, ``public_network_transfer_bytes``,
+        ``private_network_transfer_bytes``, ``extra_branches_month`` and
+        ``snapshot_storage_bytes_month``.
         """
         check_within("limit", limit, 1, MAX_PROJECTS)
         first = request(
@@ -117,10 +117,10 @@ class Consumption(Resource):
         limit: int | UnsetType = UNSET,
         branch_ids: Sequence[str] | UnsetType = UNSET,
     ) -> Paginator[BranchMetrics]:
-        """What the branches of 1 to 100 projects have consumed, under plans paid by usage.
+        """List the consumption of the branches of 1 to 100 projects on usage-based plans.
 
-        ``limit`` is the size of a page, 1 to 1000; the platform takes 100 if it is left out.
-        ``metrics`` are the first six of those of :meth:`projects_v2`.
+        ``limit`` is the page size, 1 to 1000; Neon's default is 100. ``metrics`` are any of the
+        first six metrics of :meth:`projects_v2`.
         """
         check_within("limit", limit, 1, MAX_BRANCHES)
         first = request(
@@ -144,7 +144,7 @@ class Consumption(Resource):
 
 
 def _filter(name: str, values: Sequence[str] | UnsetType) -> list[str] | UnsetType:
-    wanted = as_list(name, values)
-    if not wanted and wanted is not UNSET:
-        raise ValueError(f"{name} is empty: name one at least, for a query of none asks for all")
-    return wanted
+    items = as_list(name, values)
+    if not items and items is not UNSET:
+        raise ValueError(f"{name} is empty: expected at least one; an empty filter selects all")
+    return items

@@ -19,17 +19,20 @@ _DATABASE = f"{_DATABASES}/{{database_name}}"
 
 
 class Databases(Resource):
-    """Databases of a branch. ``wait`` as in :meth:`Branches.create`."""
+    """Databases of a branch. Changes start ``apply_config``.
+
+    For ``wait``, see :meth:`neon.branches.create`.
+    """
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Database]:
-        """The databases of a branch."""
+        """Return the databases of a branch."""
         response = await self._requester.send(
             request("GET", _DATABASES, DatabasesResponse, project_id, branch_id)
         )
         return response.databases
 
     async def get(self, project_id: str, branch_id: str, database_name: str) -> Database:
-        """One database."""
+        """Return a database."""
         response = await self._requester.send(
             request("GET", _DATABASE, DatabaseResponse, project_id, branch_id, database_name)
         )
@@ -44,7 +47,7 @@ class Databases(Resource):
         owner_name: str,
         wait: bool | float = False,
     ) -> DatabaseUpdated:
-        """Create a database that belongs to the role ``owner_name``."""
+        """Create a database that the role ``owner_name`` owns."""
         return await self._requester.start(
             request(
                 "POST",
@@ -67,7 +70,7 @@ class Databases(Resource):
         owner_name: str | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> DatabaseUpdated:
-        """Give a database another name or another owner."""
+        """Change the name or the owner of a database."""
         return await self._requester.start(
             request(
                 "PATCH",

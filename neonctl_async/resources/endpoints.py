@@ -1,4 +1,4 @@
-"""Computes, which the API calls endpoints."""
+"""Computes. The API calls them endpoints."""
 
 import builtins
 
@@ -20,21 +20,26 @@ _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
 
 
 class Endpoints(Resource):
-    """Computes. ``wait`` as in :meth:`Branches.create`.
+    """Computes of a project.
 
-    Sizes are in compute units, at least 0.25. ``suspend_timeout_seconds`` is the idle time before
-    a compute is suspended: -1 never, 0 the platform's default, at most 604800.
+    ``autoscaling_limit_min_cu`` and ``autoscaling_limit_max_cu`` limit the size, in compute units
+    of at least 0.25. ``suspend_timeout_seconds`` is the idle time before Neon suspends a compute,
+    at most 604800. 0 is Neon's default, -1 is never. For ``wait``, see
+    :meth:`neon.branches.create`.
     """
 
     async def list(self, project_id: str) -> builtins.list[Endpoint]:
-        """The computes of a project; :meth:`Branches.list_endpoints` has those of a branch."""
+        """Return the computes of a project.
+
+        :meth:`neon.branches.list_endpoints` returns those of a branch.
+        """
         response = await self._requester.send(
             request("GET", _ENDPOINTS, EndpointsResponse, project_id)
         )
         return response.endpoints
 
     async def get(self, project_id: str, endpoint_id: str) -> Endpoint:
-        """One compute."""
+        """Return a compute."""
         response = await self._requester.send(
             request("GET", _ENDPOINT, EndpointResponse, project_id, endpoint_id)
         )
@@ -57,9 +62,10 @@ class Endpoints(Resource):
         suspend_timeout_seconds: int | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> EndpointUpdated:
-        """Create a compute for a branch, which has at most one of type ``read_write``.
+        """Create a compute for a branch. Starts ``start_compute``.
 
-        ``type`` is an :class:`EndpointType`. A ``disabled`` compute is not started by connections.
+        ``type`` is an :class:`EndpointType`; a branch has at most one ``read_write`` compute.
+        Connections cannot start a ``disabled`` compute.
         """
         return await self._requester.start(
             request(
@@ -101,7 +107,10 @@ class Endpoints(Resource):
         suspend_timeout_seconds: int | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> EndpointUpdated:
-        """Change a compute. It is ready once the operations, if any, have finished."""
+        """Change the settings of a compute. Starts ``apply_config`` if the compute needs it.
+
+        The compute is ready when all operations have finished.
+        """
         return await self._requester.start(
             request(
                 "PATCH",
@@ -128,7 +137,7 @@ class Endpoints(Resource):
     async def delete(
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
     ) -> EndpointDeleted:
-        """Delete a compute. Its connections are dropped."""
+        """Delete a compute, and close its connections."""
         return await self._requester.start(
             request("DELETE", _ENDPOINT, EndpointDeleted, project_id, endpoint_id),
             wait=wait,
@@ -137,19 +146,19 @@ class Endpoints(Resource):
     async def start(
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
     ) -> EndpointUpdated:
-        """Start a compute."""
+        """Start a compute. Starts ``start_compute``."""
         return await self._act("start", project_id, endpoint_id, wait=wait)
 
     async def suspend(
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
     ) -> EndpointUpdated:
-        """Suspend a compute."""
+        """Suspend a compute. Starts ``suspend_compute``."""
         return await self._act("suspend", project_id, endpoint_id, wait=wait)
 
     async def restart(
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
     ) -> EndpointUpdated:
-        """Suspend a compute and start it again."""
+        """Restart a compute. Starts ``suspend_compute`` and ``start_compute``."""
         return await self._act("restart", project_id, endpoint_id, wait=wait)
 
     async def _act(

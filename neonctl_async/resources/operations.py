@@ -14,16 +14,16 @@ from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 
 class Operations(Resource):
-    """The platform's records of work it does, and the ways to wait for them."""
+    """Operations: records of the work that Neon does on a project."""
 
     async def get(self, project_id: str, operation_id: str) -> Operation:
-        """One operation."""
+        """Return an operation."""
         return (await self._requester.send(operation_request(project_id, operation_id))).operation
 
     def list(self, project_id: str, *, limit: int | UnsetType = UNSET) -> Paginator[Operation]:
-        """The operations of a project, newest first.
+        """List the operations of a project, newest first.
 
-        ``limit`` is the size of a page, 1 to 1000. Operations older than 6 months may be gone.
+        ``limit`` is the page size, 1 to 1000. Neon may remove operations after 6 months.
         """
         check_within("limit", limit, 1, MAX_PAGE)
         first = page_request(project_id, limit)
@@ -40,19 +40,20 @@ class Operations(Resource):
         on_update: Callable[[Operation], object] | None = None,
         raise_on_failure: bool = True,
     ) -> builtins.list[Operation]:
-        """Wait until every operation of ``what`` has ended; the final records, in its order.
+        """Wait until all operations are in a terminal state. Return their final records in order.
 
-        ``what`` is an operation, an ``OperationRef``, any answer that has ``.operations``, or an
-        iterable of these; duplicates are answered for each time. ``timeout`` is in seconds, None
-        for no end. ``on_update`` is called with each new record that is seen, the first included.
+        ``what`` is an :class:`Operation`, an :class:`OperationRef`, any response with
+        ``.operations``, or an iterable of these. The result contains one record for each item,
+        duplicates included. It is empty for a response without operations.
 
-        All operations of a project are polled together, projects at the same time. Failures of
-        the network and of the platform that pass do not end a wait; 401, 403 and 404 do at once.
+        ``timeout`` is in seconds; None waits without limit. ``on_update`` is called with each new
+        record, the first one included. The client polls all operations of a project together, and
+        projects concurrently. Transient failures do not stop a wait; 401, 403 and 404 do.
 
-        Raises OperationFailedError when all have ended and some unsuccessfully (with
-        ``fail_fast`` at the first; never with ``raise_on_failure=False``), WaitTimeoutError at
-        the deadline, TypeError or ValueError for what holds no operations. An answer whose request
-        started none has nothing to wait for: an empty list.
+        Raises OperationFailedError if an operation failed, after all have finished. With
+        ``fail_fast`` it raises at the first failure; with ``raise_on_failure=False`` it never does.
+        Raises WaitTimeoutError at the timeout, and TypeError or ValueError for an invalid
+        ``what``.
         """
         return await self._requester.waiter.wait(
             what,
@@ -65,20 +66,22 @@ class Operations(Resource):
     def as_completed(
         self, what: Waitable, *, timeout: float | None = DEFAULT_TIMEOUT
     ) -> AsyncGenerator[Operation]:
-        """The final record of each operation of ``what``, once, soonest first.
+        """Yield the final record of each operation once, in the order in which they finish.
 
-        Operations that ended unsuccessfully are yielded like the others. ``timeout``, in seconds,
-        runs from the first iteration. Raises WaitTimeoutError at the deadline. To leave early,
-        iterate within ``contextlib.aclosing``: what was polled for this alone is then dropped.
+        Failed operations are included. ``what`` is the same as in :meth:`wait`. ``timeout`` is in
+        seconds and starts at the first iteration; WaitTimeoutError is raised when it passes. To
+        leave the loop early, iterate within ``contextlib.aclosing``. Polls that only this loop
+        needs then stop.
         """
         return self._requester.waiter.as_completed(what, timeout=timeout)
 
     def watch(
         self, what: Waitable, *, timeout: float | None = DEFAULT_TIMEOUT
     ) -> AsyncGenerator[Operation]:
-        """Every change of the operations of ``what`` that is seen, the first states included.
+        """Yield the first record of each operation and every later change, until all finish.
 
-        Ends when all have ended. A slow consumer gets the newest record of each operation and
-        misses those in between. ``timeout`` and leaving early as in :meth:`as_completed`.
+        A slow consumer receives the newest record of each operation and misses earlier ones.
+        ``what`` and ``timeout`` are the same as in :meth:`as_completed`. To leave the loop early,
+        iterate within ``contextlib.aclosing``.
         """
         return self._requester.waiter.watch(what, timeout=timeout)

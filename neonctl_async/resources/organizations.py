@@ -36,10 +36,10 @@ _VPC_ENDPOINT = f"{_VPC_ENDPOINTS}/{{vpc_endpoint_id}}"
 
 
 class Organizations(Resource):
-    """Organizations. Most of what changes one takes an administrator's key."""
+    """Organizations. Most changes need the API key of an administrator."""
 
     async def get(self, org_id: str) -> Organization:
-        """One organization."""
+        """Return an organization."""
         return await self._requester.send(request("GET", _ORGANIZATION, Organization, org_id))
 
     def list_members(
@@ -50,9 +50,9 @@ class Organizations(Resource):
         sort_by: Literal["email", "role", "joined_at"] | UnsetType = UNSET,
         sort_order: SortOrder | UnsetType = UNSET,
     ) -> Paginator[MemberWithUser]:
-        """The members, last joined first unless told otherwise.
+        """List the members, by default those who joined last first.
 
-        ``limit`` is the size of a page, 1 to 500.
+        ``limit`` is the page size, 1 to 500.
         """
         check_within("limit", limit, 1, MAX_PAGE)
         first = request(
@@ -63,25 +63,25 @@ class Organizations(Resource):
             query={"limit": limit, "sort_by": sort_by, "sort_order": sort_order},
         )
         return self._requester.paginate(
-            first, lambda page: page.members, lambda listed: listed.member.id
+            first, lambda page: page.members, lambda item: item.member.id
         )
 
     async def get_member(self, org_id: str, member_id: str) -> Member:
-        """One membership; ``member_id`` is its id, not the user's."""
+        """Return a membership. ``member_id`` is the id of the membership, not of the user."""
         return await self._requester.send(request("GET", _MEMBER, Member, org_id, member_id))
 
     async def update_member(self, org_id: str, member_id: str, *, role: str) -> Member:
-        """Give a member another role, a :class:`MemberRole`."""
+        """Change the role of a member. ``role`` is a :class:`MemberRole`."""
         return await self._requester.send(
             request("PATCH", _MEMBER, Member, org_id, member_id, body=drop_unset(role=role))
         )
 
     async def remove_member(self, org_id: str, member_id: str) -> None:
-        """End a membership. The last administrator stays."""
+        """Remove a member. The last administrator cannot be removed."""
         await self._requester.send(request("DELETE", _MEMBER, Empty, org_id, member_id))
 
     async def list_invitations(self, org_id: str) -> list[Invitation]:
-        """Who was invited, accepted invitations included."""
+        """Return all invitations, accepted ones included."""
         response = await self._requester.send(
             request("GET", f"{_ORGANIZATION}/invitations", InvitationsResponse, org_id)
         )
@@ -90,7 +90,7 @@ class Organizations(Resource):
     async def create_invitations(
         self, org_id: str, *, invitations: Sequence[InvitationSpec]
     ) -> list[Invitation]:
-        """Invite people by email. Who has an account is a member at once."""
+        """Invite people by email. People with a Neon account become members immediately."""
         response = await self._requester.send(
             request(
                 "POST",
@@ -103,7 +103,7 @@ class Organizations(Resource):
         return response.invitations
 
     async def list_api_keys(self, org_id: str) -> list[ApiKey]:
-        """The keys of an organization, without their tokens."""
+        """Return the API keys of an organization, without their tokens."""
         return await self._requester.send(
             request("GET", f"{_ORGANIZATION}/api_keys", list[ApiKey], org_id)
         )
@@ -111,10 +111,11 @@ class Organizations(Resource):
     async def create_api_key(
         self, org_id: str, *, key_name: str, project_id: str | UnsetType = UNSET
     ) -> ApiKeyCreated:
-        """Create a key for an organization, or for one of its projects with ``project_id``.
+        """Create an API key for an organization. With ``project_id``, it is for one project only.
 
-        Needs a personal key: of an administrator for an organization key, of any member for a
-        project-scoped one. The token is in this answer and never shown again.
+        An organization key needs the personal key of an administrator. A project-scoped key needs
+        the personal key of any member (specification, section 5). The result contains the secret
+        token. Neon returns the token only once.
         """
         return await self._requester.send(
             request(
@@ -127,19 +128,19 @@ class Organizations(Resource):
         )
 
     async def revoke_api_key(self, org_id: str, key_id: int) -> ApiKeyRevoked:
-        """Revoke an organization or project-scoped key, as an administrator."""
+        """Revoke an organization key or a project-scoped key. This needs an administrator."""
         return await self._requester.send(
             request("DELETE", f"{_ORGANIZATION}/api_keys/{{key_id}}", ApiKeyRevoked, org_id, key_id)
         )
 
     async def get_spending_limit(self, org_id: str) -> SpendingLimit:
-        """What the organization may spend in a month."""
+        """Return the monthly spending limit of an organization."""
         return await self._requester.send(request("GET", _SPENDING_LIMIT, SpendingLimit, org_id))
 
     async def set_spending_limit(self, org_id: str, *, spending_limit_cents: int) -> SpendingLimit:
-        """Limit what the organization may spend in a month, in cents, 1 or more.
+        """Set the monthly spending limit of an organization, in cents, at least 1.
 
-        The platform sends mails at 80 % and 100 % of it; nothing is suspended.
+        Neon sends emails at 80 % and 100 % of the limit. It suspends nothing.
         """
         return await self._requester.send(
             request(
@@ -156,7 +157,7 @@ class Organizations(Resource):
         await self._requester.send(request("DELETE", _SPENDING_LIMIT, Empty, org_id))
 
     async def list_vpc_endpoints(self, org_id: str) -> list[VPCEndpointWithRegion]:
-        """The VPC endpoints of an organization, in all regions."""
+        """Return the VPC endpoints of an organization in all regions."""
         response = await self._requester.send(
             request(
                 "GET", f"{_ORGANIZATION}/vpc/vpc_endpoints", VPCEndpointsWithRegionResponse, org_id
@@ -165,7 +166,7 @@ class Organizations(Resource):
         return response.endpoints
 
     async def list_region_vpc_endpoints(self, org_id: str, region_id: str) -> list[VPCEndpoint]:
-        """The VPC endpoints of an organization in one region."""
+        """Return the VPC endpoints of an organization in one region."""
         response = await self._requester.send(
             request("GET", _VPC_ENDPOINTS, VPCEndpointsResponse, org_id, region_id)
         )
@@ -174,7 +175,7 @@ class Organizations(Resource):
     async def get_vpc_endpoint(
         self, org_id: str, region_id: str, vpc_endpoint_id: str
     ) -> VPCEndpointDetails:
-        """The state of a VPC endpoint, and the projects that are restricted to it."""
+        """Return the state of a VPC endpoint, and projects that are restricted to it."""
         return await self._requester.send(
             request("GET", _VPC_ENDPOINT, VPCEndpointDetails, org_id, region_id, vpc_endpoint_id)
         )
@@ -182,7 +183,7 @@ class Organizations(Resource):
     async def assign_vpc_endpoint(
         self, org_id: str, region_id: str, vpc_endpoint_id: str, *, label: str
     ) -> None:
-        """Assign a VPC endpoint to an organization, or give it another label."""
+        """Assign a VPC endpoint to an organization, or change its label."""
         await self._requester.send(
             request(
                 "POST",
@@ -196,7 +197,7 @@ class Organizations(Resource):
         )
 
     async def delete_vpc_endpoint(self, org_id: str, region_id: str, vpc_endpoint_id: str) -> None:
-        """Take a VPC endpoint away from an organization, for good: it cannot come back."""
+        """Remove a VPC endpoint from an organization. It cannot be assigned again."""
         await self._requester.send(
             request("DELETE", _VPC_ENDPOINT, Empty, org_id, region_id, vpc_endpoint_id)
         )
@@ -204,10 +205,10 @@ class Organizations(Resource):
     async def transfer_projects(
         self, source_org_id: str, *, destination_org_id: str, project_ids: Sequence[str]
     ) -> None:
-        """Hand projects over to another organization, as an administrator who is a member of both.
+        """Move projects to another organization. Their project-scoped keys stop working.
 
-        Keys scoped to them stop working. To an account that one is no member of, offer a project
-        by :meth:`Projects.create_transfer_request`.
+        This needs the API key of an administrator who is a member of both organizations. For other
+        accounts, use :meth:`neon.projects.create_transfer_request`.
         """
         await self._requester.send(
             request(

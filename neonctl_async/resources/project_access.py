@@ -1,4 +1,4 @@
-"""Who and what may reach a project: permissions, transfers, JSON web key sets, VPC endpoints."""
+"""Access to a project: permissions, transfers, JSON Web Key Sets, VPC endpoints."""
 
 from msgspec import UNSET, UnsetType
 
@@ -20,17 +20,17 @@ _VPC_ENDPOINT = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
 
 
 class ProjectAccess(Resource):
-    """What :class:`Projects` says of who and what may reach a project."""
+    """The methods of :class:`Projects` that control the access to a project."""
 
     async def list_permissions(self, project_id: str) -> list[ProjectPermission]:
-        """Who was granted access, besides the owner and the members of its organization."""
+        """Return the permissions. They do not include the owner and the organization's members."""
         response = await self._requester.send(
             request("GET", f"{_PROJECT}/permissions", ProjectPermissionsResponse, project_id)
         )
         return response.project_permissions
 
     async def grant_permission(self, project_id: str, *, email: str) -> ProjectPermission:
-        """Grant access to the account of an email address."""
+        """Grant the account with an email address access to a project."""
         return await self._requester.send(
             request(
                 "POST",
@@ -42,7 +42,7 @@ class ProjectAccess(Resource):
         )
 
     async def revoke_permission(self, project_id: str, permission_id: str) -> ProjectPermission:
-        """Take access away again."""
+        """Revoke a permission."""
         return await self._requester.send(
             request(
                 "DELETE",
@@ -56,9 +56,9 @@ class ProjectAccess(Resource):
     async def create_transfer_request(
         self, project_id: str, *, ttl_seconds: int | UnsetType = UNSET
     ) -> TransferRequest:
-        """Offer a project, for ``ttl_seconds``, by default a day.
+        """Offer a project to another account for ``ttl_seconds``, by default one day.
 
-        Whoever knows the id of the request can take the project over: hand it on like a password.
+        Keep the id of the request secret: anyone who knows it can take over the project.
         """
         return await self._requester.send(
             request(
@@ -73,7 +73,7 @@ class ProjectAccess(Resource):
     async def accept_transfer_request(
         self, project_id: str, request_id: str, *, org_id: str | UnsetType = UNSET
     ) -> None:
-        """Take an offered project over, into ``org_id`` or the account of the key."""
+        """Accept an offered project. It moves to ``org_id``, or to the account of the API key."""
         await self._requester.send(
             request(
                 "PUT",
@@ -86,7 +86,7 @@ class ProjectAccess(Resource):
         )
 
     async def list_jwks(self, project_id: str) -> list[JWKS]:
-        """The key sets by which JSON web tokens are verified."""
+        """Return the key sets that verify JSON Web Tokens."""
         response = await self._requester.send(
             request("GET", f"{_PROJECT}/jwks", JWKSResponse, project_id)
         )
@@ -103,10 +103,10 @@ class ProjectAccess(Resource):
         skip_role_creation: bool | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> JWKSCreated:
-        """Add a key set: an HTTPS URL of the provider.
+        """Add the key set at ``jwks_url``, an HTTPS address of the provider.
 
-        It holds for all branches unless ``branch_id`` names one. ``wait`` as in
-        :meth:`Branches.create`.
+        It applies to all branches, or only to ``branch_id``. Tokens need the audience
+        ``jwt_audience``, if set. For ``wait``, see :meth:`neon.branches.create`.
         """
         return await self._requester.start(
             request(
@@ -126,13 +126,13 @@ class ProjectAccess(Resource):
         )
 
     async def delete_jwks(self, project_id: str, jwks_id: str) -> JWKS:
-        """Remove a key set. Tokens signed by its keys are refused from then on."""
+        """Remove a key set. Tokens that its keys signed are no longer accepted."""
         return await self._requester.send(
             request("DELETE", f"{_PROJECT}/jwks/{{jwks_id}}", JWKS, project_id, jwks_id)
         )
 
     async def list_vpc_endpoints(self, project_id: str) -> list[VPCEndpoint]:
-        """The VPC endpoints that connections are restricted to."""
+        """Return the VPC endpoints that connections are restricted to."""
         response = await self._requester.send(
             request("GET", f"{_PROJECT}/vpc_endpoints", VPCEndpointsResponse, project_id)
         )
@@ -154,7 +154,7 @@ class ProjectAccess(Resource):
         )
 
     async def delete_vpc_endpoint(self, project_id: str, vpc_endpoint_id: str) -> None:
-        """Lift the restriction to a VPC endpoint."""
+        """Remove the restriction to a VPC endpoint."""
         await self._requester.send(
             request("DELETE", _VPC_ENDPOINT, Empty, project_id, vpc_endpoint_id)
         )

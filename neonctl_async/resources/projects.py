@@ -35,7 +35,10 @@ _PROJECT = "/projects/{project_id}"
 
 
 class Projects(ProjectAccess):
-    """The projects that the key reaches. ``wait`` as in :meth:`Branches.create`."""
+    """The projects that the API key has access to.
+
+    For ``wait``, see :meth:`neon.branches.create`.
+    """
 
     def list(
         self,
@@ -46,12 +49,12 @@ class Projects(ProjectAccess):
         timeout: int | UnsetType = UNSET,
         recoverable: bool | UnsetType = UNSET,
     ) -> Paginator[Project]:
-        """The projects.
+        """List the projects.
 
-        ``limit`` is the size of a page, 1 to 400; the platform takes 10 if it is left out.
-        ``search`` is part of a name or id. ``timeout`` is in milliseconds, 100 to 30000: how long
-        the platform may take to collect a page, in which projects it could not reach are missing.
-        ``recoverable`` lists deleted projects that can be recovered.
+        ``limit`` is the page size, 1 to 400; Neon's default is 10. ``search`` is a part of a name
+        or id. ``timeout`` limits the time for each page, in milliseconds, 100 to 30000. A page
+        does not contain projects that Neon cannot read in that time. ``recoverable`` lists deleted
+        projects that can be recovered.
         """
         check_within("limit", limit, 1, MAX_PAGE)
         check_within("timeout (milliseconds)", timeout, *TIMEOUT_MILLISECONDS)
@@ -78,7 +81,7 @@ class Projects(ProjectAccess):
         search: str | UnsetType = UNSET,
         timeout: int | UnsetType = UNSET,
     ) -> Paginator[Project]:
-        """The projects that others share with the account; parameters as in :meth:`list`."""
+        """List the projects that others share with the account. See :meth:`list`."""
         check_within("limit", limit, 1, MAX_PAGE)
         check_within("timeout (milliseconds)", timeout, *TIMEOUT_MILLISECONDS)
         first = request(
@@ -92,7 +95,7 @@ class Projects(ProjectAccess):
         )
 
     async def get(self, project_id: str) -> Project:
-        """One project."""
+        """Return a project."""
         response = await self._requester.send(request("GET", _PROJECT, ProjectResponse, project_id))
         return response.project
 
@@ -115,7 +118,10 @@ class Projects(ProjectAccess):
     ) -> ProjectCreated:
         """Create a project with a default branch, a compute, a role and a database.
 
-        What is left out, the platform decides. Sizes are in compute units.
+        Neon chooses unset values. ``autoscaling_limit_min_cu`` and ``autoscaling_limit_max_cu``
+        limit the size of the compute, in compute units. Neon keeps the history of branches for
+        ``history_retention_seconds``, 0 to 2592000. Starts ``create_timeline`` and
+        ``start_compute``.
         """
         spec = drop_unset(
             name=name,
@@ -145,7 +151,11 @@ class Projects(ProjectAccess):
         history_retention_seconds: int | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> ProjectUpdated:
-        """Change a project. History is kept for 0 to 2592000 seconds, 30 days."""
+        """Change a project.
+
+        ``history_retention_seconds`` is 0 to 2592000 (30 days); a new value starts
+        ``apply_storage_config``. New settings start ``apply_config`` for each compute.
+        """
         spec = drop_unset(
             name=name,
             settings=settings,
@@ -158,16 +168,17 @@ class Projects(ProjectAccess):
         )
 
     async def delete(self, project_id: str, *, wait: bool | float = False) -> ProjectDeleted:
-        """Delete a project with all that it holds. It can be recovered for seven days.
+        """Delete a project with all its branches. It can be recovered for seven days.
 
-        ``wait`` is for the operations that the answer announces, none of which is published.
+        ``wait`` waits for the operations of the response, such as ``delete_tenant``. Neon's
+        published description does not mention them.
         """
         return await self._requester.start(
             request("DELETE", _PROJECT, ProjectDeleted, project_id), wait=wait
         )
 
     async def recover(self, project_id: str, *, wait: bool | float = False) -> ProjectRecovered:
-        """Bring a deleted project back with all that it held; ``wait`` as in :meth:`delete`."""
+        """Recover a deleted project with all its branches. For ``wait``, see :meth:`delete`."""
         return await self._requester.start(
             request("POST", f"{_PROJECT}/recover", ProjectRecovered, project_id),
             wait=wait,
@@ -183,10 +194,10 @@ class Projects(ProjectAccess):
         endpoint_id: str | UnsetType = UNSET,
         pooled: bool | UnsetType = UNSET,
     ) -> Secret:
-        """The URI that connects to a database as a role, password included.
+        """Return the URI, password included, that connects a role to a database.
 
-        Left out, the branch is the default one and the compute its ``read_write`` one. With
-        ``pooled`` the connection goes through the pooler.
+        The defaults are the default branch and its ``read_write`` compute. With ``pooled``,
+        connections use the pooler.
         """
         response = await self._requester.send(
             request(
@@ -208,7 +219,7 @@ class Projects(ProjectAccess):
     async def list_preload_libraries(
         self, project_id: str
     ) -> builtins.list[AvailablePreloadLibrary]:
-        """The libraries that Postgres can load at start, by its version in the project."""
+        """Return the libraries that the project's version of Postgres can load at start."""
         response = await self._requester.send(
             request(
                 "GET",
@@ -228,9 +239,9 @@ class Projects(ProjectAccess):
         category: Literal["SECURITY", "PERFORMANCE"] | UnsetType = UNSET,
         min_severity: Literal["INFO", "WARN", "ERROR"] | UnsetType = UNSET,
     ) -> builtins.list[AdvisorIssue]:
-        """What the platform's advisors find in a database. Needs the Data API to be enabled.
+        """Return the issues that Neon's advisors find in a database.
 
-        Left out, the branch is the default one, and the database the only one.
+        The Data API must be enabled. The defaults are the default branch and its only database.
         """
         response = await self._requester.send(
             request(

@@ -10,10 +10,10 @@ from neonctl_async.transport.protocol import request
 
 
 class Regions(Resource):
-    """The regions where projects can be."""
+    """The regions that can host projects."""
 
     async def list(self, *, org_id: str | UnsetType = UNSET) -> builtins.list[Region]:
-        """The regions; with ``org_id`` those that the organization may use."""
+        """Return the regions. With ``org_id``, return those that the organization may use."""
         response = await self._requester.send(
             request("GET", "/regions", RegionsResponse, query={"org_id": org_id})
         )

@@ -21,17 +21,20 @@ _ROLE = f"{_ROLES}/{{role_name}}"
 
 
 class Roles(Resource):
-    """Postgres roles of a branch. ``wait`` as in :meth:`Branches.create`."""
+    """Postgres roles of a branch.
+
+    For ``wait``, see :meth:`neon.branches.create`.
+    """
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Role]:
-        """The roles of a branch, without their passwords."""
+        """Return the roles of a branch, without their passwords."""
         response = await self._requester.send(
             request("GET", _ROLES, RolesResponse, project_id, branch_id)
         )
         return response.roles
 
     async def get(self, project_id: str, branch_id: str, role_name: str) -> Role:
-        """One role, without its password."""
+        """Return a role, without its password."""
         response = await self._requester.send(
             request("GET", _ROLE, RoleResponse, project_id, branch_id, role_name)
         )
@@ -46,9 +49,10 @@ class Roles(Resource):
         no_login: bool | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> RoleUpdated:
-        """Create a role; its password is in this answer. With ``no_login`` nobody connects as it.
+        """Create a role. The result contains its password.
 
-        Connections to a compute of the branch that runs are dropped.
+        Starts ``apply_config``, which closes the connections of running computes. A role with
+        ``no_login`` cannot connect.
         """
         return await self._requester.start(
             request(
@@ -65,14 +69,14 @@ class Roles(Resource):
     async def delete(
         self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
     ) -> RoleDeleted:
-        """Delete a role."""
+        """Delete a role. Starts ``apply_config``."""
         return await self._requester.start(
             request("DELETE", _ROLE, RoleDeleted, project_id, branch_id, role_name),
             wait=wait,
         )
 
     async def reveal_password(self, project_id: str, branch_id: str, role_name: str) -> Secret:
-        """The password of a role, if the project stores passwords."""
+        """Return the password of a role. The project must store passwords."""
         response = await self._requester.send(
             request(
                 "GET",
@@ -88,9 +92,10 @@ class Roles(Resource):
     async def reset_password(
         self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
     ) -> RoleUpdated:
-        """Give a role a new password, which is in this answer.
+        """Give a role a new password. The result contains it.
 
-        The old one is valid until the last operation has finished; connections are dropped.
+        Starts ``apply_config``, which closes connections. The old password is valid until the
+        last operation has finished.
         """
         return await self._requester.start(
             request(

@@ -1,4 +1,4 @@
-"""Snapshots of branches, and the schedules by which they are taken."""
+"""Snapshots of branches, and the schedules that create them."""
 
 import builtins
 from collections.abc import Sequence
@@ -26,10 +26,13 @@ _SNAPSHOT = f"{_SNAPSHOTS}/{{snapshot_id}}"
 
 
 class Snapshots(Resource):
-    """Snapshots of branches. ``wait`` as in :meth:`Branches.create`."""
+    """Snapshots of branches.
+
+    For ``wait``, see :meth:`neon.branches.create`.
+    """
 
     async def list(self, project_id: str) -> builtins.list[Snapshot]:
-        """The snapshots of a project."""
+        """Return the snapshots of a project."""
         response = await self._requester.send(
             request("GET", _SNAPSHOTS, SnapshotsResponse, project_id)
         )
@@ -46,9 +49,11 @@ class Snapshots(Resource):
         expires_at: datetime | UnsetType = UNSET,
         wait: bool | float = False,
     ) -> SnapshotCreated:
-        """Take a snapshot of a branch as it is, or as it was, at ``lsn`` or else at ``timestamp``.
+        """Create a snapshot of a branch.
 
-        The platform deletes the snapshot at ``expires_at``.
+        The snapshot contains the current state of the branch, or the state at ``lsn`` or
+        ``timestamp``. Neon deletes it at ``expires_at``. Raises ValueError for a datetime without
+        a time zone.
         """
         return await self._requester.start(
             request(
@@ -65,7 +70,7 @@ class Snapshots(Resource):
     async def update(
         self, project_id: str, snapshot_id: str, *, name: str | UnsetType = UNSET
     ) -> Snapshot:
-        """Give a snapshot another name."""
+        """Rename a snapshot."""
         response = await self._requester.send(
             request(
                 "PATCH",
@@ -99,9 +104,9 @@ class Snapshots(Resource):
     ) -> SnapshotRestored:
         """Restore a snapshot to a new branch called ``name``.
 
-        With ``finalize_restore`` it takes the place of ``target_branch_id``, by default of the
-        branch that the snapshot is of; without, look at it first, and then call
-        :meth:`Branches.finalize_restore`.
+        With ``finalize_restore``, the new branch replaces ``target_branch_id`` at once; by default
+        that is the source branch of the snapshot. Without it, you can check the new branch first,
+        and then call :meth:`neon.branches.finalize_restore`.
         """
         body = drop_unset(
             name=name, target_branch_id=target_branch_id, finalize_restore=finalize_restore
@@ -119,7 +124,7 @@ class Snapshots(Resource):
         )
 
     async def get_schedule(self, project_id: str, branch_id: str) -> BackupSchedule:
-        """When snapshots of a branch are taken."""
+        """Return the schedule for the snapshots of a branch."""
         return await self._requester.send(
             request("GET", f"{_BRANCH}/backup_schedule", BackupSchedule, project_id, branch_id)
         )
@@ -127,7 +132,7 @@ class Snapshots(Resource):
     async def set_schedule(
         self, project_id: str, branch_id: str, *, schedule: Sequence[BackupScheduleItem]
     ) -> None:
-        """Say when snapshots of a branch are taken, in the place of what was said before."""
+        """Replace the schedule for the snapshots of a branch."""
         await self._requester.send(
             request(
                 "PUT",

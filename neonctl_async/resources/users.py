@@ -1,4 +1,4 @@
-"""The account that a key belongs to."""
+"""The account that an API key belongs to."""
 
 from neonctl_async.models.organizations import Organization, OrganizationsResponse
 from neonctl_async.models.users import AuthDetails, CurrentUser
@@ -7,19 +7,19 @@ from neonctl_async.transport.protocol import request
 
 
 class Users(Resource):
-    """Whose the key is."""
+    """The account that the API key belongs to."""
 
     async def me(self) -> CurrentUser:
-        """The user whose key it is. Needs a personal key."""
+        """Return the user. This needs a personal API key."""
         return await self._requester.send(request("GET", "/users/me", CurrentUser))
 
     async def organizations(self) -> list[Organization]:
-        """The organizations of the user; of any other key, the one that owns it."""
+        """Return the organizations of the user, or the organization that owns the API key."""
         response = await self._requester.send(
             request("GET", "/users/me/organizations", OrganizationsResponse)
         )
         return response.organizations
 
     async def auth_details(self) -> AuthDetails:
-        """Of which account and of which kind the key is."""
+        """Return the account and the kind of the API key."""
         return await self._requester.send(request("GET", "/auth", AuthDetails))

@@ -1,4 +1,4 @@
-"""An event loop on which time passes only when nothing else is left to do."""
+"""An event loop with a fake clock, which jumps to the next timer when the loop is idle."""
 
 import asyncio
 import math
@@ -17,109 +17,113 @@ Ts = TypeVarTuple("Ts")
 
 
 class _JumpingSelector(selectors.DefaultSelector):
-    """Instead of sleeping until the next timer, moves the clock there."""
+    """A selector that moves its clock to the next timer instead of sleeping."""
 
     def __init__(self, grace: float) -> None:
         super().__init__()
         self._grace = grace
         self.now = 0.0
-        self.real = 0
-        """How many have asked for time to go as it really does."""
+        self.real_time_users = 0
+        """The number of callers that need the clock to run in real time now."""
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         if timeout is not None and timeout <= 0:
             return super().select(timeout)
-        has_sockets = len(self.get_map()) > 1  # beside the one that wakes the loop up
+        has_sockets = len(self.get_map()) > 1  # beside the socket that wakes the loop
         grace = self._grace if has_sockets else 0
-        began = time.monotonic()
-        ready = super().select(timeout if self.real or timeout is None else grace)
+        started_at = time.monotonic()
+        ready = super().select(timeout if self.real_time_users or timeout is None else grace)
         if timeout is not None and not ready:
-            # Rounded up: a timer must find that its time has come, not a hair before it.
+            # Rounded up, because the loop runs a timer only once its time has passed.
             self.now = math.nextafter(self.now + timeout, math.inf)
-        elif self.real:
-            self.now += time.monotonic() - began
+        elif self.real_time_users:
+            self.now += time.monotonic() - started_at
         return ready
 
 
 class FakeClockLoop(asyncio.SelectorEventLoop):
-    """A loop whose sleeps, timeouts and timers take no real time; ``time()`` begins at 0.
+    """An event loop whose sleeps, timeouts and timers take no real time. ``time()`` starts at 0.
 
-    Once nothing is left to do, the clock jumps to the next timer. Where there are sockets, they
-    get ``grace`` real seconds before that, which is enough for a server of this process. While a
-    thread works that ``run_in_executor`` or ``asyncio.to_thread`` started, a name lookup for one,
-    time goes as it really does; so it does within :func:`real_time`.
+    When nothing else is left to do, the clock jumps to the next timer. If the loop has sockets, it
+    first waits ``grace`` real seconds for them, which is enough for a server in the same loop.
+    The clock runs in real time while a thread of ``run_in_executor`` or ``asyncio.to_thread``
+    works, for example on a name lookup, and inside :func:`real_time`.
     """
 
     def __init__(self, grace: float = 0.002) -> None:
         self._jumping = _JumpingSelector(grace)
-        self._began = datetime.now(UTC)
+        self._created_at = datetime.now(UTC)
         super().__init__(self._jumping)
 
     def time(self) -> float:
-        """The seconds that have passed on the fake clock."""
+        """Return the seconds that have passed on the fake clock."""
         return self._jumping.now
 
     def utc_now(self) -> datetime:
-        """The time of day on the fake clock, which was right when the loop was made."""
-        return self._began + timedelta(seconds=self.time())
+        """Return the time of day on the fake clock. It starts at the real time of day."""
+        return self._created_at + timedelta(seconds=self.time())
 
-    def begin_real_time(self) -> None:
-        """Have time go as it really does, until :meth:`end_real_time` is called as often."""
-        self._jumping.real += 1
+    def start_real_time(self) -> None:
+        """Run the clock in real time, until each such call has had an :meth:`end_real_time`."""
+        self._jumping.real_time_users += 1
 
-    def end_real_time(self) -> None:
+    def stop_real_time(self) -> None:
         """Undo one :meth:`begin_real_time`."""
-        self._jumping.real -= 1
+        self._jumping.real_time_users -= 1
 
     def run_in_executor(
         self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts
     ) -> asyncio.Future[T]:
-        """As any loop does; time goes as it really does until the thread is through."""
+        """Run a function in a thread, and the clock in real time until the future is done."""
         future = super().run_in_executor(executor, func, *args)
-        self.begin_real_time()
-        future.add_done_callback(lambda _: self.end_real_time())
+        self.start_real_time()
+        future.add_done_callback(lambda _: self.stop_real_time())
         return future
 
     async def shutdown_default_executor(self, timeout: float | None = None) -> None:
-        """Wait for its threads as long as it takes: they know nothing of this loop's time."""
+        """Wait for the threads without a timeout, because they do not run on the fake clock."""
         del timeout
         await super().shutdown_default_executor()
 
 
 @contextmanager
 def real_time() -> Generator[None]:
-    """Have the running loop's clock go as a real one does, for what is outside its process.
+    """Run the clock of the running loop in real time, for work outside its process.
 
-    On any other loop than a :class:`FakeClockLoop` it does nothing.
+    On any loop other than a :class:`FakeClockLoop`, this does nothing.
     """
-    _begin_real_time()
+    _start_real_time()
     try:
         yield
     finally:
-        _end_real_time()
+        _stop_real_time()
 
 
 def real_time_hooks() -> Hooks:
-    """Hooks for a client whose server is another process or thread: answers take real time."""
-    return Hooks(on_request=_begin_real_time, on_response=_end_real_time)
+    """Return hooks for a client whose server is in another process or thread.
+
+    With them, a :class:`FakeClockLoop` runs in real time during each request.
+    """
+    return Hooks(on_request=_start_real_time, on_response=_stop_real_time)
 
 
 def loop_clock() -> Callable[[], datetime]:
-    """Tells the time of day on the clock of the running loop, fake or not.
+    """Return a function that returns the time of day on the clock of the running loop.
 
-    For a ``LocalControlPlane(clock=loop_clock())``, whose operations then end in step with it.
+    Use it for ``LocalControlPlane(clock=loop_clock())``: its operations then match the timeouts
+    on the loop.
     """
     loop = asyncio.get_running_loop()
     return loop.utc_now if isinstance(loop, FakeClockLoop) else lambda: datetime.now(UTC)
 
 
-def _begin_real_time(_event: object = None) -> None:
+def _start_real_time(_event: object = None) -> None:
     loop = asyncio.get_running_loop()
     if isinstance(loop, FakeClockLoop):
-        loop.begin_real_time()
+        loop.start_real_time()
 
 
-def _end_real_time(_event: object = None) -> None:
+def _stop_real_time(_event: object = None) -> None:
     loop = asyncio.get_running_loop()
     if isinstance(loop, FakeClockLoop):
-        loop.end_real_time()
+        loop.stop_real_time()

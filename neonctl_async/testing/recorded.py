@@ -1,10 +1,10 @@
-"""Answers without a server: needs ``neonctl-async[testing]``.
+"""Recorded responses, for tests without a server. Needs ``neonctl-async[testing]``.
 
 ::
 
-    with RecordedResponses() as answers:
-        answers.add("POST", "/projects/p-1/branches", Path("create-branch.json"), status=201)
-        answers.operation("p-1", "op-1", "running", "finished")
+    with RecordedResponses() as responses:
+        responses.add("POST", "/projects/p-1/branches", Path("create-branch.json"), status=201)
+        responses.operation("p-1", "op-1", "running", "finished")
         async with NeonClient("any-key") as neon:
             await neon.branches.create("p-1", wait=True)
 """
@@ -24,7 +24,7 @@ try:
     from aioresponses import CallbackResult, aioresponses
 except ImportError as _missing:
     raise ImportError(
-        "recorded answers need aioresponses: install neonctl-async[testing]"
+        "recorded responses need aioresponses: install neonctl-async[testing]"
     ) from _missing
 import msgspec
 from aiohttp import BytesPayload, ClientResponse
@@ -37,17 +37,20 @@ from neonctl_async.transport.protocol import Json
 Content: TypeAlias = (
     Path | bytes | str | msgspec.Struct | Mapping[str, object] | Sequence[object] | None
 )
-"""A body: a file of it, its bytes or text, or what is encoded to JSON. ``None`` is empty."""
+"""A body: the file that holds it, its bytes or text, or an object to encode as JSON.
+
+``None`` is an empty body.
+"""
 
 METHODS = ("GET", "POST", "PATCH", "PUT", "DELETE")
 
 
 class UnrecordedRequestError(AssertionError):
-    """There is no recorded answer to a request. No retry and no wait goes on after it."""
+    """A request has no recorded response. The client neither retries it nor waits after it."""
 
 
 class RecordedRequest(msgspec.Struct, frozen=True):
-    """What was asked: ``path`` is relative to the base URL, ``body`` as it was before JSON."""
+    """A request: ``path`` is relative to the base URL, and ``body`` is decoded from JSON."""
 
     method: str
     path: str
@@ -56,35 +59,36 @@ class RecordedRequest(msgspec.Struct, frozen=True):
 
 
 class RecordedResponses:
-    """Answers the requests to ``base_url`` of every client in this process while it is entered.
+    """Sends recorded responses to every client in this process, while its block is active.
 
-    It is what it is for a client: left out, ``NEON_API_HOST`` or the platform's. Built on
-    aioresponses, of which there is one at a time. Requests to other addresses go there.
+    It handles the requests to ``base_url``. The default is the base URL of clients that are
+    created without one: ``NEON_API_HOST``, or Neon. Requests to other addresses are sent. It uses
+    aioresponses, so only one can be active at a time.
     """
 
-    _is_entered: ClassVar[bool] = False
+    _is_active: ClassVar[bool] = False
 
     def __init__(self, base_url: str | None = None) -> None:
-        named = base_url or os.environ.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL
-        base_url = str(URL(named)).rstrip("/")  # without a port that goes without saying
+        url = base_url or os.environ.get(BASE_URL_VARIABLE) or DEFAULT_BASE_URL
+        base_url = str(URL(url)).rstrip("/")  # yarl omits the default port, as the client does
         self.requests: list[RecordedRequest] = []
-        """What was asked, in order."""
+        """The requests so far, oldest first."""
         self._base_path = urlsplit(base_url).path
-        self._answers: list[_Answer] = []
+        self._responses: list[_Response] = []
         self._operations: dict[str, dict[str, _Operation]] = {}
         self._mock: Any = aioresponses(passthrough_unmatched=True)
         self._address = re.compile(re.escape(base_url) + "/")
 
     def __enter__(self) -> Self:
-        if RecordedResponses._is_entered:
+        if RecordedResponses._is_active:
             raise RuntimeError(
-                "a RecordedResponses is entered already: leave it first, or add to it"
+                "another RecordedResponses is active: exit it first, or add responses to it"
             )
         self._mock.start()
-        RecordedResponses._is_entered = True
+        RecordedResponses._is_active = True
         for method in METHODS:
-            answer = partial(self._answer, method)
-            self._mock.add(self._address, method, callback=answer, repeat=True)
+            respond = partial(self._respond, method)
+            self._mock.add(self._address, method, callback=respond, repeat=True)
         return self
 
     def __exit__(
@@ -94,7 +98,7 @@ class RecordedResponses:
         traceback: TracebackType | None,
     ) -> None:
         self._mock.stop()
-        RecordedResponses._is_entered = False
+        RecordedResponses._is_active = False
 
     def add(
         self,
@@ -107,25 +111,26 @@ class RecordedResponses:
         error: Exception | None = None,
         times: int | None = 1,
     ) -> None:
-        """Record an answer, or an ``error`` such as ``ConnectionResetError()`` in its place.
+        """Record a response, or an ``error`` to raise, such as ``ConnectionResetError()``.
 
-        ``path`` is relative to the base URL; what its query names a request must ask for, beside
-        anything else. Answers to the same request are given in the order recorded, each so many
-        ``times``, with None for ever.
+        ``path`` is relative to the base URL. A query in it must be part of the request's query.
+        Responses to the same request are used in the order of their recording, each of them
+        ``times`` times; None means without limit. Raise ValueError for an argument that is not
+        valid.
         """
         if method not in METHODS:
-            raise ValueError(f"method is {method!r}: one of {', '.join(METHODS)}")
+            raise ValueError(f"method is {method!r}: expected one of {', '.join(METHODS)}")
         if not path.startswith("/"):
-            raise ValueError(f"path is {path!r}: expected one that begins with /")
+            raise ValueError(f"path is {path!r}: expected a path that starts with /")
         if times is not None and times < 1:
-            raise ValueError(f"times is {times}: at least 1, or None for ever")
+            raise ValueError(f"times is {times}: expected at least 1, or None for no limit")
         url = urlsplit(path)
-        self._answers.append(
-            _Answer(
+        self._responses.append(
+            _Response(
                 method,
                 unquote(url.path),
-                _query(url.query),
-                error or _result(status, _body(content), headers),
+                _parse_query(url.query),
+                error or _result(status, _encode_body(content), headers),
                 times,
             )
         )
@@ -133,64 +138,63 @@ class RecordedResponses:
     def operation(
         self, project_id: str, operation_id: str, *statuses: str, **fields: object
     ) -> None:
-        """Record an operation: each look at it finds the next of ``statuses``, or still the last.
+        """Record an operation. Each poll returns the next of ``statuses``; the last one remains.
 
-        By id or in its project's list, whose newest it is. ``fields`` are further ones of its
-        records, or others: ``action="start_compute"``.
+        A poll reads the operation by id, or in the list of its project, newest first. ``fields``
+        add or replace fields of the record, such as ``action="start_compute"``.
         """
         if not statuses:
-            raise ValueError("an operation has one status at least")
+            raise ValueError("statuses is empty: expected at least one status")
         record = {"id": operation_id, "project_id": project_id, "action": "create_branch"}
-        of_project = self._operations.setdefault(project_id, {})
-        of_project[operation_id] = _Operation({**record, **fields}, statuses)
+        operations = self._operations.setdefault(project_id, {})
+        operations[operation_id] = _Operation({**record, **fields}, statuses)
 
-    def _answer(
-        self, method: str, url: URL, *, data: BytesPayload | None = None, **_more: object
+    def _respond(
+        self, method: str, url: URL, *, data: BytesPayload | None = None, **_unused: object
     ) -> CallbackResult:
         path = url.path.removeprefix(self._base_path)
-        request = RecordedRequest(method, path, _query(url.raw_query_string), _sent(data))
+        query = _parse_query(url.raw_query_string)
+        body: Json = None if data is None else msgspec.json.decode(data.decode())
+        request = RecordedRequest(method, path, query, body)
         self.requests.append(request)
-        answer = next((one for one in self._answers if one.is_for(request)), None)
-        if answer is None:
-            return self._look(request)
-        if answer.times is not None:
-            answer.times -= 1
-        if isinstance(answer.outcome, Exception):
-            raise answer.outcome
-        return answer.outcome
+        response = next((each for each in self._responses if each.matches(request)), None)
+        if response is None:
+            return self._poll_operations(request)
+        if response.times is not None:
+            response.times -= 1
+        if isinstance(response.outcome, Exception):
+            raise response.outcome
+        return response.outcome
 
-    def _look(self, request: RecordedRequest) -> CallbackResult:
+    def _poll_operations(self, request: RecordedRequest) -> CallbackResult:
         match request.method, request.path.split("/")[1:]:
             case "GET", ["projects", project_id, "operations"] if project_id in self._operations:
-                newest = [one.look() for one in reversed(self._operations[project_id].values())]
-                return _result(200, msgspec.json.encode({"operations": newest}))
+                newest_first = reversed(self._operations[project_id].values())
+                records = [operation.poll() for operation in newest_first]
+                return _result(200, msgspec.json.encode({"operations": records}))
             case "GET", ["projects", project_id, "operations", id] if id in self._operations.get(
                 project_id, ()
             ):
-                record = self._operations[project_id][id].look()
+                record = self._operations[project_id][id].poll()
                 return _result(200, msgspec.json.encode({"operation": record}))
             case _:
-                raise UnrecordedRequestError(self._why_unanswered(request))
+                raise UnrecordedRequestError(self._explain_unrecorded(request))
 
-    def _why_unanswered(self, request: RecordedRequest) -> str:
-        asked = f"{request.method} {request.path}"
-        query = "&".join(f"{name}={value}" for name, value in request.query.items())
-        recorded = [str(answer) for answer in self._answers]
+    def _explain_unrecorded(self, request: RecordedRequest) -> str:
+        recorded = [str(response) for response in self._responses]
         recorded += [
             f"GET /projects/{project_id}/operations/{id}"
             for project_id, operations in self._operations.items()
             for id in operations
         ]
+        target = _format_request(request.method, request.path, request.query)
         return "\n  ".join(
-            [
-                f"no answer is recorded to {asked}{'?' if query else ''}{query}; recorded are",
-                *(recorded or ["none"]),
-            ]
+            [f"no response is recorded for {target}; recorded requests:", *(recorded or ["none"])]
         )
 
 
-class _Answer(msgspec.Struct):
-    """An answer that was recorded, and how often it is still to be given."""
+class _Response(msgspec.Struct):
+    """A recorded response, or the error in its place, and how many ``times`` it is still used."""
 
     method: str
     path: str
@@ -198,7 +202,7 @@ class _Answer(msgspec.Struct):
     outcome: CallbackResult | Exception
     times: int | None
 
-    def is_for(self, request: RecordedRequest) -> bool:
+    def matches(self, request: RecordedRequest) -> bool:
         return (
             self.times != 0
             and (self.method, self.path) == (request.method, request.path)
@@ -206,24 +210,23 @@ class _Answer(msgspec.Struct):
         )
 
     def __str__(self) -> str:
-        query = "&".join(f"{name}={value}" for name, value in self.query.items())
-        used_up = " (given already)" if self.times == 0 else ""
-        return f"{self.method} {self.path}{'?' if query else ''}{query}{used_up}"
+        used_up = " (used up)" if self.times == 0 else ""
+        return f"{_format_request(self.method, self.path, self.query)}{used_up}"
 
 
 class _Operation:
-    """An operation that goes on by a status a look."""
+    """An operation that reaches its next status with each poll."""
 
     def __init__(self, record: dict[str, object], statuses: Sequence[str]) -> None:
         self._record = record
         self._statuses = statuses
-        self._looks = 0
-        # Now, so that whatever was recorded of it otherwise is older.
+        self._polls = 0
+        # The present, so that this record is newer than other recordings of the operation.
         self._created_at = datetime.now(UTC)
 
-    def look(self) -> dict[str, object]:
-        step = min(self._looks, len(self._statuses) - 1)
-        self._looks += 1
+    def poll(self) -> dict[str, object]:
+        step = min(self._polls, len(self._statuses) - 1)
+        self._polls += 1
         return {
             "status": self._statuses[step],
             "created_at": self._created_at,
@@ -235,8 +238,8 @@ class _Operation:
 
 _NO_WRITER: Any = SimpleNamespace(output_size=0)
 _RESPONSE: Any = (
-    # From aiohttp 3.14 on a response asks what wrote its request how much that was; aioresponses
-    # up to 0.7.9 names nothing of the kind.
+    # aiohttp 3.14 and later read the size of the request from its writer. aioresponses up to 0.7.9
+    # passes no writer.
     partial(ClientResponse, stream_writer=_NO_WRITER)
     if "stream_writer" in inspect.signature(ClientResponse).parameters
     else ClientResponse
@@ -249,7 +252,7 @@ def _result(status: int, body: bytes, headers: Mapping[str, str] | None = None) 
     )
 
 
-def _body(content: Content) -> bytes:
+def _encode_body(content: Content) -> bytes:
     if content is None:
         return b""
     if isinstance(content, bytes):
@@ -264,13 +267,14 @@ def _body(content: Content) -> bytes:
 def _reveal(value: object) -> str:
     if isinstance(value, Secret):
         return value.reveal()
-    raise TypeError(f"a {type(value).__name__} has no form in JSON")
+    raise TypeError(f"cannot encode a value of type {type(value).__name__} as JSON")
 
 
-def _sent(data: BytesPayload | None) -> Json:
-    return None if data is None else msgspec.json.decode(data.decode())
+def _parse_query(query: str) -> dict[str, str]:
+    parsed = parse_qs(query, keep_blank_values=True)
+    return {name: ",".join(values) for name, values in parsed.items()}
 
 
-def _query(query: str) -> dict[str, str]:
-    every = parse_qs(query, keep_blank_values=True)
-    return {name: ",".join(values) for name, values in every.items()}
+def _format_request(method: str, path: str, query: Mapping[str, str]) -> str:
+    pairs = "&".join(f"{name}={value}" for name, value in query.items())
+    return f"{method} {path}{'?' if pairs else ''}{pairs}"

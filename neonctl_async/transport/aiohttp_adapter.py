@@ -1,4 +1,7 @@
-"""The one module that touches aiohttp: sends a request, hands back what came."""
+"""The aiohttp adapter: sends a request and returns its response.
+
+No other client module imports aiohttp.
+"""
 
 import asyncio
 import math
@@ -27,69 +30,74 @@ T = TypeVar("T")
 _NOT_SENT = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.ClientConnectorError,
-    aiohttp.ClientHttpProxyError,  # of a tunnel, before anything went through it
+    aiohttp.ClientHttpProxyError,  # the proxy opened no tunnel
 )
 
 
 class AiohttpAdapter:
-    """The connections of a client, opened when it is entered, or at the first request.
+    """The HTTP connections of a client.
 
-    They hold no task and no scope open between requests.
+    The aiohttp session is created by :meth:`open` or by the first request. The adapter keeps no
+    task and no cancel scope open between requests.
     """
 
     def __init__(self, config: Config, wire: Wire) -> None:
         self._config = config
         self._wire = wire
-        self._tls = True if config.ca_file is None else _trusting(config.ca_file)
+        self._tls = True if config.ca_file is None else _load_ca_file(config.ca_file)
         self._proxy = proxy_for(config.base_url) if config.trust_env else None
         self._http: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def open(self) -> aiohttp.ClientSession:
-        """Be ready to send.
+        """Return the aiohttp session, created by the first call.
 
-        Raises ConfigurationError on another event loop than that of the first call.
+        Raises ConfigurationError on any other event loop than that of the first call.
         """
         loop = asyncio.get_running_loop()
         if self._http is None:
             self._loop = loop
             self._http = aiohttp.ClientSession(
-                # The budget lets no more requests go than there are connections: waiting for one
-                # is never counted as time spent connecting.
+                # The budget never allows more requests than connections. Otherwise a request
+                # could spend its connect timeout in the queue for a connection.
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections, ssl=self._tls),
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 headers=DEFAULT_HEADERS,
                 middlewares=(self._send_once,),
-                # What is decompressed has to stay within a bound, too.
+                # transport.compression limits the decompressed size; aiohttp does not.
                 auto_decompress=False,
             )
         if self._loop is not loop:
             raise ConfigurationError(
-                "this NeonClient belongs to another event loop: make one for each asyncio.run(), "
-                "or have the fixture and the tests that share it run on one loop"
+                "this NeonClient belongs to another event loop: create one client for each "
+                "asyncio.run(), or run the fixture and the tests that share the client on one loop"
             )
         return self._http
 
-    async def exchange(self, request: Request[T], request_id: str, within: float) -> Response:
-        """What is answered within at most ``within`` seconds. Raises TransportError."""
-        patience = _Patience(self._config.timeout, within)
+    async def exchange(self, request: Request[T], request_id: str, timeout: float) -> Response:
+        """Send a request and return its response.
+
+        Raises TransportError if no complete response arrives within ``timeout`` seconds.
+        """
+        deadlines = _Deadlines(self._config.timeout, timeout)
         try:
             async with (
-                patience.scope,
+                deadlines.scope,
                 self.open().request(
                     request.method,
                     URL(self._wire.url(request), encoded=True),
-                    # As a payload, a body that holds a password shows in no frame of aiohttp's.
+                    # Plain bytes with a password would be visible in the frames of aiohttp.
                     data=None if request.body is None else aiohttp.BytesPayload(request.body),
                     headers=self._wire.headers(request, request_id),
                     allow_redirects=False,
-                    timeout=_connect_within(patience.seconds_to_connect),
+                    timeout=_client_timeout(deadlines.connect_timeout),
                 ) as response,
             ):
-                return await self._read(response, patience)
+                return await self._read(response, deadlines)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failure, cause = _failure(error, request, request_id, patience), _presentable(error)
+            failure = _transport_error(error, request, request_id, deadlines)
+            cause = _without_frames(error)
         raise failure from cause
 
     async def aclose(self) -> None:
@@ -97,27 +105,27 @@ class AiohttpAdapter:
         if self._http is not None:
             await self._http.close()
 
-    async def _read(self, response: ClientResponse, patience: "_Patience") -> Response:
-        """The answer; of a body that is larger than allowed, a little more than that."""
+    async def _read(self, response: ClientResponse, deadlines: "_Deadlines") -> Response:
+        """Return the response. Reading stops as soon as the body is larger than allowed."""
         body = _Body()
         while not response.content.at_eof():
             if not response.content.is_eof():
-                patience.renew()
+                deadlines.restart_read_timeout()
             body.add(await response.content.readany())
             if body.size > self._config.max_response_bytes:
                 response.close()
                 break
-        return Response(response.status, response.headers, body.joined())
+        return Response(response.status, response.headers, body.join())
 
     async def _send_once(
         self, request: ClientRequest, handler: ClientHandlerType
     ) -> ClientResponse:
-        """Send a request with what it is authorized by, and no second time.
+        """Add the authorization headers, send the request, and prevent retries by aiohttp.
 
-        aiohttp would send a GET, PUT or DELETE again when a kept-alive connection breaks. A DELETE
-        may have been carried out: whether to try again is the retry policy's to say.
+        aiohttp repeats a GET, PUT or DELETE if a kept-alive connection breaks. Neon may already
+        have executed that DELETE, so only the retry policy decides about retries.
         """
-        # Here and not among the session's headers, the key shows in no frame and no repr.
+        # Session headers are visible in frames and reprs; the API key must not be.
         request.headers["Authorization"] = self._wire.authorization()
         if self._proxy is not None:
             authorization = self._proxy.authorization
@@ -128,50 +136,50 @@ class AiohttpAdapter:
         except aiohttp.ClientConnectorError:
             raise
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
-            raise _BrokenConnectionError(_reason(error)) from error
+            raise _BrokenConnectionError(_text(error)) from error
 
 
-class _Patience:
-    """What bounds a request: one timer for its silences and its whole.
+class _Deadlines:
+    """The read timeout and the total timeout of a request, enforced by one timer.
 
-    aiohttp would set three, which cost a small request a twentieth of its time.
+    The timers of aiohttp add about 5 % to the duration of a small request.
     """
 
-    def __init__(self, bounds: Timeout, within: float) -> None:
-        self._bounds = bounds
-        self._within = within
+    def __init__(self, limits: Timeout, total: float) -> None:
+        self._limits = limits
+        self._total = total
         now = _now()
-        self._ends = now + within
-        self._has_begun = False
-        self.scope = asyncio.timeout_at(min(now + bounds.read, self._ends))
+        self._total_deadline = now + total
+        self._has_response_started = False
+        self.scope = asyncio.timeout_at(min(now + limits.read, self._total_deadline))
 
-    def renew(self) -> None:
-        """The answer has begun: the next silence may begin."""
-        self._has_begun = True
-        self.scope.reschedule(min(_now() + self._bounds.read, self._ends))
+    def restart_read_timeout(self) -> None:
+        """Start the read timeout again, after a part of the response arrived."""
+        self._has_response_started = True
+        self.scope.reschedule(min(_now() + self._limits.read, self._total_deadline))
 
     @property
-    def seconds_to_connect(self) -> float:
-        """What name lookup and connecting get.
+    def connect_timeout(self) -> float:
+        """The time limit for name lookup and connecting, in seconds.
 
-        They end before all else does, so that a request that got no further is known to be unsent.
+        It is shorter than the other limits. A request that reaches it was certainly not sent.
         """
-        return min(self._bounds.connect, 0.9 * min(self._bounds.read, self._within))
+        return min(self._limits.connect, 0.9 * min(self._limits.read, self._total))
 
     @property
-    def reason(self) -> str:
-        """Why it has ended."""
-        if self.scope.when() == self._ends:
-            return f"no whole answer within {self._within:g} s"
-        if self._has_begun:
-            return f"no byte of the answer for {self._bounds.read:g} s"
-        return f"no answer within {self._bounds.read:g} s"
+    def message(self) -> str:
+        """The error message of the timeout that expired."""
+        if self.scope.when() == self._total_deadline:
+            return f"no complete response within {self._total:g} s"
+        if self._has_response_started:
+            return f"the response stalled for {self._limits.read:g} s"
+        return f"no response within {self._limits.read:g} s"
 
 
 @lru_cache
-def _connect_within(seconds: float) -> aiohttp.ClientTimeout:
-    # Without the threshold, longer ones are rounded up to whole seconds.
-    return aiohttp.ClientTimeout(connect=seconds, ceil_threshold=math.inf)
+def _client_timeout(connect: float) -> aiohttp.ClientTimeout:
+    # By default, aiohttp rounds timeouts above 5 s up to whole seconds.
+    return aiohttp.ClientTimeout(connect=connect, ceil_threshold=math.inf)
 
 
 def _now() -> float:
@@ -179,7 +187,7 @@ def _now() -> float:
 
 
 class _Body:
-    """As much of a body as has come. No local bytes, so that no traceback shows them."""
+    """The parts of a body read so far. Tracebacks would show them if they were local variables."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -189,51 +197,50 @@ class _Body:
         self._parts.append(part)
         self.size += len(part)
 
-    def joined(self) -> bytes:
+    def join(self) -> bytes:
         return b"".join(self._parts)
 
 
 class _Response(ClientResponse):
-    """One whose repr, which tracebacks show, is without its headers: they may quote a secret."""
+    """A response whose repr hides the headers, which may contain a secret."""
 
     def __repr__(self) -> str:
-        return f"<answer {self.status}>"
+        return f"<response {self.status}>"
 
 
-def _trusting(ca_file: str) -> ssl.SSLContext:
+def _load_ca_file(ca_file: str) -> ssl.SSLContext:
     try:
-        if not ca_file:  # for which the authorities of the system would be trusted
-            raise FileNotFoundError("no file is named")
+        if not ca_file:  # ssl would trust the authorities of the system
+            raise FileNotFoundError("the file name is empty")
         return ssl.create_default_context(cafile=ca_file)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"ca_file is {ca_file!r}: it cannot be read as certificates in PEM form: {error}"
+            f"ca_file is {ca_file!r}: expected a file with certificates in PEM format: {error}"
         ) from error
 
 
-def _failure(
-    error: Exception, request: Request[T], request_id: str, patience: _Patience
+def _transport_error(
+    error: Exception, request: Request[T], request_id: str, deadlines: _Deadlines
 ) -> NeonError:
-    kind: type[TransportError]
+    kind: type[TransportError] = ConnectionLostError
     match error:
         case aiohttp.ConnectionTimeoutError():
-            kind, reason = (
-                RequestTimeoutError,
-                f"no connection within {patience.seconds_to_connect:g} s",
-            )
+            kind = RequestTimeoutError
+            message = f"no connection within {deadlines.connect_timeout:g} s"
         case TimeoutError():
-            kind, reason = RequestTimeoutError, patience.reason
+            kind, message = RequestTimeoutError, deadlines.message
         case aiohttp.ClientConnectorError():
-            kind, reason = ConnectionFailedError, _why_unconnected(error)
+            kind, message = ConnectionFailedError, _connection_problem(error)
         case aiohttp.ClientHttpProxyError():
-            kind, reason = ConnectionFailedError, f"the proxy refused to connect: {error.status}"
+            kind = ConnectionFailedError
+            message = f"the proxy refused to connect: {error.status}"
         case aiohttp.ClientResponseError():
-            # Its text quotes the answer, which may hold anything.
-            kind, reason = ConnectionLostError, "the answer was not HTTP"
+            # The text of the error quotes the response, which may contain a secret.
+            message = "the response was not HTTP"
         case _:
-            kind, reason = ConnectionLostError, f"the connection broke: {_reason(error)}"
+            message = f"the connection broke: {_text(error)}"
     return kind(
-        reason,
+        message,
         method=request.method,
         path=request.path,
         request_id=request_id,
@@ -241,17 +248,17 @@ def _failure(
     )
 
 
-def _why_unconnected(error: aiohttp.ClientConnectorError) -> str:
+def _connection_problem(error: aiohttp.ClientConnectorError) -> str:
     proxy = "the proxy " if isinstance(error, aiohttp.ClientProxyConnectionError) else ""
-    cause = error.os_error.strerror or _reason(error.os_error)
+    cause = error.os_error.strerror or _text(error.os_error)
     hint = ""
     if isinstance(error, aiohttp.ClientConnectorCertificateError):
-        hint = " (an authority of your own goes into ca_file)"
+        hint = " (set ca_file to trust your own certificate authority)"
     return f"no connection to {proxy}{error.host}:{error.port}: {cause}{hint}"
 
 
-def _presentable(error: Exception) -> Exception | None:
-    """``error`` as a cause to show: without frames, which hold parts of the answer."""
+def _without_frames(error: Exception) -> Exception | None:
+    """Return ``error`` as a cause that shows no part of the response, or None."""
     if isinstance(error, aiohttp.ClientResponseError):
         return None
     error.__cause__ = error.__context__ = None
@@ -259,8 +266,8 @@ def _presentable(error: Exception) -> Exception | None:
 
 
 class _BrokenConnectionError(aiohttp.ClientError):
-    """A broken connection, by a name for which aiohttp does not send again."""
+    """A broken connection, of a class that aiohttp does not retry."""
 
 
-def _reason(error: Exception) -> str:
+def _text(error: Exception) -> str:
     return str(error) or type(error).__name__

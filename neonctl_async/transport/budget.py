@@ -1,4 +1,4 @@
-"""The rate budget: no more requests within any window of time than the platform allows."""
+"""The rate budget: keeps the requests of a client within Neon's rate limits."""
 
 import asyncio
 import math
@@ -9,221 +9,226 @@ import anyio
 
 from neonctl_async.config import RateBudget
 
-HORIZON = 8.0
-"""Seconds in which polls, at the pace they may go at, would use up what is left of a minute."""
-BURST = 0.25
-"""Seconds of their pace that polls may take at once."""
-KEPT_FOR_CALLERS = 0.05
-"""The share of a minute that polls leave to callers who may come."""
-CALLERS_A_POLL = 9
-"""How many requests of callers go before a poll that waits, at the most."""
-MOST_ROUTES = 100
-"""Windows of routes that are kept, though nothing happens there any more."""
+POLL_HORIZON_SECONDS = 8.0
+"""The time in which polls alone, at their current rate, would use up the rest of a minute."""
+POLL_BURST_SECONDS = 0.25
+"""The burst of polls that may be sent at once, in seconds at their current rate."""
+RESERVED_FOR_CALLS = 0.05
+"""The share of the requests per minute that polls leave to calls."""
+CALLS_PER_POLL = 9
+"""The largest number of calls that are sent before a waiting poll."""
+ROUTE_PRUNE_THRESHOLD = 100
+"""The number of known routes at which the windows of idle routes are deleted."""
 
 
 class Window:
-    """At most ``limit`` requests within any ``period`` seconds, wherever they are counted.
+    """A sliding window: at most ``limit`` requests within any ``period`` seconds.
 
-    The window slides, as the platform's do: a leaky bucket would let nearly twice the limit pass.
-    The platform counts a request when it arrives, between its being sent and its being answered:
-    so its place is taken from the one until a period after the other.
+    The windows of Neon slide too. A leaky bucket would allow nearly twice the limit. Neon counts a
+    request when it arrives, at some time between sending and the response. Its slot is therefore
+    occupied from sending until one period after the response.
     """
 
     def __init__(self, limit: int | None, period: float) -> None:
         self.limit = limit
-        self.callers: asyncio.Lock = asyncio.Lock()
-        self.polls: asyncio.Lock = asyncio.Lock()
-        self.callers_waiting = 0
+        self.call_queue: asyncio.Lock = asyncio.Lock()
+        self.poll_queue: asyncio.Lock = asyncio.Lock()
+        self.waiting_calls = 0
         self._period = period
-        self._under_way = 0
-        self._ended: deque[float] = deque()
+        self._in_flight = 0
+        self._ended_at: deque[float] = deque()
 
-    def counted(self, now: float) -> int:
-        """How many requests count."""
-        while self._ended and self._ended[0] + self._period <= now:
-            self._ended.popleft()
-        return self._under_way + len(self._ended)
+    def used(self, now: float) -> int:
+        """Return the number of occupied slots."""
+        while self._ended_at and self._ended_at[0] + self._period <= now:
+            self._ended_at.popleft()
+        return self._in_flight + len(self._ended_at)
 
     def free(self, now: float) -> float:
-        """How many more requests fit."""
-        return math.inf if self.limit is None else self.limit - self.counted(now)
+        """Return the number of free slots."""
+        return math.inf if self.limit is None else self.limit - self.used(now)
 
     def is_idle(self, now: float) -> bool:
-        """Whether nobody waits for it, and nothing is counted."""
-        return not (self.callers_waiting or self.counted(now))
+        """Return whether no call is waiting and no slot is occupied."""
+        return not (self.waiting_calls or self.used(now))
 
-    def free_at(self, now: float, spare: int = 0) -> float:
-        """When a request fits besides ``spare`` others; inf if one has to end first."""
-        if self.limit is None or (lacking := spare + 1 - self.free(now)) <= 0:
+    def free_at(self, now: float, reserve: int = 0) -> float:
+        """Return the time at which a slot is free, with ``reserve`` more free slots left.
+
+        The result is inf if a request in flight has to finish first.
+        """
+        if self.limit is None or (lacking := reserve + 1 - self.free(now)) <= 0:
             return -math.inf
-        if lacking > len(self._ended):
+        if lacking > len(self._ended_at):
             return math.inf
-        return self._ended[int(lacking) - 1] + self._period
+        return self._ended_at[int(lacking) - 1] + self._period
 
     def take(self) -> None:
-        """Count a request that is sent now."""
-        self._under_way += 1
+        """Occupy a slot for a request that is sent now."""
+        self._in_flight += 1
 
     def release(self, now: float) -> None:
-        """Tell that a request has ended: its place is free a period from now."""
-        self._under_way -= 1
-        self._ended.append(now)
-        self.counted(now)  # forgets those that count no more, where no limit has anybody ask
+        """Record the end of a request. Its slot becomes free one period later."""
+        self._in_flight -= 1
+        self._ended_at.append(now)
+        self.used(now)  # deletes old entries, also in a window without a limit
 
 
 class Budget:
-    """What a client may send: within a minute, within a second of a route, and at once.
+    """The rate limits of a client: per minute, per route and second, and requests in flight.
 
-    ``connections`` is how many requests may be under way at once. A caller's requests go in the
-    order asked for, and before polls. Polls take turns, and fewer the less is left of the account's
-    window, so that a caller finds something left; but of ten requests that wait, one is a poll.
+    ``connections`` is the largest number of requests in flight. Calls, which are all requests but
+    polls, are sent in their order and before polls. Polls slow down as the budget shrinks, so a
+    new call finds a free slot. While calls and polls wait for slots, every tenth request is a poll.
     """
 
     def __init__(self, limits: RateBudget, connections: int) -> None:
         self._limits = limits
         self._account = Window(limits.per_minute, period=60.0)
-        self._kept_for_callers = int(KEPT_FOR_CALLERS * (limits.per_minute or 0))
+        self._reserved_for_calls = int(RESERVED_FOR_CALLS * (limits.per_minute or 0))
         self._routes: dict[str, Window] = {}
-        self._callers_waiting = 0
-        self._adapter = connections
-        self._held_until = 0.0
-        self._next_poll = -math.inf
-        self._polls_at_turn = 0
-        self._polls_at_routes: list[Window] = []
-        """The routes that polls wait for, each as often as there are polls."""
-        self._callers_since_poll = 0
+        self._waiting_calls = 0
+        self._free_connections = connections
+        self._paused_until = 0.0
+        self._next_poll_at = -math.inf
+        self._polls_waiting_for_slot = 0
+        self._polls_waiting_for_route: list[Window] = []
+        """One entry for each waiting poll: the window of its route."""
+        self._calls_since_poll = 0
         self._changed = asyncio.Event()
         self._sleeping = 0
 
     def requests_last_minute(self) -> int:
-        """How many requests count against the account's window now."""
-        return self._account.counted(_time())
+        """Return the number of requests that count against the limit per minute now."""
+        return self._account.used(_time())
 
     async def acquire_poll_slot(self) -> None:
-        """Wait until it is the turn of a poll: each is to be followed by one, or by none."""
-        self._polls_at_turn += 1
+        """Wait until one poll may start. Its request still needs :meth:`acquire`."""
+        self._polls_waiting_for_slot += 1
         try:
-            async with self._account.polls:
-                await self._until(self._slot_at)
+            async with self._account.poll_queue:
+                await self._wait_until(self._poll_slot_at)
         finally:
-            self._polls_at_turn -= 1
+            self._polls_waiting_for_slot -= 1
             self._wake()
         now = _time()
-        least_gap = HORIZON / max(self._account.free(now), 1.0)
-        self._next_poll = max(self._next_poll, now - BURST) + least_gap
+        interval = POLL_HORIZON_SECONDS / max(self._account.free(now), 1.0)
+        self._next_poll_at = max(self._next_poll_at, now - POLL_BURST_SECONDS) + interval
 
     async def acquire(self, route: str, *, is_poll: bool = False) -> None:
-        """Wait until a request of ``route`` may be sent.
+        """Wait until a request to ``route`` may be sent, and occupy a slot for it.
 
-        Each must be followed by a :meth:`release` when the request has ended.
+        The caller must call :meth:`release` when the request is over.
         """
         now = _time()
-        of_route = self._window_of(route, now)
+        window = self._window_of(route, now)
         if is_poll:
-            await self._acquire_for_poll(of_route)
-            self._callers_since_poll = 0
+            await self._acquire_for_poll(window)
+            self._calls_since_poll = 0
         else:
-            free_at = max(of_route.free_at(now), self._free_for_caller(now))
-            if self._callers_waiting or free_at > now:
-                await self._acquire_for_caller(of_route)
-            do_polls_wait = self._polls_at_turn or self._polls_at_routes
-            self._callers_since_poll = self._callers_since_poll + 1 if do_polls_wait else 0
-            if self._is_polls_go:
-                self._wake()  # that poll, or it and the callers behind it sleep until one has ended
-        self._adapter -= 1
-        of_route.take()
+            free_at = max(window.free_at(now), self._free_for_call_at(now))
+            if self._waiting_calls or free_at > now:
+                await self._acquire_for_call(window)
+            are_polls_waiting = self._polls_waiting_for_slot or self._polls_waiting_for_route
+            self._calls_since_poll = self._calls_since_poll + 1 if are_polls_waiting else 0
+            if self._is_poll_due:
+                self._wake()  # else the poll and the calls behind it wait for the next release
+        self._free_connections -= 1
+        window.take()
         self._account.take()
 
     def release(self, route: str) -> None:
-        """Tell that a request has ended."""
+        """Record the end of a request to ``route``."""
         now = _time()
-        self._adapter += 1
+        self._free_connections += 1
         self._window_of(route, now).release(now)
         self._account.release(now)
         self._wake()
 
-    def hold(self, seconds: float) -> None:
-        """Send nothing for so long: the platform has answered 429, which counts by account."""
-        self._held_until = max(self._held_until, _time() + seconds)
+    def pause(self, seconds: float) -> None:
+        """Send nothing for this time, after a 429. Neon counts all requests of the account."""
+        self._paused_until = max(self._paused_until, _time() + seconds)
 
-    async def _acquire_for_caller(self, of_route: Window) -> None:
-        self._callers_waiting += 1
-        of_route.callers_waiting += 1
+    async def _acquire_for_call(self, window: Window) -> None:
+        self._waiting_calls += 1
+        window.waiting_calls += 1
         try:
-            # The route comes first: requests held up by their route hold up no other route.
-            async with of_route.callers:
+            # Wait for the route first, so a busy route does not delay the others.
+            async with window.call_queue:
                 while True:
-                    await self._until(of_route.free_at)
-                    async with self._account.callers:
-                        await self._until(self._free_for_caller)
+                    await self._wait_until(window.free_at)
+                    async with self._account.call_queue:
+                        await self._wait_until(self._free_for_call_at)
                         now = _time()
-                        if of_route.free_at(now) <= now:
-                            return  # else a poll was faster
+                        if window.free_at(now) <= now:
+                            return  # else a poll took the slot
         finally:
-            of_route.callers_waiting -= 1
-            self._callers_waiting -= 1
+            window.waiting_calls -= 1
+            self._waiting_calls -= 1
             self._wake()
 
-    async def _acquire_for_poll(self, of_route: Window) -> None:
-        self._polls_at_routes.append(of_route)
+    async def _acquire_for_poll(self, window: Window) -> None:
+        self._polls_waiting_for_route.append(window)
         try:
-            async with of_route.polls:
-                await self._until(lambda now: self._free_for_poll(of_route, now))
+            async with window.poll_queue:
+                await self._wait_until(lambda now: self._free_for_poll_at(window, now))
         finally:
-            self._polls_at_routes.remove(of_route)
+            self._polls_waiting_for_route.remove(window)
             self._wake()
 
-    def _free_for_caller(self, now: float) -> float:
-        if self._is_polls_go and self._may_poll(now):
-            return math.inf  # until the poll has gone
+    def _free_for_call_at(self, now: float) -> float:
+        if self._is_poll_due and self._can_poll(now):
+            return math.inf  # until the poll is sent
         return max(self._account.free_at(now), self._sendable_at())
 
-    def _free_for_poll(self, of_route: Window, now: float) -> float:
-        if not self._is_polls_go and self._may_call(of_route, now):
-            return math.inf  # until the callers have gone
-        of_account = self._account.free_at(now, self._kept())
-        return max(of_route.free_at(now), of_account, self._sendable_at())
+    def _free_for_poll_at(self, window: Window, now: float) -> float:
+        if not self._is_poll_due and self._can_call(window, now):
+            return math.inf  # until the calls are sent
+        account_free_at = self._account.free_at(now, self._poll_reserve())
+        return max(window.free_at(now), account_free_at, self._sendable_at())
 
-    def _slot_at(self, now: float) -> float:
-        if self._polls_at_routes:
-            return math.inf  # until they have gone
-        if not self._is_polls_go and any(self._may_call(one, now) for one in self._routes.values()):
-            return math.inf  # until the callers have gone
-        paced = -math.inf if self._is_polls_go else self._next_poll
-        return max(self._account.free_at(now, self._kept()), paced, self._sendable_at())
+    def _poll_slot_at(self, now: float) -> float:
+        if self._polls_waiting_for_route:
+            return math.inf  # until these polls are sent
+        if not self._is_poll_due and any(
+            self._can_call(window, now) for window in self._routes.values()
+        ):
+            return math.inf  # until the calls are sent
+        pace_at = -math.inf if self._is_poll_due else self._next_poll_at
+        return max(self._account.free_at(now, self._poll_reserve()), pace_at, self._sendable_at())
 
     @property
-    def _is_polls_go(self) -> bool:
-        """Whether so many callers have gone before polls that now a poll goes first."""
-        return self._callers_since_poll >= CALLERS_A_POLL
+    def _is_poll_due(self) -> bool:
+        """True if enough calls were sent before the waiting polls, and a poll goes first now."""
+        return self._calls_since_poll >= CALLS_PER_POLL
 
-    def _may_call(self, of_route: Window, now: float) -> bool:
-        """Whether a caller waits for a route and nothing else keeps it from going."""
-        moment = max(of_route.free_at(now), self._account.free_at(now), self._sendable_at())
-        return of_route.callers_waiting > 0 and moment <= now
+    def _can_call(self, window: Window, now: float) -> bool:
+        """Return whether a call waits for a route and could be sent now."""
+        free_at = max(window.free_at(now), self._account.free_at(now), self._sendable_at())
+        return window.waiting_calls > 0 and free_at <= now
 
-    def _may_poll(self, now: float) -> bool:
-        """Whether a poll waits whose go it is, and that could go."""
+    def _can_poll(self, now: float) -> bool:
+        """Return whether a poll waits and could be sent now."""
         if max(self._account.free_at(now), self._sendable_at()) > now:
             return False
-        if self._polls_at_routes:
-            return any(window.free_at(now) <= now for window in self._polls_at_routes)
-        return self._polls_at_turn > 0
+        if self._polls_waiting_for_route:
+            return any(window.free_at(now) <= now for window in self._polls_waiting_for_route)
+        return self._polls_waiting_for_slot > 0
 
-    def _kept(self) -> int:
-        return 0 if self._is_polls_go else self._kept_for_callers
+    def _poll_reserve(self) -> int:
+        return 0 if self._is_poll_due else self._reserved_for_calls
 
     def _sendable_at(self) -> float:
-        return self._held_until if self._adapter > 0 else math.inf
+        return self._paused_until if self._free_connections > 0 else math.inf
 
     def _window_of(self, route: str, now: float) -> Window:
         window = self._routes.get(route)
         if window is None:
-            if len(self._routes) >= MOST_ROUTES:
+            if len(self._routes) >= ROUTE_PRUNE_THRESHOLD:
                 self._routes = {
-                    name: one
-                    for name, one in self._routes.items()
-                    if one in self._polls_at_routes or not one.is_idle(now)
+                    name: known
+                    for name, known in self._routes.items()
+                    if known in self._polls_waiting_for_route or not known.is_idle(now)
                 }
             window = self._routes[route] = Window(self._limits.limit_of(route), period=1.0)
         return window
@@ -233,9 +238,9 @@ class Budget:
             self._changed.set()
             self._changed.clear()
 
-    async def _until(self, moment: Callable[[float], float]) -> None:
-        """Wait until a moment of the loop's clock has come, which moves as requests end."""
-        while (until := moment(now := _time())) > now:
+    async def _wait_until(self, time_of: Callable[[float], float]) -> None:
+        """Wait until ``time_of(now)`` is reached. Each change of the budget computes it again."""
+        while (until := time_of(now := _time())) > now:
             self._sleeping += 1
             try:
                 with anyio.CancelScope(deadline=until):

@@ -1,26 +1,27 @@
-"""Compressed bodies, within a bound. Pure: no I/O."""
+"""Decompression of response bodies, up to a size limit. Pure: no I/O."""
 
 import zlib
 
-ACCEPTED = "gzip"
-"""What answers may be compressed with."""
+ACCEPT_ENCODING = "gzip"
+"""The value of the request header ``Accept-Encoding``."""
 _GZIP = 16 + zlib.MAX_WBITS
 
 
 def decompress(body: bytes, encoding: str, limit: int) -> bytes:
-    """A body whose ``Content-Encoding`` is ``encoding``: at most ``limit`` + 1 bytes of it.
+    """Return at most ``limit`` + 1 bytes of a body with the ``Content-Encoding`` ``encoding``.
 
-    Raises ValueError for what is neither empty nor gzip, whole and alone (RFC 9110, section 8.4).
+    Raises ValueError unless the body is empty, not compressed, or exactly one complete gzip stream
+    (RFC 9110, section 8.4).
     """
     if not body:
-        return body  # HEAD and 204 have none, whatever their headers say
+        return body  # responses to HEAD and 204 are empty, despite their headers
     match encoding.strip().lower():
         case "" | "identity":
             return body
         case "gzip" | "x-gzip":
             return _decompress_gzip(body, limit)
         case other:
-            raise ValueError(f"its encoding is {other!r}, where {ACCEPTED} alone is accepted")
+            raise ValueError(f"the encoding is {other!r}: expected {ACCEPT_ENCODING}")
 
 
 def _decompress_gzip(body: bytes, limit: int) -> bytes:
@@ -28,7 +29,7 @@ def _decompress_gzip(body: bytes, limit: int) -> bytes:
     try:
         content = stream.decompress(body, limit + 1)
     except zlib.error as error:
-        raise ValueError(f"it is not gzip: {error}") from None
+        raise ValueError(f"not gzip: {error}") from None
     if len(content) <= limit and (stream.unused_data or not stream.eof):
-        raise ValueError("its gzip is not whole, or not alone")
+        raise ValueError("not exactly one complete gzip stream")
     return content

@@ -1,4 +1,4 @@
-"""Telling the hooks of a client what happens."""
+"""Delivery of events to the hooks of a client."""
 
 import asyncio
 import logging
@@ -13,30 +13,32 @@ _logger = logging.getLogger(__name__)
 
 
 class HookDispatcher:
-    """All the hooks of a client. Telling them breaks no call."""
+    """All hooks of a client. An exception raised by a hook is logged, never propagated."""
 
     def __init__(self, hooks: Sequence[Hooks]) -> None:
-        self.hear_of_requests: Final = any(
-            hook is not None for one in hooks for hook in (one.on_request, one.on_response)
+        self.has_request_hooks: Final = any(
+            hook is not None for group in hooks for hook in (group.on_request, group.on_response)
         )
-        self.request: Final = _notifier("on_request", [one.on_request for one in hooks])
-        self.response: Final = _notifier("on_response", [one.on_response for one in hooks])
-        self.retry: Final = _notifier("on_retry", [one.on_retry for one in hooks])
-        self.status: Final = _notifier("on_status", [one.on_status for one in hooks])
+        self.request: Final = _notifier("on_request", [group.on_request for group in hooks])
+        self.response: Final = _notifier("on_response", [group.on_response for group in hooks])
+        self.retry: Final = _notifier("on_retry", [group.on_retry for group in hooks])
+        self.status: Final = _notifier("on_status", [group.on_status for group in hooks])
         self.wait_started: Final = _notifier(
-            "on_wait_started", [one.on_wait_started for one in hooks]
+            "on_wait_started", [group.on_wait_started for group in hooks]
         )
-        self.wait_ended: Final = _notifier("on_wait_ended", [one.on_wait_ended for one in hooks])
+        self.wait_ended: Final = _notifier(
+            "on_wait_ended", [group.on_wait_ended for group in hooks]
+        )
 
 
 def _notifier(
     name: str, hooks: Sequence[Callable[[EventT], object] | None]
 ) -> Callable[[EventT], None]:
-    """A function that calls each of ``hooks`` with an event."""
-    listening = [hook for hook in hooks if hook is not None]
+    """Return a function that calls each of ``hooks`` with an event."""
+    callables = [hook for hook in hooks if hook is not None]
 
     def notify(event: EventT) -> None:
-        for hook in listening:
+        for hook in callables:
             try:
                 hook(event)
             except (Exception, asyncio.CancelledError):

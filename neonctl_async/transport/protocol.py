@@ -1,4 +1,4 @@
-"""The wire format, without I/O: URL, headers and body of a call; Struct or error of an answer."""
+"""The wire format: URL, headers and body of a request; Struct or error of a response. Pure."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,8 +15,8 @@ from msgspec import UNSET, UnsetType
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, InvalidResponseError
 from neonctl_async.models.secret import Secret, decode_hook
-from neonctl_async.transport.compression import ACCEPTED, decompress
-from neonctl_async.transport.redaction import SEARCHED, hide_secrets
+from neonctl_async.transport.compression import ACCEPT_ENCODING, decompress
+from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 
 T = TypeVar("T")
 
@@ -26,19 +26,19 @@ QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ..
 USER_AGENT = f"neonctl-async/{__version__}"
 DEFAULT_HEADERS = {
     "Accept": "application/json",
-    "Accept-Encoding": ACCEPTED,
+    "Accept-Encoding": ACCEPT_ENCODING,
     "User-Agent": USER_AGENT,
 }
-"""The headers that every request has (specification, section 4)."""
+"""The headers of every request (specification, section 4)."""
 EXCERPT_CHARACTERS = 200
-REREAD_BYTES = 8 * 1024 * 1024
-"""How large a body may be to be read once more without its nulls, as plain JSON."""
-EXPLANATION_BYTES = 1024 * 1024
-"""How large an error's body may be to be read as more than text: nested ones cost 25 times it."""
+MAX_BYTES_WITH_NULLS = 8 * 1024 * 1024
+"""The largest body that is decoded a second time, without its nulls."""
+MAX_ERROR_BYTES = 1024 * 1024
+"""The largest error body that is decoded. Nested JSON needs up to 25 times as much memory."""
 
 
 class Request(msgspec.Struct, Generic[T], frozen=True):
-    """One call. ``route`` is what the rate budget counts by: ``GET /projects/{id}``."""
+    """One request. The rate budget counts by ``route``, such as ``GET /projects/{id}``."""
 
     method: str
     path: str
@@ -49,12 +49,12 @@ class Request(msgspec.Struct, Generic[T], frozen=True):
 
     @property
     def project_id(self) -> str | None:
-        """The project whose path it is, if any."""
+        """The project id in the path, or None."""
         _, first, *rest = self.path.split("/")
         return unquote(rest[0]) if first == "projects" and rest else None
 
     def __rich_repr__(self) -> list[tuple[str, object]]:
-        # Bodies hold passwords, and tracebacks show locals.
+        # Tracebacks show local variables, and a body may contain a password.
         return [("route", self.route)]
 
     def __repr__(self) -> str:
@@ -62,10 +62,10 @@ class Request(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Response:
-    """What came back. ``headers`` looks names up whatever their case.
+    """A response, with case-insensitive ``headers``.
 
-    ``body`` is as it came, compressed or not, and may end anywhere past the bound of a body.
-    No Struct, so that its repr does not show the body.
+    ``body`` may be compressed. If it is larger than allowed, its end may be missing. A Struct would
+    show the body in its repr.
     """
 
     __slots__ = ("body", "headers", "status")
@@ -84,20 +84,20 @@ def request(
     query: Mapping[str, QueryValue] | None = None,
     body: object = UNSET,
 ) -> Request[T]:
-    """The call of ``method`` on ``template`` with its ``{name}``s filled in from ``ids``, in order.
+    """Return a request to the path ``template``, with ``ids`` in place of its ``{name}`` parts.
 
-    Raises ValueError or TypeError, naming the parameter, for an id that is empty or would change
-    the path.
+    Raises ValueError or TypeError, with the name of the parameter, for an id that is empty or
+    would change the path.
     """
     names, pattern, route = _parameters(method, template)
-    segments = [path_segment(*named) for named in zip(names, ids, strict=True)]
+    segments = [path_segment(name, id) for name, id in zip(names, ids, strict=True)]
     path = pattern % tuple(segments)
     return Request(method, path, route, response_type, _query(query), _body(body))
 
 
 @cache
 def _parameters(method: str, template: str) -> tuple[list[str], str, str]:
-    """The names of a template's parameters, it with ``%s`` for each of them, and its route."""
+    """Return the parameter names of a template, its ``%`` format string, and its route."""
     names = _PARAMETER.findall(template)
     shape = _PARAMETER.sub("{id}", template)
     return names, _PARAMETER.sub("%s", template), f"{method} {shape}"
@@ -114,10 +114,10 @@ def raw_request(
     query: Mapping[str, QueryValue] | None = None,
     body: object = UNSET,
 ) -> Request[T]:
-    """The call of ``method`` on a ``path`` below the base URL that the caller wrote.
+    """Return a request to ``path`` below the base URL.
 
-    Its route is the path with every segment that holds a digit, as ids do, taken for a parameter.
-    Raises ValueError for a path that could leave the base URL, or a method that is no token.
+    In its route, every segment with a digit counts as a parameter, because ids contain digits.
+    Raises ValueError for a path that could leave the base URL, or a method that is not a name.
     """
     if not re.fullmatch("[A-Za-z]+", method):
         raise ValueError(f"method is {method!r}: expected a name such as GET")
@@ -127,7 +127,7 @@ def raw_request(
     if not _SAFE_PATH.fullmatch(path) or {".", ".."} & set(segments):
         raise ValueError(
             f"path is {path!r}: expected segments of unreserved or percent-encoded characters, "
-            "none of them '.' or '..'; a query goes into query="
+            "none of them '.' or '..'; pass the query as query="
         )
     shape = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
     method = method.upper()
@@ -143,18 +143,18 @@ def _body(body: object) -> bytes | None:
 
 
 def _refuse(value: object) -> NoReturn:
-    hint = ": pass secret.reveal() if that is what you want" if isinstance(value, Secret) else ""
+    hint = ": pass secret.reveal() to send its value" if isinstance(value, Secret) else ""
     raise TypeError(f"a {type(value).__name__} in a body cannot be written as JSON{hint}")
 
 
-# RFC 3986, section 3.3, less what decodes to '/', '.' or '\\' and could so change the path.
+# RFC 3986, section 3.3, without encoded '/', '.' and '\\', which could change the path.
 _SAFE_PATH = re.compile(
     r"(?:[\w/.~!$&'()*+,;=:@-]|%(?!2[ef]|5c)[0-9a-f]{2})+", re.ASCII | re.IGNORECASE
 )
 
 
 class Wire:
-    """Writes requests for one base URL and key, and reads what comes back."""
+    """Encodes requests for one base URL and API key, and decodes their responses."""
 
     def __init__(self, base_url: str, api_key: Secret, max_response_bytes: int) -> None:
         self._base_url = base_url
@@ -162,91 +162,92 @@ class Wire:
         self._max_bytes = max_response_bytes
 
     def url(self, request: Request[T]) -> str:
-        """The URL of a request, percent-encoded."""
+        """Return the percent-encoded URL of a request."""
         query = f"?{urlencode(request.query, quote_via=quote)}" if request.query else ""
-        return f"{self.address(request)}{query}"
+        return f"{self.url_without_query(request)}{query}"
 
-    def address(self, request: Request[T]) -> str:
-        """The URL of a request without its query, which may name anything."""
+    def url_without_query(self, request: Request[T]) -> str:
+        """Return the URL of a request without its query, which may contain private data."""
         return f"{self._base_url}{request.path}"
 
     def headers(self, request: Request[T], request_id: str) -> dict[str, str]:
-        """The headers of a request, but for the key and those that stand."""
+        """Return the headers of a request, except the API key and DEFAULT_HEADERS."""
         headers = {"X-Request-ID": request_id}
         if request.body is not None:
             headers["Content-Type"] = "application/json"
         return headers
 
     def authorization(self) -> str:
-        """The value of the header ``Authorization`` (specification, section 5)."""
+        """Return the value of the header ``Authorization`` (specification, section 5)."""
         return f"Bearer {self._api_key.reveal()}"
 
     def read(self, request: Request[T], request_id: str, response: Response) -> T:
-        """What ``answer`` says. ``request_id`` is the one that was sent.
+        """Return the decoded body of ``response``. ``request_id`` is the id that was sent.
 
-        Raises APIError for any status but 2xx, InvalidResponseError for a 2xx that cannot be read.
+        Raises APIError for any status but 2xx, InvalidResponseError for an invalid 2xx response.
         """
         if not 200 <= response.status < 300:
             raise self._error(request, request_id, response)
         try:
             return self._record(request, response)
         except _UNREADABLE as error:
-            cause = self._presentable(error)
+            cause = self._without_body(error)
         raise InvalidResponseError(
             str(cause),
             method=request.method,
             path=request.path,
             status=response.status,
-            request_id=self._id_of(response, request_id),
+            request_id=self._request_id(response, request_id),
             excerpt=self._excerpt(response),
         ) from cause
 
     def _record(self, request: Request[T], response: Response) -> T:
         content = self._content(response, self._max_bytes)
         if not content or content == b"null":
-            content = _nothing(request.response_type)
+            content = _empty_content(request.response_type)
         return _decode(request.response_type, content)
 
     def _error(self, request: Request[T], request_id: str, response: Response) -> APIError:
-        told = _ErrorBody()
+        id = self._request_id(response, request_id)
+        fields = _ErrorBody()
         with suppress(*_UNREADABLE):
-            content = self._content(response, min(EXPLANATION_BYTES, self._max_bytes))
-            told = _ERROR_BODY.decode(content)
-        message = told.message if isinstance(told.message, str) else ""
+            content = self._content(response, min(MAX_ERROR_BYTES, self._max_bytes))
+            fields = _ERROR_BODY.decode(content)
+        message = fields.message if isinstance(fields.message, str) else ""
         return APIError.for_status(response.status)(
             status=response.status,
-            code=self._hide(str(told.code or "")),
-            message=self._hide(message) or self._excerpt(response) or "no explanation given",
-            request_id=self._hide(str(told.request_id or "")) or self._id_of(response, request_id),
+            code=self._hide(str(fields.code or "")),
+            message=self._hide(message) or self._excerpt(response) or "no error message",
+            request_id=self._hide(str(fields.request_id or "")) or id,
             method=request.method,
             path=request.path,
             retry_after=retry_after(response.headers),
         )
 
     def _content(self, response: Response, limit: int) -> bytes:
-        """The body, decompressed. Raises ValueError if it cannot be, or is too large."""
+        """Return the decompressed body. Raises ValueError if it is invalid or too large."""
         content = _decompressed(response, limit)
         if len(content) > limit:
-            raise ValueError(f"it is larger than {limit} bytes (max_response_bytes)")
+            raise ValueError(f"larger than {limit} bytes (max_response_bytes)")
         return content
 
     def _excerpt(self, response: Response) -> str:
         with suppress(ValueError):
-            beginning = _decompressed(response, SEARCHED)[:SEARCHED].decode(errors="replace")
-            return self._hide(beginning)[:EXCERPT_CHARACTERS]
+            start = _decompressed(response, MAX_CHARACTERS)[:MAX_CHARACTERS]
+            return self._hide(start.decode(errors="replace"))[:EXCERPT_CHARACTERS]
         return ""
 
-    def _presentable(self, error: Exception) -> Exception:
-        """``error`` without what it holds of the body: frames, the body itself, a value quoted."""
+    def _without_body(self, error: Exception) -> Exception:
+        """Return a copy of ``error`` without frames, the body, or secrets quoted from it."""
         if isinstance(error, UnicodeDecodeError):
             return msgspec.DecodeError("not UTF-8")
         return type(error)(self._hide(str(error)))
 
-    def _id_of(self, response: Response, request_id: str) -> str:
-        """The platform's id of a request, else the one that was sent."""
-        told = response.headers.get("x-neon-ret-request-id") or request_id
-        # A byte that is no UTF-8 comes as a lone surrogate, which can be neither shown nor logged.
-        return self._hide(told.encode(errors="replace").decode())
+    def _request_id(self, response: Response, sent_id: str) -> str:
+        """Return the request id from the response headers, or else the id that was sent."""
+        id = response.headers.get("x-neon-ret-request-id") or sent_id
+        # aiohttp decodes invalid UTF-8 to surrogates, which cannot be printed or logged.
+        return self._hide(id.encode(errors="replace").decode())
 
     def _hide(self, text: str) -> str:
         return hide_secrets(text, self._api_key)
@@ -258,10 +259,10 @@ def _decompressed(response: Response, limit: int) -> bytes:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The seconds that ``Retry-After`` asks to wait, from either of its forms (RFC 9110, 10.2.3).
+    """Return the delay of ``Retry-After`` in seconds, from a number or a date (RFC 9110, 10.2.3).
 
-    A date is measured against the answer's own ``Date``, so that a wrong local clock does no
-    harm. What is neither form, or negative, counts as absent; a date that has passed is 0.
+    A date is compared with the ``Date`` of the response, so a wrong local clock has no effect. A
+    date in the past is 0. The result is None if the header is missing, invalid or negative.
     """
     value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", value):
@@ -282,7 +283,7 @@ def _http_date(value: str) -> datetime | None:
 
 
 def path_segment(name: str, value: str | int) -> str:
-    """An id, percent-encoded into a segment of a path. Raises as :func:`request` does."""
+    """Return an id as a percent-encoded path segment. Raises the errors of :func:`request`."""
     if isinstance(value, str) and value.isascii() and value.replace("-", "").isalnum():
         return value
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
@@ -290,7 +291,7 @@ def path_segment(name: str, value: str | int) -> str:
     text = str(value)
     if text in {"", ".", ".."} or "/" in text:
         raise ValueError(
-            f"{name} is {text!r}: expected an id, not empty, '.' or '..' and without '/', "
+            f"{name} is {text!r}: expected an id that is not empty, '.' or '..' and has no '/', "
             "which would change the path"
         )
     return quote(_check_utf8(name, text), safe="")
@@ -327,18 +328,20 @@ def _query_text(name: str, value: object) -> str:
         case datetime():
             return _utc(name, value).isoformat()
         case _:
-            raise TypeError(f"{name} is {value!r}: it cannot stand in a query")
+            raise TypeError(f"{name} is {value!r}: expected a string, number, bool or datetime")
 
 
 def _utc(name: str, value: datetime) -> datetime:
     try:
         return check_aware(name, value).astimezone(UTC)
     except OverflowError:
-        raise ValueError(f"{name} is {value.isoformat()}: UTC has no such year") from None
+        raise ValueError(
+            f"{name} is {value.isoformat()}: expected years 1 to 9999 in UTC"
+        ) from None
 
 
 def check_aware(name: str, value: datetime) -> datetime:
-    """``value``, or ValueError if it has no time zone and so names no moment."""
+    """Return ``value``. Raises ValueError if it has no time zone."""
     if value.utcoffset() is None:
         raise ValueError(f"{name} is {value.isoformat()}: expected a datetime with a time zone")
     return value
@@ -348,7 +351,7 @@ _decoders: dict[object, msgspec.json.Decoder[Any]] = {}
 
 
 def _decoder(response_type: type[T]) -> "msgspec.json.Decoder[T]":
-    """The decoder of a type, made once."""
+    """Return the cached decoder of a type."""
     decoder = _decoders.get(response_type)
     if decoder is None:
         decoder = _decoders[response_type] = msgspec.json.Decoder(
@@ -361,9 +364,9 @@ def _decode(response_type: type[T], body: bytes) -> T:
     try:
         return _decoder(response_type).decode(body)
     except msgspec.ValidationError:
-        if len(body) > REREAD_BYTES:
+        if len(body) > MAX_BYTES_WITH_NULLS:
             raise
-    # The platform may write null for what it leaves out elsewhere. Only here is that costly.
+    # The API may send null for an optional field. Decoding twice costs time only in this case.
     content = _without_nulls(msgspec.json.decode(body))
     return msgspec.convert(content, response_type, dec_hook=decode_hook)
 
@@ -371,15 +374,15 @@ def _decode(response_type: type[T], body: bytes) -> T:
 def _without_nulls(content: Json) -> Json:
     match content:
         case dict():
-            return {name: _without_nulls(one) for name, one in content.items() if one is not None}
+            return {name: _without_nulls(v) for name, v in content.items() if v is not None}
         case list():
-            return [_without_nulls(one) for one in content]
+            return [_without_nulls(item) for item in content]
         case _:
             return content
 
 
-def _nothing(response_type: object) -> bytes:
-    """What an empty body stands for: a record without fields, or null."""
+def _empty_content(response_type: object) -> bytes:
+    """Return the JSON for an empty body: a record without fields, or null."""
     is_record = isinstance(response_type, type) and issubclass(response_type, msgspec.Struct)
     return b"{}" if is_record else b"null"
 

@@ -1,4 +1,4 @@
-"""The proxy that the environment names: read here, since aiohttp would take netrc with it."""
+"""The proxy from the environment. aiohttp could read it, but then it would read netrc too."""
 
 from base64 import b64encode
 from typing import NamedTuple
@@ -12,31 +12,32 @@ from neonctl_async.models.secret import Secret
 
 
 class Proxy(NamedTuple):
-    """Where it is, and the value of ``Proxy-Authorization``, empty without a user name."""
+    """The URL of a proxy and its ``Proxy-Authorization`` header, empty without a user name."""
 
     url: URL
     authorization: Secret
 
 
 def proxy_for(base_url: str) -> Proxy | None:
-    """The proxy of ``HTTPS_PROXY``, if ``base_url`` is https and its host not in ``NO_PROXY``.
+    """Return the proxy of ``HTTPS_PROXY``, or None.
 
-    A proxy would read what goes to loopback in clear, and with it the key. Raises
-    ConfigurationError for what is no URL of a proxy.
+    The result is None if ``NO_PROXY`` includes the host of ``base_url``, and for plain http, whose
+    API key a proxy could read. Raises ConfigurationError unless ``HTTPS_PROXY`` is the http URL of
+    a proxy.
     """
     base = urlsplit(base_url)
-    found = Secret(getproxies().get("https", ""))
-    if base.scheme != "https" or not found or proxy_bypass(base.hostname or ""):
+    value = Secret(getproxies().get("https", ""))
+    if base.scheme != "https" or not value or proxy_bypass(base.hostname or ""):
         return None
-    proxy = _parse(found)
+    proxy = _parse(value)
     if proxy is None:
-        raise ConfigurationError("HTTPS_PROXY is no URL of a proxy, such as http://host:port")
+        raise ConfigurationError("HTTPS_PROXY is not the URL of a proxy: expected http://host:port")
     return proxy
 
 
-def _parse(found: Secret) -> Proxy | None:
+def _parse(value: Secret) -> Proxy | None:
     try:
-        url = URL(found.reveal())
+        url = URL(value.reveal())
     except ValueError:
         return None
     if url.scheme != "http" or not url.host or ":" in (url.user or ""):

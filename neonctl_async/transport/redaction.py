@@ -1,19 +1,19 @@
-"""Secrets in a text that is to be shown. Pure: no I/O."""
+"""Removal of secrets from a text before it is shown. Pure: no I/O."""
 
 import re
 
 from neonctl_async.models.secret import HIDDEN, Secret
 
-SEARCHED = 16 * 1024
-"""How much of a text is searched for secrets, and kept, in characters."""
+MAX_CHARACTERS = 16 * 1024
+"""The largest length of a redacted text, in characters. The rest is cut off."""
 
 _NAME = (
     r"(?:(?:[a-z0-9_-]{0,40}[_-])?(?:key|password|token|secret|uri|authorization|portal_url)"
     r"|[a-z0-9]{1,40}(?:Key|Password|Token|Secret|Uri))"
 )
-# Compiled by the first text that is searched: an import that does it takes a tenth longer.
+# Compiled on first use: compiling here would make the import 10 % slower.
 _SECRETS = (
-    # A member of a JSON object, perhaps within a JSON string, perhaps cut off in the middle.
+    # A member of a JSON object, which may be inside a JSON string or cut off.
     rf"""(["'](?i:{_NAME})\\*["']\s{{0,8}}:\s{{0,8}}\\*(["']))(?:(?!\2)[^\\]|\\.)*""",
     rf"""(\b(?i:{_NAME})=\\{{0,8}}(["']))(?:(?!\2)[^\\]|\\.)*""",
     rf"""(\b(?i:{_NAME})=)[^\s&"'\\]+""",
@@ -24,9 +24,9 @@ _SECRETS = (
 
 
 def hide_secrets(text: str, own_key: Secret) -> str:
-    """The beginning of ``text``, with what is or may be a key or a password made unreadable."""
-    # Cut first, the text could end with most of the key.
-    text = text.replace(own_key.reveal(), HIDDEN)[:SEARCHED]
+    """Return the start of ``text``, with ``***`` in place of possible keys and passwords."""
+    # Replace before cutting: a cut key would not be found.
+    text = text.replace(own_key.reveal(), HIDDEN)[:MAX_CHARACTERS]
     for pattern in _SECRETS:
         text = re.sub(pattern, rf"\1{HIDDEN}", text)
     return text

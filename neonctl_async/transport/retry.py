@@ -1,4 +1,4 @@
-"""Which failures pass, and when to try again."""
+"""Retries of calls after transient failures."""
 
 import asyncio
 import logging
@@ -17,16 +17,15 @@ T = TypeVar("T")
 _logger = logging.getLogger(__name__)
 
 TRANSIENT_STATUSES = frozenset({408, 423, 429, 500, 502, 503, 504})
-"""The statuses of failures that pass."""
+"""The statuses of transient failures."""
 MIN_ATTEMPT_SECONDS = 0.1
-"""Seconds that a further try has at the least: one that is given up at once helps nobody, and
-leaves open whether it was carried out."""
+"""The least time for one attempt. With less, its outcome would probably stay unknown."""
 
 
 def may_retry(error: BaseException, method: str) -> bool:
-    """Whether sending the request again may help, and cannot do its work twice.
+    """Return whether a retry can succeed and cannot execute the request twice.
 
-    401 is asked exactly once, like every answer that will not change.
+    Statuses that a retry cannot change, such as 401, are never retried.
     """
     match error:
         case APIError() if error.status not in TRANSIENT_STATUSES:
@@ -38,17 +37,17 @@ def may_retry(error: BaseException, method: str) -> bool:
 
 
 class ProjectLock(Protocol):
-    """What is known of the lock that a 423 speaks of."""
+    """The lock of a project, because of which a request was rejected with status 423."""
 
     retry_slot: asyncio.Lock
-    """Held by the one who tries again."""
+    """Held by the call that is being retried, so that calls are retried one at a time."""
 
     async def settle(self) -> bool:
-        """Wait until the running operations have ended; False if none shows."""
+        """Wait until the running operations finish. Return False if none is running."""
         ...
 
 
-async def send_again(
+async def retry_call(
     send: Callable[[], Awaitable[T]],
     first_failure: NeonError,
     method: str,
@@ -56,32 +55,31 @@ async def send_again(
     *,
     deadline: float,
     notify: Callable[[RetryPlanned], None],
-    lock_of_project: Callable[[], ProjectLock] | None = None,
+    project_lock: Callable[[], ProjectLock] | None = None,
 ) -> T:
-    """What ``send`` returns, called as ``policy`` says after a first try that failed in passing.
+    """Call ``send`` until it succeeds, after a first attempt with a transient failure.
 
-    After a 423, with ``lock_of_project``, the next try comes as soon as the project's running
-    operations have ended, and in turn with others who were locked out. Raises the newest failure:
-    at once if it does not pass, else when the policy's bounds are reached, or would be by the wait
-    that ``Retry-After`` asks for. ``deadline`` is on the loop's clock; ``tell`` is told of each
-    further try.
+    ``deadline`` is on the clock of the event loop. ``notify`` is called before each retry. After a
+    423, with ``project_lock``, the next attempt starts as soon as the running operations of the
+    project finish, one call at a time. Raises the newest failure if it is not transient, or if
+    the policy or ``deadline`` does not allow another attempt.
     """
-    further = _FurtherTries(send, first_failure, method, policy, deadline=deadline, notify=notify)
-    if lock_of_project is None or not isinstance(first_failure, LockedError):
-        return await further.run()
-    lock = lock_of_project()
+    retries = _Retries(send, first_failure, method, policy, deadline=deadline, notify=notify)
+    if project_lock is None or not isinstance(first_failure, LockedError):
+        return await retries.run()
+    lock = project_lock()
     with anyio.CancelScope(deadline=deadline) as scope:
         await lock.retry_slot.acquire()
     if scope.cancelled_caught:
         raise first_failure
     try:
-        return await further.run(lock)
+        return await retries.run(lock)
     finally:
         lock.retry_slot.release()
 
 
-class _FurtherTries(Generic[T]):
-    """The second and further tries of one call, up to ``deadline`` on the loop's clock."""
+class _Retries(Generic[T]):
+    """All attempts of one call but the first, up to ``deadline`` on the loop's clock."""
 
     def __init__(
         self,
@@ -94,62 +92,62 @@ class _FurtherTries(Generic[T]):
         notify: Callable[[RetryPlanned], None],
     ) -> None:
         self._send = send
-        self._newest = first_failure
+        self._newest_failure = first_failure
         self._is_replayed = False
         self._method = method
-        self._attempts = policy.attempts
+        self._max_attempts = policy.attempts
         self._deadline = deadline
-        self._tell = notify
+        self._notify = notify
         self._backoff = wait_random_exponential(multiplier=policy.initial, max=policy.maximum)
         self._time = asyncio.get_running_loop().time
 
     async def run(self, lock: ProjectLock | None = None) -> T:
-        """What a further try returns. Raises the newest failure."""
+        """Return the result of the first successful attempt, or raise the newest failure."""
         retrying = AsyncRetrying(
             retry=retry_if_exception(lambda error: may_retry(error, self._method)),
-            wait=lambda state: max(self._backoff(state), _asked_delay(self._newest)),
-            stop=self._is_over,
-            before_sleep=self._tell_of,
+            wait=lambda state: max(self._backoff(state), _retry_after(self._newest_failure)),
+            stop=self._is_exhausted,
+            before_sleep=self._report,
             sleep=lambda seconds: self._pause(seconds, lock),
             reraise=True,
         )
         return await retrying(self._attempt)
 
     async def _attempt(self) -> T:
-        # The first try went without tenacity, which costs as much as a small request. Replaying
-        # its failure makes it tenacity's first attempt all the same.
+        # The first attempt runs without tenacity, which costs as much time as a small request.
+        # Raising its failure here makes tenacity count it as the first attempt.
         if not self._is_replayed:
             self._is_replayed = True
-            raise self._newest
+            raise self._newest_failure
         try:
             return await self._send()
         except NeonError as error:
-            self._newest = error
+            self._newest_failure = error
             raise
 
-    def _is_over(self, state: RetryCallState) -> bool:
-        next_try = self._time() + state.upcoming_sleep
+    def _is_exhausted(self, state: RetryCallState) -> bool:
+        next_attempt_at = self._time() + state.upcoming_sleep
         return (
-            state.attempt_number >= self._attempts
-            or next_try + MIN_ATTEMPT_SECONDS > self._deadline
+            state.attempt_number >= self._max_attempts
+            or next_attempt_at + MIN_ATTEMPT_SECONDS > self._deadline
         )
 
-    def _tell_of(self, state: RetryCallState) -> None:
+    def _report(self, state: RetryCallState) -> None:
         retry = RetryPlanned(
-            error=self._newest, attempt=state.attempt_number, delay=state.upcoming_sleep
+            error=self._newest_failure, attempt=state.attempt_number, delay=state.upcoming_sleep
         )
-        _logger.warning("trying again in %.3g s, after %s", retry.delay, retry.error)
-        self._tell(retry)
+        _logger.warning("retrying in %.3g s, after %s", retry.delay, retry.error)
+        self._notify(retry)
 
     async def _pause(self, seconds: float, lock: ProjectLock | None) -> None:
         started = self._time()
-        if lock is not None and isinstance(self._newest, LockedError):
-            # Not all that runs need hold the lock: some of the time is left for further tries.
+        if lock is not None and isinstance(self._newest_failure, LockedError):
+            # Not every running operation holds the lock, so keep some time for attempts.
             with anyio.move_on_after((self._deadline - self._time()) / 2):
                 if await lock.settle():
-                    seconds = _asked_delay(self._newest)
+                    seconds = _retry_after(self._newest_failure)
         await asyncio.sleep(started + seconds - self._time())
 
 
-def _asked_delay(error: NeonError) -> float:
+def _retry_after(error: NeonError) -> float:
     return error.retry_after or 0.0 if isinstance(error, APIError) else 0.0

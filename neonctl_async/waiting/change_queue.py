@@ -1,4 +1,4 @@
-"""What one wait has yet to see."""
+"""The queue of changes that one wait has not processed yet."""
 
 import asyncio
 import copy
@@ -10,45 +10,48 @@ from neonctl_async.waiting.status import Change
 
 
 class ChangeQueue:
-    """Takes changes from pollers and hands them to one wait, in the order of their arrival.
+    """A queue of changes from pollers to one wait, in the order of arrival.
 
-    A change not yet taken is replaced by the next change of the same operation, so a slow wait
-    holds up no poller and the mailbox never holds more than one record an operation.
+    A newer change replaces a queued change of the same operation. A slow wait therefore delays no
+    poller, and the queue holds at most one record per operation.
     """
 
     def __init__(self, deadline: float) -> None:
         self.deadline = deadline
-        """On the loop's clock, in seconds."""
+        """The deadline of the wait on the loop's clock, in seconds."""
         self.last_error: NeonError | None = None
         """The newest failure of a poll that did not end the wait."""
-        # In a plain dict, each first item is looked for past all that were taken before it.
+        # Not a dict: finding its first item takes longer with each item removed before it.
         self._changes: OrderedDict[OperationRef, Change] = OrderedDict()
         self._failure: Exception | None = None
-        self._arrived = asyncio.Event()
+        self._ready = asyncio.Event()
 
     def deliver(self, change: Change) -> None:
-        """Put a change in."""
+        """Add a change, in place of a queued change of the same operation."""
         self._changes[change.ref] = change
-        self._changes.move_to_end(change.ref)  # the newest change comes last
-        self._arrived.set()
+        self._changes.move_to_end(change.ref)
+        self._ready.set()
 
     def fail(self, error: Exception) -> None:
-        """End the wait with ``error``, after the changes that came before it."""
+        """End the wait with ``error`` after the queued changes. Later errors are ignored."""
         self._failure = self._failure or error
-        self._arrived.set()
+        self._ready.set()
 
     def take(self) -> Change | None:
-        """The oldest change, None if there is none. Raises what :meth:`fail` was given."""
+        """Remove and return the oldest change, or return None if there is none.
+
+        Raises the error passed to :meth:`fail` when no change is left.
+        """
         if self._changes:
             return self._changes.popitem(last=False)[1]
         if isinstance(self._failure, NeonError):
-            # Several waits may end with the same failure; each raises an exception of its own.
+            # The same failure may end many waits: each raises its own copy.
             raise copy.copy(self._failure) from self._failure.__cause__
         if self._failure is not None:
             raise self._failure
-        self._arrived.clear()
+        self._ready.clear()
         return None
 
-    async def arrival(self) -> None:
-        """Wait until there is something to take."""
-        await self._arrived.wait()
+    async def wait_until_ready(self) -> None:
+        """Wait until there is a change or an error to take."""
+        await self._ready.wait()

@@ -1,205 +1,207 @@
-"""How long operations of each kind take, learned from those that are waited for. Pure: no I/O."""
+"""Predictions of how long operations take, from observed operations. Pure: no I/O."""
 
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-ENOUGH = 5
-"""Durations of a kind to have seen before they are trusted."""
-SAMPLE = 256
-"""Operations of a kind that are followed at a time, and durations that are remembered."""
-POLLS = 4
-"""Looks into which the range of durations is divided."""
-CREDIBLE = 0.5
-"""Those to go by, at the least, as a share of those of which the end may only not be known yet."""
-NEARLY_ALL = 0.9
-"""The share that has to have ended for the rest to count as exceptions."""
-MOVED = 0.05
-"""The share by which the expected end of a kind has to move for all pollers to plan anew."""
+MIN_DURATIONS = 5
+"""Finished operations of an action that a prediction needs."""
+SAMPLE_SIZE = 256
+"""Operations of an action that are observed at a time, and durations that are remembered."""
+QUANTILES = 4
+"""Number of equal shares into which a prediction divides the durations."""
+MIN_KNOWN_RATIO = 0.5
+"""Smallest ratio of operations in a known state to those in an unknown state."""
+COMPLETE_SHARE = 0.9
+"""Share of finished operations from which the pending ones count as exceptions."""
+REPLAN_SHARE = 0.05
+"""Relative change of an action's expected end that makes all pollers plan again."""
 
 
 class Prediction(NamedTuple):
-    """When operations of one kind are likely to have ended, in seconds from their begin."""
+    """The times at which operations of one action probably finish, in seconds from their start."""
 
     quantiles: tuple[float, ...] = ()
-    """By each the same share has ended, by the last one all; empty where nothing is known."""
+    """Times that divide the operations into equal shares; empty without history."""
     is_complete: bool = True
-    """Whether that was seen. Else the last mark is where those that go on are expected to end."""
+    """True if the last quantile was observed, False if it is an estimate for pending operations."""
 
 
 UNKNOWN = Prediction()
 
 
 class Observation:
-    """An operation of the sample. Its times are those of one clock, in seconds."""
+    """An operation of the sample. Its times are seconds on one clock."""
 
-    __slots__ = ("action", "began", "pending_at")
+    __slots__ = ("action", "pending_at", "started_at")
 
-    def __init__(self, action: str, began: float) -> None:
+    def __init__(self, action: str, started_at: float) -> None:
         self.action: str = action
-        self.began: float = began
-        self.pending_at: float = began
-        """When it was last seen not to have ended."""
+        self.started_at: float = started_at
+        self.pending_at: float = started_at
+        """The last time at which the operation was seen pending."""
 
 
-class _Seen(NamedTuple):
-    """How long an operation took, or has not ended within."""
+class _Duration(NamedTuple):
+    """The duration of an operation, or its lower bound if the operation was abandoned."""
 
     seconds: float
-    has_ended: bool
+    is_final: bool
 
 
-class _Kind:
-    """A sample of the operations of one kind: some that have ended, some that are followed."""
+class _ActionSample:
+    """A sample of the operations of one action: pending ones and the newest durations."""
 
     def __init__(self) -> None:
-        self.ended: deque[_Seen] = deque(maxlen=SAMPLE)
-        """And those that were given up, which took longer than they were waited for."""
-        self.observation: dict[Observation, None] = {}
+        self.durations: deque[_Duration] = deque(maxlen=SAMPLE_SIZE)
+        self.pending: dict[Observation, None] = {}
         self.offered = 0
         self.stride = 1
         self.prediction = UNKNOWN
-        self.told = 0.0
-        """The last mark, when pollers were last told of one."""
+        self.reported_end = 0.0
+        """The last quantile at the time of the newest report to the pollers."""
 
-    def follow(self, action: str, began: float) -> Observation | None:
-        if not self.observation:
+    def observe(self, action: str, started_at: float) -> Observation | None:
+        if not self.pending:
             self.offered, self.stride = 0, 1
         self.offered += 1
         if self.offered % self.stride:
             return None
-        if len(self.observation) == SAMPLE:
-            # Among too many, only every second is followed, those that come included.
-            self.observation = dict.fromkeys(list(self.observation)[::2])
+        if len(self.pending) == SAMPLE_SIZE:
+            # The sample is full: keep every second operation, and take half as many new ones.
+            self.pending = dict.fromkeys(list(self.pending)[::2])
             self.stride *= 2
-        one = Observation(action, began)
-        self.observation[one] = None
-        return one
+        observation = Observation(action, started_at)
+        self.pending[observation] = None
+        return observation
 
-    def release(self, one: Observation, seen: _Seen) -> bool:
-        """Remember what was seen of an operation; whether it was in the sample."""
-        if one not in self.observation:
+    def release(self, observation: Observation, duration: _Duration) -> bool:
+        """Replace a pending operation by its duration. Return whether it was in the sample."""
+        if observation not in self.pending:
             return False
-        del self.observation[one]
-        self.ended.append(seen)
+        del self.pending[observation]
+        self.durations.append(duration)
         return True
 
     def update(self, now: float) -> bool:
-        """Look at the sample anew; whether much has changed."""
-        durations = sorted(one.seconds for one in self.ended if one.has_ended)
-        if len(durations) < ENOUGH:
+        """Compute the prediction. Return whether its last quantile changed by REPLAN_SHARE."""
+        finished = sorted(known.seconds for known in self.durations if known.is_final)
+        if len(finished) < MIN_DURATIONS:
             return False
-        given_up = [one.seconds for one in self.ended if not one.has_ended]
-        pending_for = sorted([*given_up, *(one.pending_at - one.began for one in self.observation)])
-        ages = sorted([*given_up, *(now - one.began for one in self.observation)])
-        shares = _shares_ended(durations, pending_for, ages)
-        if len(shares) < ENOUGH:
+        abandoned = [known.seconds for known in self.durations if not known.is_final]
+        pending_for = sorted(
+            [*abandoned, *(one.pending_at - one.started_at for one in self.pending)]
+        )
+        ages = sorted([*abandoned, *(now - one.started_at for one in self.pending)])
+        shares = _finished_shares(finished, pending_for, ages)
+        if len(shares) < MIN_DURATIONS:
             return False
         self.prediction = _predict(shares, pending_for)
         expected = self.prediction.quantiles[-1]
-        if abs(expected - self.told) <= MOVED * expected:
+        if abs(expected - self.reported_end) <= REPLAN_SHARE * expected:
             return False
-        self.told = expected
+        self.reported_end = expected
         return True
 
 
 class Forecast:
-    """A small sketch of how long each kind of operation took lately.
+    """A small summary of how long operations of each action took recently.
 
-    It follows a sample of the operations from their begin to their end. To go by those that have
-    ended alone would be to go by the short ones: the long ones have not ended yet.
+    It observes a sample of the operations from start to finish. Durations of finished operations
+    alone would be too short on average, because long operations are still pending.
     """
 
     def __init__(self) -> None:
-        self._kinds: dict[str, _Kind] = {}
+        self._samples: dict[str, _ActionSample] = {}
         self._changed: set[str] = set()
 
-    def follow(self, action: str, began: float) -> Observation | None:
-        """Take an operation that began then into the sample, unless it is passed over."""
-        return self._kinds.setdefault(action, _Kind()).follow(action, began)
+    def observe(self, action: str, started_at: float) -> Observation | None:
+        """Add an operation to the sample. Return None if the sample leaves it out."""
+        return self._samples.setdefault(action, _ActionSample()).observe(action, started_at)
 
-    def note_pending(self, one: Observation, now: float) -> None:
-        """An operation has not ended yet."""
-        one.pending_at = now
-        if one in self._kinds[one.action].observation:
-            self._changed.add(one.action)
+    def note_pending(self, observation: Observation, now: float) -> None:
+        """Record that an operation is still pending."""
+        observation.pending_at = now
+        if observation in self._samples[observation.action].pending:
+            self._changed.add(observation.action)
 
-    def note_end(self, one: Observation, duration: float) -> None:
-        """An operation has ended after so long."""
-        if self._kinds[one.action].release(one, _Seen(duration, has_ended=True)):
-            self._changed.add(one.action)
+    def note_finished(self, observation: Observation, seconds: float) -> None:
+        """Record the duration of an operation that reached a terminal state."""
+        duration = _Duration(seconds, is_final=True)
+        if self._samples[observation.action].release(observation, duration):
+            self._changed.add(observation.action)
 
-    def forget(self, one: Observation) -> None:
-        """An operation is no longer looked at."""
-        waited = one.pending_at - one.began
-        self._kinds[one.action].release(one, _Seen(waited, has_ended=False))
+    def abandon(self, observation: Observation) -> None:
+        """Record that an operation is no longer polled: it took longer than observed."""
+        seconds = observation.pending_at - observation.started_at
+        self._samples[observation.action].release(observation, _Duration(seconds, is_final=False))
 
     def update(self, now: float) -> bool:
-        """Take in what was noted; whether looks that are planned should be planned anew."""
-        news = [self._kinds[action].update(now) for action in self._changed]
+        """Update the predictions of changed actions. Return whether polls must be replanned."""
+        changes = [self._samples[action].update(now) for action in self._changed]
         self._changed.clear()
-        return any(news)
+        return any(changes)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no kind is known yet."""
-        return not any(kind.told for kind in self._kinds.values())
+        """True if there is no prediction for any action yet."""
+        return not any(sample.reported_end for sample in self._samples.values())
 
     def prediction(self, action: str) -> Prediction:
-        """What is known of a kind."""
-        kind = self._kinds.get(action)
-        return UNKNOWN if kind is None else kind.prediction
+        """Return the prediction for an action, ``UNKNOWN`` without enough history."""
+        sample = self._samples.get(action)
+        return UNKNOWN if sample is None else sample.prediction
 
 
 class _Share(NamedTuple):
-    """The share of all operations that have ended within so many seconds."""
+    """The share of all operations that finish within a number of seconds."""
 
-    ended: float
-    within: float
+    finished: float
+    seconds: float
 
 
-def _shares_ended(
+def _finished_shares(
     durations: Sequence[float], pending_for: Sequence[float], ages: Sequence[float]
 ) -> list[_Share]:
-    """The estimate of Kaplan and Meier (1958), from values in rising order.
+    """Return the estimate of Kaplan and Meier (1958). All arguments are sorted.
 
-    It goes as far as there are enough to go by, beside those of which it is not known whether they
-    have ended: they are as old by now, but were not looked at lately.
+    It stops at the first duration for which too few operations are in a known state. Operations
+    that are older than the duration and were not polled since then are in an unknown state.
     """
-    go_on = 1.0
+    pending_share = 1.0
     shares: list[_Share] = []
-    for place, duration in enumerate(durations):
-        seen_younger = bisect_left(pending_for, duration)
-        at_risk = len(durations) - place + len(pending_for) - seen_younger
-        if at_risk < CREDIBLE * (seen_younger - bisect_left(ages, duration)):
+    for index, duration in enumerate(durations):
+        younger = bisect_left(pending_for, duration)
+        at_risk = len(durations) - index + len(pending_for) - younger
+        if at_risk < MIN_KNOWN_RATIO * (younger - bisect_left(ages, duration)):
             break
-        go_on *= 1 - 1 / at_risk
-        shares.append(_Share(1 - go_on, duration))
+        pending_share *= 1 - 1 / at_risk
+        shares.append(_Share(1 - pending_share, duration))
     return shares
 
 
 def _predict(shares: Sequence[_Share], pending_for: Sequence[float]) -> Prediction:
-    is_complete = shares[-1].ended >= NEARLY_ALL
-    last = shares[-1].within if is_complete else _expected_end(shares, pending_for)
-    wanted = [poll / POLLS - 1e-9 for poll in range(1, POLLS)]
-    places = [bisect_left(shares, share, key=lambda one: one.ended) for share in wanted]
+    is_complete = shares[-1].finished >= COMPLETE_SHARE
+    last = shares[-1].seconds if is_complete else _expected_end(shares, pending_for)
+    wanted = [number / QUANTILES - 1e-9 for number in range(1, QUANTILES)]
+    places = [bisect_left(shares, share, key=lambda one: one.finished) for share in wanted]
     quantiles: list[float] = []
-    for within in [*(shares[place].within for place in places if place < len(shares)), last]:
-        # A little later, so that the look finds what ends there; looks closer than that are one.
-        mark = within * 1.02 + 0.02
-        if quantiles and mark - quantiles[-1] < 0.1 * mark:
-            quantiles.pop()
-        quantiles.append(mark)
+    for seconds in [*(shares[place].seconds for place in places if place < len(shares)), last]:
+        # Slightly later, so that a poll finds the operations that finish at this time.
+        quantile = seconds * 1.02 + 0.02
+        if quantiles and quantile - quantiles[-1] < 0.1 * quantile:
+            quantiles.pop()  # one poll serves both
+        quantiles.append(quantile)
     return Prediction(tuple(quantiles), is_complete)
 
 
 def _expected_end(shares: Sequence[_Share], pending_for: Sequence[float]) -> float:
-    """When the rest will have ended at the pace of the others.
+    """Return when the pending operations finish if they continue at the pace of the others.
 
-    After a gap in which none has ended, not before as long a time has passed again.
+    If none has finished for some time, the result is at least the same time ahead.
     """
-    first, latest = shares[0].within, shares[-1].within
+    first, latest = shares[0].seconds, shares[-1].seconds
     now = max(latest, *pending_for)
-    go_on = 1 - shares[-1].ended
-    return now + max(go_on / shares[-1].ended * (now - first), now - latest)
+    pending_share = 1 - shares[-1].finished
+    return now + max(pending_share / shares[-1].finished * (now - first), now - latest)

@@ -1,4 +1,4 @@
-"""What a mutation does that running operations of its project lock out (423)."""
+"""Waiting for a locked project: a mutation gets a 423 while operations are running."""
 
 import asyncio
 from weakref import WeakValueDictionary
@@ -9,15 +9,15 @@ from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.status import Outcome, outcome
 from neonctl_async.waiting.waiter import Waiter
 
-NEWEST = 100
-"""How many of a project's newest operations are looked through for those that run."""
+NEWEST_OPERATIONS = 100
+"""Number of a project's newest operations that are searched for running ones."""
 
 
 class ProjectLock:
-    """The lock of one project, as a client sees it from outside.
+    """The lock of one project, as seen by the client.
 
-    Whoever was locked out takes the ``retry_slot``, so that many who wait for the same project try
-    again one after another.
+    A locked-out call holds ``retry_slot`` while it retries, so that calls for the same project
+    retry one after another.
     """
 
     def __init__(self, project_id: str, source: OperationSource, waiter: Waiter) -> None:
@@ -27,24 +27,29 @@ class ProjectLock:
         self._waiter = waiter
 
     async def settle(self) -> bool:
-        """Wait until the operations that run now have ended.
+        """Wait until the project's running operations have reached a terminal state.
 
-        False if none shows: what holds the lock need not be an operation.
+        Return False if no operation is running or reading them fails: then the lock may have
+        another cause.
         """
         now = utc_now()
         try:
-            page = await self._source.newest(self._project_id, NEWEST)
-            running = [one for one in page.operations if outcome(one, now) is Outcome.PENDING]
+            page = await self._source.newest(self._project_id, NEWEST_OPERATIONS)
+            running = [
+                operation
+                for operation in page.operations
+                if outcome(operation, now) is Outcome.PENDING
+            ]
             if not running:
                 return False
             await self._waiter.settle(running)
         except NeonError:
-            return False  # the mutation itself will tell, if this failure lasts
+            return False  # a failure that lasts is raised by the mutation itself
         return True
 
 
 class ProjectLocks:
-    """The locks of the projects that somebody is locked out of."""
+    """The locks of all projects that a call is locked out of."""
 
     def __init__(self, source: OperationSource, waiter: Waiter) -> None:
         self._source = source
@@ -52,7 +57,7 @@ class ProjectLocks:
         self._locks: WeakValueDictionary[str, ProjectLock] = WeakValueDictionary()
 
     def of(self, project_id: str) -> ProjectLock:
-        """The lock of a project, the same for all who ask while anyone holds on to it."""
+        """Return the lock of a project: the same object while any call holds a reference to it."""
         lock = self._locks.get(project_id)
         if lock is None:
             lock = self._locks[project_id] = ProjectLock(project_id, self._source, self._waiter)

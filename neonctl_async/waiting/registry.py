@@ -1,4 +1,4 @@
-"""The pollers of a client, and what they learn from each other."""
+"""The pollers of a client and their shared forecast."""
 
 import asyncio
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ from neonctl_async.waiting.source import OperationSource
 
 
 class PollerRegistry:
-    """The pollers of a client, by project; one exists only while something is awaited."""
+    """The pollers of a client by project id. A poller exists only while it tracks an operation."""
 
     def __init__(
         self, source: OperationSource, policy: PollPolicy, dispatcher: HookDispatcher
@@ -29,12 +29,13 @@ class PollerRegistry:
         self._closed = False
 
     def add(self, ref: OperationRef, record: Operation | None, queue: ChangeQueue) -> None:
-        """Deliver to ``mailbox`` what becomes of an operation.
+        """Deliver all changes of an operation to ``queue``.
 
-        Raises ClientClosedError if the client is closed.
+        ``record`` is the newest record that the caller has. Raises ClientClosedError if the client
+        is closed.
         """
         if self._closed:
-            raise ClientClosedError("the client is closed: nothing can be awaited")
+            raise ClientClosedError("the client is closed: create a new NeonClient")
         poller = self._by_project.get(ref.project_id)
         if poller is None:
             poller = Poller(
@@ -43,45 +44,45 @@ class PollerRegistry:
                 self._policy,
                 self._forecast,
                 dispatcher=self._dispatcher,
-                update=self._update,
+                replan_all=self._replan_all,
             )
             self._by_project[ref.project_id] = poller
         poller.add(ref, record, queue)
 
     async def release(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
-        """Forget ``mailbox``; pollers that nobody needs any more are ended."""
+        """Stop deliveries to ``queue``, and stop pollers without tracked operations."""
         by_project: dict[str, list[OperationRef]] = {}
         for ref in refs:
             by_project.setdefault(ref.project_id, []).append(ref)
         idle: list[Poller] = []
-        for project_id, ones in by_project.items():
+        for project_id, project_refs in by_project.items():
             poller = self._by_project.get(project_id)
             if poller is not None:
-                poller.remove(ones, queue)
+                poller.remove(project_refs, queue)
                 if poller.is_idle:
                     idle.append(self._by_project.pop(project_id))
         await _stop(idle)
 
     async def aclose(self) -> None:
-        """End every poller; what still waits ends with ClientClosedError."""
+        """Stop every poller. Pending waits raise ClientClosedError."""
         self._closed = True
         pollers = list(self._by_project.values())
         self._by_project.clear()
         await _stop(pollers)
 
-    def _update(self) -> bool:
-        """Take in what was learned, for all projects; whether all planned their looks anew."""
-        is_news = self._forecast.update(asyncio.get_running_loop().time())
-        if is_news:
+    def _replan_all(self) -> bool:
+        """Update the forecast. If it changed, replan all pollers and return True."""
+        is_changed = self._forecast.update(asyncio.get_running_loop().time())
+        if is_changed:
             for poller in self._by_project.values():
                 poller.plan()
-        return is_news
+        return is_changed
 
 
 async def _stop(pollers: Iterable[Poller]) -> None:
-    reason = ClientClosedError("the client was closed while operations were awaited")
+    reason = ClientClosedError("the client was closed during a wait for operations")
     tasks = [task for poller in pollers if (task := poller.stop(reason)) is not None]
     if tasks:
-        # A wait that is being cancelled still sees its poller off; that takes no time.
+        # Shielded, so that a cancelled wait leaves no poller behind. The tasks finish at once.
         with anyio.CancelScope(shield=True):
             await asyncio.wait(tasks)

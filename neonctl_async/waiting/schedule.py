@@ -1,4 +1,4 @@
-"""When to look again, without I/O. Times are in seconds."""
+"""The delays between polls, without I/O. Times are in seconds."""
 
 from bisect import bisect_right
 
@@ -9,41 +9,42 @@ from neonctl_async.waiting.forecast import UNKNOWN, Prediction
 def delay(
     policy: PollPolicy,
     waited: float,
-    chance: float,
+    draw: float,
     prediction: Prediction = UNKNOWN,
-    least: float = 0.0,
+    minimum: float = 0.0,
 ) -> float:
-    """How long to let pass until the next look, after having waited for ``waited`` seconds.
+    """Return the delay before the next poll of an operation that was waited for so far.
 
-    It comes at the next mark of ``outlook`` that is ``least`` away. Without any, or past the last,
-    looks grow rarer from there on. While not all ends are known, the delay is not shorter than a
-    third of what it would be if none were, and before the end that is but expected not longer.
+    The next poll comes at the next quantile of ``prediction`` that is at least ``minimum`` away.
+    Without quantiles, delays grow with the time ``waited``; after the last quantile, they grow
+    again from there. With an incomplete prediction, a delay is at least a third of the delay
+    without history, and an estimated last quantile never makes it longer. ``draw`` is a random
+    number from 0 to 1 for the jitter.
     """
     quantiles, is_complete = prediction
-    delay = _growing(policy, waited, chance)
+    seconds = _growing_delay(policy, waited, draw)
     if quantiles and not is_complete:
-        least = max(least, delay / 3)
-    place = bisect_right(quantiles, waited + least)
-    if place < len(quantiles):
-        to_mark = quantiles[place] - waited
-        is_expected = place == len(quantiles) - 1 and not is_complete
-        delay = min(delay, to_mark) if is_expected else to_mark
+        minimum = max(minimum, seconds / 3)
+    index = bisect_right(quantiles, waited + minimum)
+    if index < len(quantiles):
+        to_quantile = quantiles[index] - waited
+        is_estimated = index == len(quantiles) - 1 and not is_complete
+        seconds = min(seconds, to_quantile) if is_estimated else to_quantile
     elif quantiles and waited < quantiles[-1]:
-        delay = least
+        seconds = minimum
     elif quantiles and is_complete:
-        delay = _growing(policy, waited - quantiles[-1], chance)
-    return min(max(delay, least), policy.maximum)
+        seconds = _growing_delay(policy, waited - quantiles[-1], draw)
+    return min(max(seconds, minimum), policy.maximum)
 
 
-def _growing(policy: PollPolicy, waited: float, chance: float) -> float:
-    """The next delay of a geometric series that has lasted for ``waited`` seconds.
+def _growing_delay(policy: PollPolicy, waited: float, draw: float) -> float:
+    """Return the next delay of a geometric series that has taken ``waited`` seconds so far.
 
-    Delays of ``initial``, ``initial * growth``, ``initial * growth**2``, … add up to
-    ``initial * (growth**n - 1) / (growth - 1)``; put in terms of that sum, each is ``initial``
-    plus ``growth - 1`` times the time waited. So the pace depends on no count of looks, and an
-    answer comes late by ``initial`` and a share of the wait at the most, jitter aside. ``chance``
-    is uniform between 0 and 1 and spreads the delay by ``jitter`` in both directions, up to
-    ``maximum``.
+    The delays ``initial``, ``initial * growth``, ``initial * growth**2``, … add up to
+    ``initial * (growth**n - 1) / (growth - 1)``. Each delay is therefore ``initial`` plus
+    ``growth - 1`` times the time waited, and does not depend on the number of polls. Without
+    jitter, a result is late by at most ``initial`` plus ``growth - 1`` times the wait. ``draw``
+    spreads the delay by ``jitter`` in both directions, up to ``maximum``.
     """
-    growing = min(policy.initial + (policy.growth - 1) * waited, policy.maximum)
-    return min(growing * (1 + policy.jitter * (2 * chance - 1)), policy.maximum)
+    seconds = min(policy.initial + (policy.growth - 1) * waited, policy.maximum)
+    return min(seconds * (1 + policy.jitter * (2 * draw - 1)), policy.maximum)

@@ -1,4 +1,4 @@
-"""The two ways to look at operations while waiting: one by id, or a project's newest."""
+"""The requests of a poll: one operation by id, or the newest operations of a project."""
 
 from msgspec import UNSET, UnsetType
 
@@ -12,13 +12,13 @@ from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
 
 MAX_PAGE = 1000
-"""The most operations that a page may hold (the platform's limit)."""
+"""The largest page size that the API accepts."""
 POLL_TIMEOUT = 10.0
-"""Seconds after which a look is given up: the next one is likelier to be answered."""
+"""The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
 
 
 def operation_request(project_id: str, operation_id: str) -> Request[OperationResponse]:
-    """The request for one operation (specification, section 4.4)."""
+    """Return the request for one operation (specification, section 4.4)."""
     return request(
         "GET",
         "/projects/{project_id}/operations/{operation_id}",
@@ -31,7 +31,7 @@ def operation_request(project_id: str, operation_id: str) -> Request[OperationRe
 def page_request(
     project_id: str, limit: int | UnsetType, cursor: str | UnsetType = UNSET
 ) -> Request[OperationsPage]:
-    """The request for a page of a project's operations, newest first (specification, 4.3)."""
+    """Return the request for a page of operations, newest first (specification, section 4.3)."""
     return request(
         "GET",
         "/projects/{project_id}/operations",
@@ -42,22 +42,22 @@ def page_request(
 
 
 class OperationSource:
-    """Looks at operations. Each look is sent once: when to look again is the poller's to say."""
+    """Reads operations. Each request is sent once: the next poll is the retry."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
     async def acquire_poll_slot(self) -> None:
-        """Wait for the turn of one more look."""
+        """Wait until the rate budget allows another poll."""
         await self._session.acquire_poll_slot()
 
     async def get(self, ref: OperationRef) -> Operation:
-        """One operation (specification, section 4.4)."""
+        """Return one operation (specification, section 4.4)."""
         poll = operation_request(ref.project_id, ref.id)
         return (await self._session.poll(poll, POLL_TIMEOUT)).operation
 
     async def newest(
         self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
     ) -> OperationsPage:
-        """The ``limit`` newest operations of a project, or those after ``cursor``."""
+        """Return the ``limit`` newest operations of a project, or those after ``cursor``."""
         return await self._session.poll(page_request(project_id, limit, cursor), POLL_TIMEOUT)

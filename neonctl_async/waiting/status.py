@@ -1,4 +1,4 @@
-"""What a status means, without I/O."""
+"""The meaning of an operation's status, without I/O."""
 
 import enum
 from datetime import datetime
@@ -12,40 +12,40 @@ UNSUCCESSFUL = frozenset({OperationStatus.FAILED, OperationStatus.ERROR, Operati
 
 
 class Outcome(enum.Enum):
-    """What has become of an operation."""
+    """The state of an operation for a wait: pending, or one of two terminal states."""
 
     SUCCEEDED = enum.auto()
     UNSUCCESSFUL = enum.auto()
     PENDING = enum.auto()
 
 
-def is_same(one: Operation, other: Operation) -> bool:
-    """Whether two records of an operation tell the same.
-
-    ``total_duration_ms`` may grow from look to look while nothing else happens.
-    """
-    return (
-        one.status == other.status
-        and one.updated_at == other.updated_at
-        and one.failures_count == other.failures_count
-        and one.retry_at == other.retry_at
-        and one.error == other.error
-    )
-
-
 class Change(msgspec.Struct, frozen=True):
-    """A record as it was just seen, and what it means."""
+    """A new record of an operation, with its outcome."""
 
     ref: OperationRef
     operation: Operation
     outcome: Outcome
 
 
-def outcome(operation: Operation, now: datetime) -> Outcome:
-    """What has become of ``operation`` at the time ``now`` (specification, section 3.2).
+def is_unchanged(old: Operation, new: Operation) -> bool:
+    """Return whether two records of an operation differ at most in ``total_duration_ms``.
 
-    A status that this library has never heard of is pending. So is an unsuccessful operation
-    whose ``retry_at`` lies ahead: the platform is about to try it again.
+    Neon may increase ``total_duration_ms`` from poll to poll while nothing else changes.
+    """
+    return (
+        old.status == new.status
+        and old.updated_at == new.updated_at
+        and old.failures_count == new.failures_count
+        and old.retry_at == new.retry_at
+        and old.error == new.error
+    )
+
+
+def outcome(operation: Operation, now: datetime) -> Outcome:
+    """Return the outcome of ``operation`` at the time ``now`` (specification, section 3.2).
+
+    An unknown status is pending. An unsuccessful operation with a ``retry_at`` in the future is
+    also pending, because Neon will retry it.
     """
     if operation.status in SUCCEEDED:
         return Outcome.SUCCEEDED

@@ -1,4 +1,4 @@
-"""What can be waited on, and how far a wait has come. Pure: no I/O, no event loop."""
+"""The operations that a wait is for, and its progress. Pure: no I/O, no event loop."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
@@ -9,11 +9,11 @@ from neonctl_async.waiting.status import Change, Outcome
 
 
 class HasOperations(Protocol):
-    """What holds a list of operations, as every answer to a request that starts work does."""
+    """An object with a list of operations, such as the response of a call that starts them."""
 
     @property
     def operations(self) -> list[Operation]:
-        """The operations, as they were when the answer came."""
+        """The operations, with their records at the time of the response."""
         ...
 
 
@@ -21,16 +21,16 @@ Target: TypeAlias = Operation | OperationRef
 Waitable: TypeAlias = Target | HasOperations | Iterable[Target | HasOperations]
 
 _EXPECTED = (
-    "expected an Operation, an OperationRef, an answer that has .operations, "
-    "or an iterable of these; for an answer of request(), pass it type=Started"
+    "expected an Operation, an OperationRef, a response with .operations, "
+    "or an iterable of these; for a response of request(), pass type=OperationsResponse"
 )
 
 
 def targets_of(what: Waitable) -> list[Target]:
-    """The operations that ``what`` stands for, in order, duplicates included.
+    """Return the operations in ``what``, in order and including duplicates.
 
-    Raises TypeError for what holds no operations by its type, ValueError for an empty iterable or
-    an id that cannot be one.
+    Raises TypeError if ``what`` has a type without operations, and ValueError if it is an empty
+    iterable or contains an invalid id.
     """
     targets = _find_targets(what)
     for target in targets:
@@ -40,7 +40,7 @@ def targets_of(what: Waitable) -> list[Target]:
 
 
 def _find_targets(what: Waitable) -> list[Target]:
-    targets = _targets_of_one(what)
+    targets = _targets_of_item(what)
     if targets is not None:
         return targets
     if isinstance(what, str | bytes) or not isinstance(what, Iterable):
@@ -49,18 +49,18 @@ def _find_targets(what: Waitable) -> list[Target]:
     if not items:
         raise ValueError(f"cannot wait on an empty {type(what).__name__}: {_EXPECTED}")
     found: list[Target] = []
-    for place, item in enumerate(items):
-        some = _targets_of_one(item)
-        if some is None:
-            raise TypeError(f"cannot wait on item {place}, {type(item).__name__}: {_EXPECTED}")
-        found += some
+    for index, item in enumerate(items):
+        item_targets = _targets_of_item(item)
+        if item_targets is None:
+            raise TypeError(f"cannot wait on item {index}, {type(item).__name__}: {_EXPECTED}")
+        found += item_targets
     return found
 
 
-def _targets_of_one(what: object) -> list[Target] | None:
-    if isinstance(what, Operation | OperationRef):
-        return [what]
-    operations: object = getattr(what, "operations", None)
+def _targets_of_item(item: object) -> list[Target] | None:
+    if isinstance(item, Operation | OperationRef):
+        return [item]
+    operations: object = getattr(item, "operations", None)
     if not isinstance(operations, list):
         return None
     targets: list[Target] = []
@@ -72,7 +72,7 @@ def _targets_of_one(what: object) -> list[Target] | None:
 
 
 class Progress:
-    """How far a wait has come: the newest record of each operation, and how it ended."""
+    """The progress of a wait: the newest record and the outcome of each operation."""
 
     def __init__(self, targets: Sequence[Target]) -> None:
         self._order = [target.ref for target in targets]
@@ -86,27 +86,27 @@ class Progress:
                 self._records[target.ref] = target
 
     def note(self, change: Change) -> None:
-        """Take in a change."""
+        """Record a change."""
         self._records[change.ref] = change.operation
         if change.outcome is not Outcome.PENDING:
             self._outcomes[change.ref] = change.outcome
 
     @property
     def records(self) -> Mapping[OperationRef, Operation | None]:
-        """Each operation once, in the order given, with its newest record if one was seen."""
+        """The newest record of each operation, None if there is none; in order, each once."""
         return self._records
 
     @property
     def is_complete(self) -> bool:
-        """Whether every operation has ended."""
+        """True if every operation has reached a terminal state."""
         return len(self._outcomes) == len(self._records)
 
     def newest(self) -> list[Operation]:
-        """The newest records in the order given, duplicates included; final ones at the end."""
+        """Return the newest records in the order of the targets, including duplicates."""
         return [record for ref in self._order if (record := self._records[ref]) is not None]
 
     def settled(self, *outcomes: Outcome) -> list[Operation]:
-        """The final records, each once: all, or those with one of ``outcomes``."""
+        """Return the final records, each once: all, or only those with one of ``outcomes``."""
         wanted = outcomes or tuple(Outcome)
         return [
             record
@@ -115,5 +115,5 @@ class Progress:
         ]
 
     def pending(self) -> list[Target]:
-        """Those that have not ended, each once: the newest record, else the reference."""
+        """Return the newest record of each pending operation, or its reference without a record."""
         return [record or ref for ref, record in self._records.items() if ref not in self._outcomes]

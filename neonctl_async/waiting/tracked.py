@@ -1,4 +1,4 @@
-"""An operation that is awaited: what the poller of its project knows of it."""
+"""An operation that a poller tracks, with the state of its polling."""
 
 from collections.abc import Iterable
 
@@ -8,53 +8,54 @@ from neonctl_async.waiting.forecast import Observation
 
 
 class TrackedOperation:
-    """An operation that is awaited: since when, by whom, and its newest record."""
+    """An operation that at least one wait is pending on. Times are on the loop's clock."""
 
     __slots__ = (
-        "answered_at",
         "is_being_polled",
         "observation",
+        "polled_at",
         "queues",
         "record",
         "ref",
-        "since",
+        "started_at",
     )
 
-    def __init__(self, ref: OperationRef, since: float) -> None:
+    def __init__(self, ref: OperationRef, now: float) -> None:
         self.ref: OperationRef = ref
-        self.since: float = since
-        """When it began, as far as is known: a record may say how long it has been running."""
+        self.started_at: float = now
+        """The start of the operation; the start of the tracking, until a record is known."""
         self.record: Operation | None = None
         self.observation: Observation | None = None
         self.queues: set[ChangeQueue] = set()
-        self.answered_at: float = since
-        """When the newest look at it ended, if only in a failure."""
+        self.polled_at: float = now
+        """The end of its newest poll, successful or not."""
         self.is_being_polled: bool = False
 
 
-def queues_of(tracked: Iterable[TrackedOperation]) -> set[ChangeQueue]:
-    """All that these operations are awaited for."""
-    return {queue for one in tracked for queue in one.queues}
+def queues_of(entries: Iterable[TrackedOperation]) -> set[ChangeQueue]:
+    """Return the queues of all waits on these operations."""
+    return {queue for entry in entries for queue in entry.queues}
 
 
-def end_polls(tracked: Iterable[TrackedOperation], now: float) -> None:
-    """Looks at these operations have ended now, if only in a failure."""
-    for one in tracked:
-        one.is_being_polled = False
-        one.answered_at = now
+def end_polls(entries: Iterable[TrackedOperation], now: float) -> None:
+    """Record the end of a poll of these operations, successful or not."""
+    for entry in entries:
+        entry.is_being_polled = False
+        entry.polled_at = now
 
 
 def age(record: Operation) -> float:
-    """How long an operation had been running when the platform wrote its record, in seconds."""
+    """Return how long an operation had been running when Neon wrote its record, in seconds."""
     return (record.total_duration_ms or 0) / 1000
 
 
 def duration(observation: Observation, record: Operation, now: float) -> float:
-    """How long an operation took from its begin: what it tells, within what was seen of it.
+    """Return how long an operation took from its start, in seconds.
 
-    It tells how long it ran; it may have waited for another one before.
+    This is the duration in its record, limited to the range that the polls allow. The record
+    contains only the running time, without the time spent in the queue of another operation.
     """
-    at_least, at_most = observation.pending_at - observation.began, now - observation.began
+    minimum, maximum = observation.pending_at - observation.started_at, now - observation.started_at
     if record.total_duration_ms is None:
-        return (at_least + at_most) / 2
-    return min(max(age(record), at_least), at_most)
+        return (minimum + maximum) / 2
+    return min(max(age(record), minimum), maximum)

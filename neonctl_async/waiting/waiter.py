@@ -1,4 +1,4 @@
-"""wait, as_completed and watch: three views of one stream of changes."""
+"""The methods wait, as_completed and watch: three views of one stream of changes."""
 
 import asyncio
 import math
@@ -22,14 +22,14 @@ from neonctl_async.waiting.status import Change, Outcome, outcome
 from neonctl_async.waiting.targets import Progress, Waitable, targets_of
 
 DEFAULT_TIMEOUT = 300.0
-"""Seconds; as long as the platform's own tools wait."""
+"""The default timeout of a wait, in seconds. Neon's own tools use the same."""
 
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 OnUpdate = Callable[[Operation], object]
 
 
 class Waiter:
-    """Everything that the waits of one client share."""
+    """Runs all waits of one client on shared pollers."""
 
     def __init__(
         self, source: OperationSource, policy: PollPolicy, dispatcher: HookDispatcher
@@ -50,7 +50,7 @@ class Waiter:
         check_timeout(timeout)
         if fail_fast and not raise_on_failure:
             raise ValueError(
-                "fail_fast=True raises at the first failure: raise_on_failure=False contradicts it"
+                "fail_fast=True and raise_on_failure=False contradict each other: leave one out"
             )
         progress = Progress(targets_of(what))
         await self._follow(progress, timeout, fail_fast=fail_fast, on_update=on_update)
@@ -59,25 +59,25 @@ class Waiter:
         return progress.newest()
 
     async def settle(self, operations: Sequence[Operation]) -> None:
-        """Wait until all have ended, however."""
+        """Wait until all operations have reached a terminal state, successful or not."""
         await self._follow(Progress(operations), timeout=None)
 
     async def finish(
-        self, answer: OperationsResponseT, timeout: float | None
+        self, response: OperationsResponseT, timeout: float | None
     ) -> OperationsResponseT:
-        """``answer`` with the final records of its operations, if it has any.
+        """Wait for the operations of ``response``, and return it with their final records.
 
-        An error of the wait carries ``answer`` with the newest records as ``result``.
+        An error of the wait has ``response`` with the newest records as its ``result``.
         """
-        progress = Progress(answer.operations)
+        progress = Progress(response.operations)
         try:
             await self._follow(progress, timeout)
             _raise_for_failures(progress)
         except NeonError as error:
-            error.result = msgspec.structs.replace(answer, operations=progress.newest())
+            error.result = msgspec.structs.replace(response, operations=progress.newest())
             error.maybe_delivered = True
             raise
-        return msgspec.structs.replace(answer, operations=progress.newest())
+        return msgspec.structs.replace(response, operations=progress.newest())
 
     def as_completed(self, what: Waitable, *, timeout: float | None) -> AsyncGenerator[Operation]:
         """See ``Operations.as_completed``."""
@@ -90,7 +90,7 @@ class Waiter:
         return self._operations(Progress(targets_of(what)), timeout, only_settled=False)
 
     async def aclose(self) -> None:
-        """End what still waits with ClientClosedError."""
+        """End all waits with ClientClosedError."""
         await self._pollers.aclose()
 
     async def _follow(
@@ -117,9 +117,9 @@ class Waiter:
                     yield change.operation
 
     async def _changes(self, progress: Progress, timeout: float | None) -> AsyncGenerator[Change]:
-        """Every change that is seen, the first states included, until all have ended.
+        """Yield the first record of each operation and every change until all are finished.
 
-        Raises WaitTimeoutError at the deadline, and whatever ends the wait before it.
+        Raises WaitTimeoutError at the deadline, and the failure of a poll that ends the wait.
         """
         started = asyncio.get_running_loop().time()
         queue = ChangeQueue(deadline=math.inf if timeout is None else started + timeout)
@@ -127,9 +127,9 @@ class Waiter:
         self._dispatcher.wait_started(wait)
         failure: NeonError | None = None
         try:
-            self._begin(progress, queue)
+            self._start(progress, queue)
             while not progress.is_complete:
-                change = await self._next(queue, progress)
+                change = await self._next_change(queue, progress)
                 if change is None:
                     raise WaitTimeoutError(
                         timeout=timeout or 0.0,
@@ -150,35 +150,35 @@ class Waiter:
                 error=failure,
                 seconds=asyncio.get_running_loop().time() - started,
             )
-            # Told first: one who is cancelled again gets no further than the first await.
+            # Notify before awaiting: a second cancellation would skip the notification.
             self._dispatcher.wait_ended(ended)
             await self._pollers.release(progress.records, queue)
 
-    def _begin(self, progress: Progress, queue: ChangeQueue) -> None:
-        """Deliver the states known from the start, and have the pending ones polled."""
+    def _start(self, progress: Progress, queue: ChangeQueue) -> None:
+        """Deliver the records in a terminal state, and register the other operations."""
         now = utc_now()
         for ref, record in progress.records.items():
-            state = Outcome.PENDING if record is None else outcome(record, now)
-            if record is None or state is Outcome.PENDING:
+            current = Outcome.PENDING if record is None else outcome(record, now)
+            if record is None or current is Outcome.PENDING:
                 self._pollers.add(ref, record, queue)
             else:
-                queue.deliver(Change(ref, record, state))
+                queue.deliver(Change(ref, record, current))
 
-    async def _next(self, queue: ChangeQueue, progress: Progress) -> Change | None:
-        """The next change, None once the deadline has passed and none is a final one."""
+    async def _next_change(self, queue: ChangeQueue, progress: Progress) -> Change | None:
+        """Return the next change, or None after the deadline unless a final change is queued."""
         loop = asyncio.get_running_loop()
         while True:
             change = queue.take()
-            is_over = loop.time() > queue.deadline
+            is_late = loop.time() > queue.deadline
             if change is not None:
-                if not is_over or change.outcome is not Outcome.PENDING:
+                if not is_late or change.outcome is not Outcome.PENDING:
                     return change
                 progress.note(change)
-            elif is_over:
+            elif is_late:
                 return None
             else:
                 with anyio.CancelScope(deadline=queue.deadline) as scope:
-                    await queue.arrival()
+                    await queue.wait_until_ready()
                 if scope.cancelled_caught:
                     return None
 
@@ -192,7 +192,7 @@ def _raise_for_failures(progress: Progress) -> None:
 
 
 def check_timeout(timeout: float | None, name: str = "timeout") -> None:
-    """Raise ValueError or TypeError unless ``timeout`` is None or a number of seconds from 0."""
+    """Raise TypeError or ValueError unless ``timeout`` is None or 0 or more seconds."""
     if timeout is None:
         return
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker

@@ -14,7 +14,7 @@ from tests.cli.served import Served, served
 
 
 class CommandLine(Protocol):
-    """Runs a command: against a plane where one is given."""
+    """Runs a command, against a local control plane if ``at`` is set."""
 
     def __call__(
         self, *arguments: str, at: Served | None = None, typed: str | None = None, **env: str
@@ -23,21 +23,21 @@ class CommandLine(Protocol):
 
 @pytest.fixture(scope="session")
 def quick() -> Iterator[Served]:
-    """A plane whose operations take no time."""
+    """Return a local control plane whose operations take no time."""
     with served(LocalControlPlane(durations=Durations(default=0))) as control_plane:
         yield control_plane
 
 
 @pytest.fixture(scope="session")
 def slow() -> Iterator[Served]:
-    """A plane whose operations do not end."""
+    """Return a local control plane whose operations do not finish."""
     with served(LocalControlPlane(durations=Durations(default=1000))) as control_plane:
         yield control_plane
 
 
 @pytest.fixture(autouse=True)
-def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What commands write, they write into the current directory."""
+def in_an_empty_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run every test in an empty directory, because commands write files there."""
     monkeypatch.chdir(tmp_path)
     for name in [name for name in os.environ if name.startswith(("NEON_", "NO_COLOR"))]:
         monkeypatch.delenv(name)

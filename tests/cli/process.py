@@ -14,7 +14,7 @@ import neonctl_async
 
 COMMAND = (sys.executable, "-W", "error", "-m", "neonctl_async")
 PACKAGE = str(Path(neonctl_async.__file__).parents[1])
-"""Where the package under test is imported from; a process starts in another directory."""
+"""The directory of the package under test; processes start in another directory."""
 
 UNWRITABLE = [
     pytest.param("{}>&-", id="closed"),
@@ -35,7 +35,7 @@ class Ended(NamedTuple):
 
 @contextmanager
 def started(*command: str, **env: str) -> Generator[subprocess.Popen[str]]:
-    """A process, which is killed if it is not ended."""
+    """Start a process, and kill it at the end of the block."""
     with subprocess.Popen(
         command,
         # Closed where that of the tests is.
@@ -52,7 +52,7 @@ def started(*command: str, **env: str) -> Generator[subprocess.Popen[str]]:
 
 
 def ended(process: subprocess.Popen[str]) -> Ended:
-    """What it printed, and how it ended."""
+    """Wait for a process. Return its output and its exit status."""
     out, err = process.communicate()
     return Ended(out, err, process.returncode)
 

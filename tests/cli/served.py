@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 class Served:
-    """A plane that is running, and ways to reach it from this thread."""
+    """A running local control plane, with methods that call it from this thread."""
 
     def __init__(self, control_plane: LocalControlPlane, loop: asyncio.AbstractEventLoop) -> None:
         self.control_plane = control_plane
@@ -27,22 +27,22 @@ class Served:
             "NEON_API_HOST": self.control_plane.base_url,
         }
 
-    def ask(self, question: Callable[[NeonClient], Awaitable[T]]) -> T:
-        """What a client is answered."""
+    def run(self, call: Callable[[NeonClient], Awaitable[T]]) -> T:
+        """Return the result of a call with a client."""
 
-        async def answer() -> T:
+        async def call_with_client() -> T:
             async with NeonClient(
                 self.control_plane.api_key, base_url=self.control_plane.base_url
             ) as neon:
-                return await question(neon)
+                return await call(neon)
 
-        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result()
+        return asyncio.run_coroutine_threadsafe(call_with_client(), self._loop).result()
 
     def project(self, name: str = "shop") -> ProjectCreated:
-        return self.ask(lambda neon: neon.projects.create(name=name))
+        return self.run(lambda neon: neon.projects.create(name=name))
 
     def branch(self, project_id: str, name: str = "preview") -> BranchCreated:
-        return self.ask(lambda neon: neon.branches.create(project_id, name=name))
+        return self.run(lambda neon: neon.branches.create(project_id, name=name))
 
     def fail_next(self, action: str) -> None:
         asyncio.run_coroutine_threadsafe(self.control_plane.fail_next(action), self._loop).result()

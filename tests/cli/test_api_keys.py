@@ -8,7 +8,7 @@ from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.support.records import SECRETS
 
-WARNING = re.compile(r"keep key \d+: it is shown once, and cannot be shown again\n")
+WARNING = re.compile(r"store the token of key \d+ now: it cannot be shown again\n")
 
 
 def listed(cli: CommandLine, at: Served, *owner: str) -> dict[str, ApiKey]:
@@ -16,7 +16,7 @@ def listed(cli: CommandLine, at: Served, *owner: str) -> dict[str, ApiKey]:
     return {key.name: key for key in msgspec.json.decode(result.stdout, type=list[ApiKey])}
 
 
-def test_a_key_alone_on_standard_output_works(cli: CommandLine, quick: Served) -> None:
+def test_key_printed_alone_on_standard_output_works(cli: CommandLine, quick: Served) -> None:
     result = cli("api-keys", "create", "raw", "--output", "raw", at=quick)
     assert SECRETS.fullmatch(result.stdout_bytes.strip())
     assert WARNING.fullmatch(result.stderr)
@@ -26,7 +26,7 @@ def test_a_key_alone_on_standard_output_works(cli: CommandLine, quick: Served) -
 
 
 @pytest.mark.parametrize("output", ["table", "json", "jsonl"])
-def test_a_created_key_is_shown_once_with_a_warning(
+def test_created_key_is_shown_once_with_a_warning(
     cli: CommandLine, quick: Served, output: str
 ) -> None:
     result = cli("api-keys", "create", output, "--output", output, at=quick)
@@ -35,16 +35,16 @@ def test_a_created_key_is_shown_once_with_a_warning(
     assert not SECRETS.search(cli("api-keys", "list", at=quick).output_bytes)
 
 
-def test_an_organization_has_keys_of_its_own(cli: CommandLine, quick: Served) -> None:
+def test_organization_keys_are_separate_from_personal_keys(cli: CommandLine, quick: Served) -> None:
     org = ("--org", quick.control_plane.org_id)
     assert cli("api-keys", "create", "of-the-org", *org, at=quick).exit_code == 0
     assert "of-the-org" in listed(cli, quick, *org)
     assert "of-the-org" not in listed(cli, quick)
 
 
-def test_a_key_of_a_project_is_made_by_its_organization(cli: CommandLine, quick: Served) -> None:
+def test_project_key_is_created_by_its_organization(cli: CommandLine, quick: Served) -> None:
     org_id = quick.control_plane.org_id
-    created = quick.ask(lambda neon: neon.projects.create(name="scoped", org_id=org_id))
+    created = quick.run(lambda neon: neon.projects.create(name="scoped", org_id=org_id))
     scope = ("--project", created.project.id)
     assert cli("api-keys", "create", "scoped", *scope, at=quick).exit_code == 0
     assert list(listed(cli, quick, *scope)) == ["scoped"]
@@ -54,14 +54,14 @@ def test_a_key_of_a_project_is_made_by_its_organization(cli: CommandLine, quick:
     assert listed(cli, quick, *scope) == {}
 
 
-def test_a_project_without_an_organization_has_no_keys(cli: CommandLine, quick: Served) -> None:
+def test_project_without_an_organization_has_no_keys(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     result = cli("api-keys", "create", "x", "--project", id, at=quick)
     assert "belongs to no organization" in result.stderr
     assert (result.stdout, result.exit_code) == ("", 2)
 
 
-def test_a_revoked_key_is_of_no_use(cli: CommandLine, quick: Served) -> None:
+def test_revoked_key_no_longer_works(cli: CommandLine, quick: Served) -> None:
     token = cli("api-keys", "create", "gone", "-o", "raw", at=quick).stdout.strip()
     id = listed(cli, quick)["gone"].id
     assert cli("api-keys", "revoke", str(id), "-o", "raw", at=quick).stdout.strip() == str(id)

@@ -10,26 +10,24 @@ from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, PACKAGE, ended, started
 
 
-def test_it_tells_its_version(cli: CommandLine) -> None:
+def test_version_is_printed(cli: CommandLine) -> None:
     assert cli("--version").stdout == f"{__version__}\n"
 
 
 @pytest.mark.parametrize("arguments", [("frob",), ("projects", "frob"), ("projects", "list", "-x")])
-def test_what_there_is_not_is_a_mistake_of_usage(
-    cli: CommandLine, arguments: tuple[str, ...]
-) -> None:
+def test_unknown_command_is_a_usage_error(cli: CommandLine, arguments: tuple[str, ...]) -> None:
     result = cli(*arguments)
     assert (result.stdout, result.exit_code) == ("", 2)
 
 
-def test_there_is_no_option_for_the_key(cli: CommandLine) -> None:
+def test_api_key_has_no_option(cli: CommandLine) -> None:
     for command in ((), ("projects",), ("projects", "list"), ("api-keys", "create")):
         assert "--api-key" not in cli(*command, "--help").stdout
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 @pytest.mark.process
-def test_there_is_completion_for_the_usual_shells(cli: CommandLine, shell: str) -> None:
+def test_common_shells_have_completion(cli: CommandLine, shell: str) -> None:
     script = cli(_NEONCTL_ASYNC_COMPLETE=f"source_{shell}").stdout
     assert "_NEONCTL_ASYNC_COMPLETE" in script
     words = "neonctl-async branches cr"
@@ -45,7 +43,7 @@ def test_there_is_completion_for_the_usual_shells(cli: CommandLine, shell: str) 
 
 
 @pytest.mark.process
-def test_the_script_of_the_shell_it_runs_in_is_shown() -> None:
+def test_completion_script_matches_the_current_shell() -> None:
     program = shlex.join(COMMAND)
     with started("bash", "-c", f"{program} --show-completion; exit $?") as process:
         output = ended(process)
@@ -64,7 +62,7 @@ def test_help_needs_no_docstrings(cli: CommandLine, group: tuple[str, ...]) -> N
 
 
 @pytest.mark.process
-def test_without_the_extra_it_says_how_to_get_it(tmp_path: Path) -> None:
+def test_missing_extra_is_named_with_its_install_command(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(name='typer')")
     with started(*COMMAND, PYTHONPATH=f"{tmp_path}:{PACKAGE}") as process:
         output = ended(process)

@@ -9,7 +9,7 @@ from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 
 
-def test_a_created_branch_is_ready_with_a_compute(cli: CommandLine, quick: Served) -> None:
+def test_created_branch_is_ready_with_a_compute(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     result = cli("branches", "create", "-p", id, "--name", "preview", "-o", "json", at=quick)
     created = msgspec.json.decode(result.stdout, type=BranchCreated, dec_hook=decode_hook)
@@ -19,7 +19,7 @@ def test_a_created_branch_is_ready_with_a_compute(cli: CommandLine, quick: Serve
     assert (result.stderr, result.exit_code) == ("", 0)
 
 
-def test_what_is_left_out_of_a_branch_is_not_made(cli: CommandLine, quick: Served) -> None:
+def test_branch_without_a_compute_has_no_compute(cli: CommandLine, quick: Served) -> None:
     created = quick.project()
     result = cli(
         *("branches", "create", "--no-compute", "--parent", created.branch.id),
@@ -36,22 +36,24 @@ def test_what_is_left_out_of_a_branch_is_not_made(cli: CommandLine, quick: Serve
 
 
 @pytest.mark.parametrize("seconds", ["999999999999", "99999999999999"])
-def test_a_time_that_no_date_stands_for_is_a_mistake_of_usage(
+def test_expiry_after_the_last_date_is_a_usage_error(
     cli: CommandLine, quick: Served, seconds: str
 ) -> None:
     result = cli("branches", "create", "-p", "x", "--expires-in", seconds, at=quick)
-    assert result.stderr == f"error: --expires-in {seconds} is after the last date there is\n"
+    assert (
+        result.stderr == f"error: --expires-in {seconds} is too large: the year would exceed 9999\n"
+    )
     assert result.exit_code == 2
 
 
-def test_without_waiting_the_operations_are_as_they_begin(cli: CommandLine, slow: Served) -> None:
+def test_no_wait_prints_the_operations_as_they_start(cli: CommandLine, slow: Served) -> None:
     id = slow.project().project.id
     result = cli("branches", "create", "-p", id, "--no-wait", at=slow)
     assert "Create branch: In progress, Start compute: Scheduling" in result.stdout
     assert (result.stderr, result.exit_code) == ("", 0)
 
 
-def test_a_branch_that_is_not_ready_in_time_is_told_of_and_can_be_waited_for(
+def test_branch_that_is_not_ready_in_time_is_reported_and_can_be_resumed(
     cli: CommandLine, slow: Served
 ) -> None:
     id = slow.project().project.id
@@ -59,7 +61,7 @@ def test_a_branch_that_is_not_ready_in_time_is_told_of_and_can_be_waited_for(
     branch_id = result.stdout.strip()
     told, error, how = result.stderr.splitlines()
     assert told == f"branch {branch_id} was created"
-    assert error.startswith("error: 2 of 2 operations had not ended after 0.01 s")
+    assert error.startswith("error: 2 of 2 operations did not finish within 0.01 s")
     assert how == (
         "operations still pending: 2; to wait for them: "
         "neonctl-async operations wait --resume neonctl-async-pending-1.jsonl"
@@ -82,7 +84,7 @@ def test_branches_are_listed_and_shown(cli: CommandLine, quick: Served) -> None:
     ]
 
 
-def test_a_deleted_branch_is_gone(cli: CommandLine, quick: Served) -> None:
+def test_deleted_branch_is_gone(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     branch_id = quick.branch(id).branch.id
     result = cli("branches", "delete", branch_id, "-p", id, at=quick)
@@ -90,7 +92,7 @@ def test_a_deleted_branch_is_gone(cli: CommandLine, quick: Served) -> None:
     assert cli("branches", "list", "-p", id, "-o", "raw", at=quick).stdout.count("\n") == 1
 
 
-def test_a_name_cannot_command_the_terminal(cli: CommandLine, quick: Served) -> None:
+def test_control_characters_in_a_name_are_escaped(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     quick.branch(id, name="\x1b[2Jgone")
     result = cli("branches", "list", "-p", id, at=quick)
@@ -98,10 +100,11 @@ def test_a_name_cannot_command_the_terminal(cli: CommandLine, quick: Served) -> 
     assert "\x1b" not in result.stdout
 
 
-def test_a_parent_that_is_empty_is_not_taken_for_the_default_one(
-    cli: CommandLine, quick: Served
-) -> None:
+def test_empty_parent_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
     project_id = quick.project().project.id
     result = cli("branches", "create", "-p", project_id, "--parent", "", at=quick)
     assert (result.stdout, result.exit_code) == ("", 2)
-    assert result.stderr == "error: an option is empty: leave it out, or give it a value\n"
+    assert (
+        result.stderr
+        == "error: an option has an empty value: set a value, or leave the option out\n"
+    )

@@ -1,4 +1,4 @@
-"""What all commands have in common."""
+"""The behaviour that all commands share."""
 
 import os
 import pty
@@ -42,17 +42,17 @@ def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
     return arguments
 
 
-def test_there_are_as_many_commands_as_there_should_be() -> None:
+def test_number_of_commands_is_as_documented() -> None:
     assert len(COMMANDS) == 17
 
 
 @pytest.mark.parametrize("command", [one for one in COMMANDS if len(one) > 1], ids=" ".join)
-def test_the_example_of_a_command_works(
+def test_example_of_every_command_works(
     cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
 ) -> None:
     created = quick.project()
     id = created.project.id
-    key = quick.ask(lambda neon: neon.api_keys.create(key_name="example"))
+    key = quick.run(lambda neon: neon.api_keys.create(key_name="example"))
     monkeypatch.setenv("NEON_PROJECT_ID", id)
     monkeypatch.setenv("NEON_OPERATION_ID", created.operations[0].id)
     monkeypatch.setenv("NEON_BRANCH_ID", quick.branch(id, "example").branch.id)
@@ -62,16 +62,16 @@ def test_the_example_of_a_command_works(
     assert quick.control_plane.api_key not in result.output
 
 
-def test_the_example_of_the_demo_has_all_branches_ready_without_a_key(cli: CommandLine) -> None:
+def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
     result = cli(*example_of(cli, ("demo",)))
     assert "20 branches ready in 5 projects" in result.stdout
-    assert "40 of 40 operations ended" in result.stderr
+    assert "40 of 40 operations done" in result.stderr
     assert not SECRETS.search(result.output_bytes)
     assert result.exit_code == 0
 
 
 @pytest.mark.process
-def test_the_example_of_a_local_control_plane_serves_until_it_is_ended(cli: CommandLine) -> None:
+def test_local_serves_until_it_is_stopped(cli: CommandLine) -> None:
     with started(*COMMAND, *example_of(cli, ("local",))) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("export NEON_API_HOST=")
@@ -79,7 +79,9 @@ def test_the_example_of_a_local_control_plane_serves_until_it_is_ended(cli: Comm
         assert ended(process).code == 0
 
 
-def test_colours_are_for_terminals_that_want_them(cli: CommandLine, quick: Served) -> None:
+def test_colours_are_printed_only_to_terminals_that_allow_them(
+    cli: CommandLine, quick: Served
+) -> None:
     id = quick.project().project.id
     listing = ("operations", "list", "-p", id)
     terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
@@ -90,16 +92,14 @@ def test_colours_are_for_terminals_that_want_them(cli: CommandLine, quick: Serve
     assert "\x1b" not in cli(*listing, at=quick).stdout
 
 
-def test_of_a_record_the_titles_are_bold(cli: CommandLine, quick: Served) -> None:
+def test_titles_of_a_record_are_bold(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color"}
     first = cli("projects", "get", id, at=quick, **terminal).stdout.splitlines()[0]
     assert first == f"\x1b[1mID        \x1b[0m{id}"
 
 
-def test_colours_that_are_forced_leave_a_pipe_as_wide_as_it_is(
-    cli: CommandLine, quick: Served
-) -> None:
+def test_forced_colours_do_not_fold_lines_in_a_pipe(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     terminal = {"FORCE_COLOR": "1", "TERM": "xterm-256color", "COLUMNS": "40"}
     listed = cli("operations", "list", "-p", id, at=quick, **terminal).stdout
@@ -111,7 +111,7 @@ def test_colours_that_are_forced_leave_a_pipe_as_wide_as_it_is(
 @pytest.mark.parametrize(
     ("arguments", "answer", "code"), [((), "n", 130), ((), "y", 0), (("--yes",), "", 0)]
 )
-def test_a_deletion_is_asked_for_on_a_terminal(
+def test_deletion_needs_confirmation_on_a_terminal(
     quick: Served,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -126,12 +126,12 @@ def test_a_deletion_is_asked_for_on_a_terminal(
         monkeypatch.setattr("sys.stdin", stdin)
         with pytest.raises(SystemExit) as end:
             app(["projects", "delete", id, *arguments])
-    question = f"Delete project {id} with all that it holds? [y/N]: "
+    question = f"Delete project {id} and everything in it? [y/N]: "
     output = capsys.readouterr()
     assert (question in output.err) == bool(answer)
     assert output.out.startswith("Deleted") == (code == 0)
     assert end.value.code == code
-    left = quick.ask(lambda neon: neon.projects.list(search=id).collect())
+    left = quick.run(lambda neon: neon.projects.list(search=id).collect())
     assert bool(left) == (code != 0)
 
 

@@ -30,5 +30,5 @@ def lost(kind: type[TransportError]) -> TransportError:
         (WaitTimeoutError(timeout=1.0, settled=[], pending=[], last_error=None), 4),
     ],
 )
-def test_an_error_leads_to_the_exit_code_of_its_kind(error: Exception, code: int) -> None:
+def test_error_maps_to_its_exit_code(error: Exception, code: int) -> None:
     assert exit_code(error) == code

@@ -27,11 +27,11 @@ from tests.support.records import EPOCH, operation
         ("paused", "paused"),
     ],
 )
-def test_a_status_is_called_what_the_console_calls_it(status: str, label: str) -> None:
+def test_status_has_the_label_of_the_console(status: str, label: str) -> None:
     assert status_label(operation(status=status)) == label
 
 
-def test_every_status_of_the_platform_has_a_label() -> None:
+def test_every_published_status_has_a_label() -> None:
     for status in OperationStatus:
         assert status_label(operation(status=status)) in {
             "OK",
@@ -41,7 +41,7 @@ def test_every_status_of_the_platform_has_a_label() -> None:
         }
 
 
-def test_an_action_reads_as_words() -> None:
+def test_action_is_printed_as_words() -> None:
     assert action_label(operation()) == "Create branch"
 
 
@@ -55,7 +55,7 @@ def test_an_action_reads_as_words() -> None:
         ("running", 500, "0.5 s"),
     ],
 )
-def test_a_duration_is_what_the_platform_tells_else_what_the_times_do(
+def test_duration_is_that_of_the_record_or_computed_from_its_times(
     status: str, milliseconds: int | None, label: str
 ) -> None:
     record = replace(
@@ -66,7 +66,7 @@ def test_a_duration_is_what_the_platform_tells_else_what_the_times_do(
     assert duration_label(record) == label
 
 
-def test_what_is_about_to_be_tried_again_is_pending() -> None:
+def test_failed_operation_with_a_planned_retry_is_pending() -> None:
     failed = operation(status="failed")
     assert not is_pending(failed)
     assert is_pending(replace(failed, retry_at=datetime.now(UTC) + timedelta(hours=1)))

@@ -6,7 +6,7 @@ from neonctl_async.local.__main__ import main
 from tests.cli.conftest import CommandLine
 
 
-def test_its_options_are_those_of_the_module(
+def test_local_has_the_options_of_the_module(
     cli: CommandLine, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -20,7 +20,7 @@ def options(shown: str) -> list[str]:
     return [word for word in shown.partition("options:")[2].split() if word.startswith("--")]
 
 
-def test_what_it_cannot_serve_is_a_mistake_of_usage(cli: CommandLine) -> None:
+def test_invalid_server_option_is_a_usage_error(cli: CommandLine) -> None:
     result = cli("local", "--port", "99999")
     assert "99999" in result.stderr
     assert result.exit_code == 2

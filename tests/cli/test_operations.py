@@ -15,7 +15,7 @@ def operations(lines: str) -> list[Operation]:
     return msgspec.json.Decoder(Operation).decode_lines(lines)
 
 
-def test_the_listing_shows_what_the_console_shows(cli: CommandLine, quick: Served) -> None:
+def test_list_shows_the_columns_of_the_console(cli: CommandLine, quick: Served) -> None:
     created = quick.project()
     result = cli("operations", "list", "-p", created.project.id, at=quick)
     header, start, create = result.stdout.splitlines()
@@ -24,7 +24,7 @@ def test_the_listing_shows_what_the_console_shows(cli: CommandLine, quick: Serve
     assert create.startswith("Create timeline  main")
 
 
-def test_as_many_are_listed_as_asked_for(cli: CommandLine, quick: Served) -> None:
+def test_limit_bounds_the_list(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     result = cli("operations", "list", "-p", id, "--limit", "1", "-o", "jsonl", at=quick)
     assert [one.action for one in operations(result.stdout)] == ["start_compute"]
@@ -32,7 +32,7 @@ def test_as_many_are_listed_as_asked_for(cli: CommandLine, quick: Served) -> Non
     assert len(more.stdout.split()) == 2
 
 
-def test_an_operation_is_shown_with_what_it_failed_of(cli: CommandLine, quick: Served) -> None:
+def test_failed_operation_is_shown_with_its_reason(cli: CommandLine, quick: Served) -> None:
     quick.fail_next("create_timeline")
     created = quick.project()
     operation = created.operations[0]
@@ -43,7 +43,7 @@ def test_an_operation_is_shown_with_what_it_failed_of(cli: CommandLine, quick: S
     assert shown["Error"]
 
 
-def test_without_ids_all_that_is_pending_is_waited_for(cli: CommandLine, slow: Served) -> None:
+def test_wait_without_ids_waits_for_all_pending_operations(cli: CommandLine, slow: Served) -> None:
     created = slow.project()
     slow.branch(created.project.id)
     result = cli(
@@ -56,30 +56,28 @@ def test_without_ids_all_that_is_pending_is_waited_for(cli: CommandLine, slow: S
     assert result.exit_code == 4
 
 
-def test_what_has_ended_needs_no_wait(cli: CommandLine, quick: Served) -> None:
+def test_wait_returns_at_once_without_pending_operations(cli: CommandLine, quick: Served) -> None:
     created = quick.project()
     id = created.project.id
     result = cli("operations", "wait", "-p", id, "-o", "raw", at=quick)
     assert result.stdout == ""
-    assert result.stderr == f"nothing is pending in project {id}\n"
+    assert result.stderr == f"project {id} has no pending operations\n"
     named = created.operations[0].id
     assert cli("operations", "wait", named, "-p", id, "-o", "raw", at=quick).stdout.strip() == named
 
 
-def test_operations_that_failed_are_shown_and_lead_to_1(cli: CommandLine, quick: Served) -> None:
+def test_failed_operations_are_shown_with_exit_code_1(cli: CommandLine, quick: Served) -> None:
     quick.fail_next("create_timeline")
     created = quick.project()
     ids = [one.id for one in created.operations]
     result = cli("operations", "wait", *ids, "-p", created.project.id, at=quick)
     assert result.stdout.count("Error") == 2
-    assert "error: 2 of 2 operations ended unsuccessfully" in result.stderr
+    assert "error: 2 of 2 operations failed" in result.stderr
     assert result.exit_code == 1
     assert not PENDING.exists()
 
 
-def test_a_wait_is_resumed_from_the_file_that_the_last_one_left(
-    cli: CommandLine, slow: Served
-) -> None:
+def test_wait_resumes_from_the_file_of_an_earlier_wait(cli: CommandLine, slow: Served) -> None:
     created = slow.project()
     env = {"NEON_PROJECT_ID": created.project.id}
     assert cli("operations", "wait", "--timeout", "0", at=slow, **env).exit_code == 4
@@ -90,7 +88,7 @@ def test_a_wait_is_resumed_from_the_file_that_the_last_one_left(
     assert "--resume neonctl-async-pending-2.jsonl" in again.stderr
 
 
-def test_a_listing_can_be_waited_for_from_standard_input(cli: CommandLine, quick: Served) -> None:
+def test_list_can_be_piped_into_wait(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     lines = cli("operations", "list", "-p", id, "-o", "jsonl", at=quick).stdout
     result = cli("operations", "wait", "--resume", "-", "-o", "raw", at=quick, typed=lines)
@@ -101,13 +99,13 @@ def test_a_listing_can_be_waited_for_from_standard_input(cli: CommandLine, quick
     ("arguments", "complaint"),
     [
         (("--resume", "missing.jsonl"), "No such file"),
-        (("--resume", "-"), "line 1 is no reference"),
-        ((), "no project: give --project"),
-        (("--timeout", "nan", "-p", "x"), "nan is not 0 or more seconds"),
+        (("--resume", "-"), "line 1 is not a reference"),
+        ((), "no project: set --project"),
+        (("--timeout", "nan", "-p", "x"), "nan is not a number of seconds, 0 or more"),
     ],
 )
 @pytest.mark.parametrize("command", ["wait", "watch"])
-def test_what_cannot_be_waited_for_is_a_mistake_of_usage(
+def test_invalid_wait_arguments_are_a_usage_error(
     cli: CommandLine, quick: Served, command: str, arguments: tuple[str, ...], complaint: str
 ) -> None:
     result = cli("operations", command, *arguments, at=quick, typed='{"id": 1}\n')
@@ -115,19 +113,19 @@ def test_what_cannot_be_waited_for_is_a_mistake_of_usage(
     assert (result.stdout, result.exit_code) == ("", 2)
 
 
-def test_ids_and_a_file_are_not_taken_together(cli: CommandLine, quick: Served) -> None:
+def test_ids_and_resume_exclude_each_other(cli: CommandLine, quick: Served) -> None:
     result = cli("operations", "wait", "some-id", "--resume", "-", at=quick, typed="")
-    assert result.stderr == "error: --resume names the operations: give it, or ids, not both\n"
+    assert result.stderr == "error: --resume and operation ids are both set: use one of them\n"
     assert result.exit_code == 2
 
 
-def test_a_file_that_names_nothing_is_told(cli: CommandLine, quick: Served) -> None:
+def test_empty_file_is_reported(cli: CommandLine, quick: Served) -> None:
     result = cli("operations", "wait", "--resume", "-", at=quick, typed="\n")
-    assert result.stderr == "the file names no operation: there is nothing to wait for\n"
+    assert result.stderr == "the file contains no operation: there is nothing to wait for\n"
     assert result.exit_code == 0
 
 
-def test_what_cannot_be_an_id_is_not_written_down(cli: CommandLine, quick: Served) -> None:
+def test_invalid_id_is_not_written_to_the_file(cli: CommandLine, quick: Served) -> None:
     result = cli("operations", "wait", "a/b", "-p", "x", at=quick)
     assert result.stderr.startswith("error: operation_id is 'a/b'")
     assert len(result.stderr.splitlines()) == 1
@@ -135,7 +133,7 @@ def test_what_cannot_be_an_id_is_not_written_down(cli: CommandLine, quick: Serve
     assert not PENDING.exists()
 
 
-def test_a_watch_shows_each_change(cli: CommandLine, quick: Served) -> None:
+def test_watch_shows_each_change(cli: CommandLine, quick: Served) -> None:
     created = quick.project()
     ids = [one.id for one in created.operations]
     arguments = ("operations", "watch", *ids, "-p", created.project.id)
@@ -146,13 +144,13 @@ def test_a_watch_shows_each_change(cli: CommandLine, quick: Served) -> None:
     assert sorted(one.id for one in shown) == sorted(ids)
 
 
-def test_a_watch_is_no_single_value(cli: CommandLine, quick: Served) -> None:
+def test_watch_rejects_json_output(cli: CommandLine, quick: Served) -> None:
     result = cli("operations", "watch", "-p", "x", "--output", "json", at=quick)
     assert (result.stdout, result.exit_code) == ("", 2)
-    assert "take jsonl" in result.stderr
+    assert "use --output jsonl" in result.stderr
 
 
-def test_a_wait_that_times_out_with_failures_tells_them_and_leads_to_1(cli: CommandLine) -> None:
+def test_timed_out_wait_with_failures_prints_them_and_exits_with_1(cli: CommandLine) -> None:
     durations = Durations(default=1000, by_action={"create_branch": 0})
     with served(LocalControlPlane(durations=durations)) as control_plane:
         begun = control_plane.project()
@@ -162,13 +160,13 @@ def test_a_wait_that_times_out_with_failures_tells_them_and_leads_to_1(cli: Comm
         waiting = ("operations", "wait", *ids, "-p", begun.project.id, "--timeout", "0.1")
         result = cli(*waiting, "-o", "raw", at=control_plane)
     assert result.exit_code == 1
-    assert "1 of 2 operations had not ended after 0.1 s" in result.stderr
+    assert "1 of 2 operations did not finish within 0.1 s" in result.stderr
     assert f"create_branch {failed.id} is failed: the operation failed, as planned" in result.stderr
     assert "operations still pending: 1; to wait for them" in result.stderr
     assert sorted(result.stdout.split()) == sorted(ids)
 
 
-def test_what_there_is_not_is_not_written_down(cli: CommandLine, quick: Served) -> None:
+def test_missing_operation_is_not_written_to_the_file(cli: CommandLine, quick: Served) -> None:
     project_id = quick.project().project.id
     result = cli("operations", "wait", "nope", "-p", project_id, at=quick)
     assert result.exit_code == 3

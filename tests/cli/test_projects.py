@@ -8,7 +8,7 @@ from tests.cli.served import Served
 from tests.support.records import SECRETS
 
 
-def test_projects_are_listed_with_what_tells_them_apart(cli: CommandLine, quick: Served) -> None:
+def test_projects_are_listed_with_id_name_and_region(cli: CommandLine, quick: Served) -> None:
     created = quick.project("listed")
     result = cli("projects", "list", "--search", "listed", at=quick)
     header, line = result.stdout.splitlines()
@@ -17,7 +17,7 @@ def test_projects_are_listed_with_what_tells_them_apart(cli: CommandLine, quick:
     assert (result.stderr, result.exit_code) == ("", 0)
 
 
-def test_a_listing_ends_where_it_is_told_to(cli: CommandLine, quick: Served) -> None:
+def test_limit_bounds_the_list(cli: CommandLine, quick: Served) -> None:
     for number in range(3):
         quick.project(f"limited-{number}")
     arguments = ("projects", "list", "--search", "limited", "--output", "raw")
@@ -25,13 +25,13 @@ def test_a_listing_ends_where_it_is_told_to(cli: CommandLine, quick: Served) -> 
     assert len(cli(*arguments, "--limit", "2", at=quick).stdout.split()) == 2
 
 
-def test_one_project_is_shown(cli: CommandLine, quick: Served) -> None:
+def test_project_is_shown(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     result = cli("projects", "get", id, "--output", "json", at=quick)
     assert msgspec.json.decode(result.stdout, type=Project).id == id
 
 
-def test_a_created_project_is_ready_and_hides_its_password(cli: CommandLine, quick: Served) -> None:
+def test_created_project_is_ready_and_hides_its_password(cli: CommandLine, quick: Served) -> None:
     result = cli("projects", "create", "--name", "made", at=quick)
     assert "Create timeline: OK, Start compute: OK" in result.stdout
     assert "**********" in result.stdout
@@ -40,13 +40,13 @@ def test_a_created_project_is_ready_and_hides_its_password(cli: CommandLine, qui
 
 
 @pytest.mark.parametrize("output", ["table", "json"])
-def test_passwords_are_shown_where_asked(cli: CommandLine, quick: Served, output: str) -> None:
+def test_show_secrets_shows_passwords(cli: CommandLine, quick: Served, output: str) -> None:
     result = cli("projects", "create", "--show-secrets", "--output", output, at=quick)
     assert SECRETS.search(result.stdout_bytes)
     assert quick.control_plane.api_key not in result.output
 
 
-def test_a_project_that_does_not_get_ready_is_told_of_with_its_id(
+def test_project_that_is_not_ready_in_time_is_reported_with_its_id(
     cli: CommandLine, quick: Served
 ) -> None:
     quick.fail_next("create_timeline")
@@ -57,7 +57,7 @@ def test_a_project_that_does_not_get_ready_is_told_of_with_its_id(
     assert result.exit_code == 1
 
 
-def test_a_deleted_project_is_gone(cli: CommandLine, quick: Served) -> None:
+def test_deleted_project_is_gone(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     assert cli("projects", "delete", id, at=quick).exit_code == 0
     result = cli("projects", "get", id, at=quick)

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code, and what it says and leaves."""
+"""The exit of a command: its exit code, its messages and its files."""
 
 import asyncio
 import signal
@@ -19,10 +19,10 @@ from tests.support.records import API_KEY
 pytestmark = pytest.mark.process
 
 
-def test_without_a_key_it_says_how_to_get_one(cli: CommandLine) -> None:
+def test_missing_key_error_names_the_next_step(cli: CommandLine) -> None:
     result = cli("projects", "list")
     [line] = result.stderr.splitlines()
-    assert line.startswith("error: no API key: set NEON_API_KEY")
+    assert line.startswith("error: no API key: create one in the Neon console")
     assert "neonctl-async local" in line
     assert (result.stdout, result.exit_code) == ("", 2)
 
@@ -35,7 +35,7 @@ def test_without_a_key_it_says_how_to_get_one(cli: CommandLine) -> None:
         (("projects", "get", "x"), "error: GET /projects/x: 404", 3),
     ],
 )
-def test_an_error_is_told_in_a_line(
+def test_error_is_printed_on_one_line(
     cli: CommandLine, quick: Served, arguments: tuple[str, ...], complaint: str, code: int
 ) -> None:
     result = cli(*arguments, at=quick)
@@ -45,7 +45,7 @@ def test_an_error_is_told_in_a_line(
     assert quick.control_plane.api_key not in result.output
 
 
-def test_nobody_who_reads_is_no_error(quick: Served) -> None:
+def test_closed_pipe_is_not_reported_as_an_error(quick: Served) -> None:
     with started(*COMMAND, "projects", "list", **quick.environment) as process:
         assert process.stdout is not None
         process.stdout.close()
@@ -55,18 +55,18 @@ def test_nobody_who_reads_is_no_error(quick: Served) -> None:
 
 
 @pytest.mark.parametrize("stdout", UNWRITABLE)
-def test_standard_output_that_cannot_be_written_is_told(quick: Served, stdout: str) -> None:
+def test_unwritable_standard_output_is_reported(quick: Served, stdout: str) -> None:
     command = (*COMMAND, "api-keys", "create", "lost", "-o", "raw")
     output = redirected(stdout.format("1"), *command, **quick.environment)
-    keys = quick.ask(lambda neon: neon.api_keys.list())
+    keys = quick.run(lambda neon: neon.api_keys.list())
     key = max((key for key in keys if key.name == "lost"), key=lambda key: key.id)
     warning, error = output.err.splitlines()
-    assert warning.startswith(f"keep key {key.id}: ")
+    assert warning.startswith(f"store the token of key {key.id} now: ")
     assert error.startswith("error: standard output cannot be written: ")
     assert output.code == 74
 
 
-def test_a_wait_goes_on_though_nobody_reads_what_it_tells(slow: Served) -> None:
+def test_wait_continues_after_its_stderr_is_closed(slow: Served) -> None:
     with started(*COMMAND, "projects", "create", "--timeout", "0.5", **slow.environment) as process:
         for pipe in (process.stdout, process.stderr):
             assert pipe is not None
@@ -77,7 +77,7 @@ def test_a_wait_goes_on_though_nobody_reads_what_it_tells(slow: Served) -> None:
 
 
 @pytest.mark.parametrize("stream", UNWRITABLE)
-def test_a_wait_times_out_with_its_own_status_though_no_stream_can_be_written(
+def test_wait_times_out_with_its_own_status_without_any_writable_stream(
     slow: Served, stream: str
 ) -> None:
     command = (*COMMAND, "projects", "create", "--timeout", "0.1")
@@ -87,7 +87,7 @@ def test_a_wait_times_out_with_its_own_status_though_no_stream_can_be_written(
     assert file.name == "neonctl-async-pending-1.jsonl"
 
 
-def test_a_command_needs_no_standard_input(quick: Served) -> None:
+def test_command_needs_no_standard_input(quick: Served) -> None:
     id = quick.project().project.id
     delete = (*COMMAND, "projects", "delete", id, "-o", "raw")
     assert redirected("<&-", *delete, **quick.environment) == (f"{id}\n", "", 0)
@@ -98,12 +98,12 @@ def test_a_command_needs_no_standard_input(quick: Served) -> None:
 
 
 IN_BACKGROUND = ("sh", "-c", 'trap "" INT; exec "$@"', "sh")
-"""As scripts run what is to be done in the background: without SIGINT."""
+"""A shell that starts a command in the background, with SIGINT ignored."""
 
 
 @pytest.mark.parametrize(("how", "number"), [((), signal.SIGINT), (IN_BACKGROUND, signal.SIGTERM)])
 @pytest.mark.usefixtures("interruptible")
-def test_an_interrupted_wait_tells_how_to_resume_it(
+def test_interrupted_wait_prints_how_to_resume(
     slow: Served, how: tuple[str, ...], number: int
 ) -> None:
     id = slow.project().project.id
@@ -121,19 +121,19 @@ def test_an_interrupted_wait_tells_how_to_resume_it(
     assert output.code == 130
 
 
-async def test_a_request_that_is_interrupted_may_have_been_carried_out(
+async def test_interrupted_request_warns_that_it_may_have_been_executed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     session = CommandSession(Screen(Output.TABLE), NeonClient(API_KEY))
-    task = asyncio.create_task(session.ask(asyncio.Event().wait()))
+    task = asyncio.create_task(session.send(asyncio.Event().wait()))
     await asyncio.sleep(0)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert capsys.readouterr().err == ("the request was under way: it may have been carried out\n")
+    assert capsys.readouterr().err == ("the request was in progress: Neon may have executed it\n")
 
 
-def test_where_no_file_can_be_written_the_operations_are_named(
+def test_pending_operations_are_printed_if_no_file_can_be_written(
     cli: CommandLine, slow: Served, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     created = slow.project()
@@ -143,23 +143,23 @@ def test_where_no_file_can_be_written_the_operations_are_named(
     gone.rmdir()
     result = cli("operations", "wait", "--timeout", "0", "-p", created.project.id, at=slow)
     *_, complaint, named = result.stderr.splitlines()
-    assert complaint.startswith("cannot write down what is pending")
+    assert complaint.startswith("cannot write the file of pending operations")
     assert all(one.id in named for one in created.operations)
     assert result.exit_code == 4
 
 
-def test_a_file_that_cannot_be_written_whole_is_not_left(slow: Served) -> None:
+def test_partially_written_file_is_removed(slow: Served) -> None:
     id = slow.project().project.id
     without_room = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *COMMAND)
     arguments = ("operations", "wait", "--timeout", "0", "-p", id)
     with started(*without_room, *arguments, **slow.environment) as process:
         output = ended(process)
-    assert "cannot write down what is pending" in output.err
+    assert "cannot write the file of pending operations" in output.err
     assert not list(Path.cwd().iterdir())
     assert output.code == 4
 
 
-def test_a_further_try_is_told_in_a_line_that_no_terminal_obeys(
+def test_retry_is_logged_on_one_line_without_control_characters(
     cli: CommandLine, quick: Served
 ) -> None:
     message = "no\nroom \x1b]0;owned\x07"
@@ -173,15 +173,15 @@ def test_a_further_try_is_told_in_a_line_that_no_terminal_obeys(
         )
     )
     [line] = cli("projects", "list", "-o", "json", at=quick).stderr.splitlines()
-    assert line.startswith("trying again in ")
+    assert line.startswith("retrying in ")
     assert r"503 Service Unavailable: no\nroom \x1b]0;owned\x07 (request" in line
 
 
-def test_a_wait_tells_people_how_far_it_is_and_scripts_nothing(
+def test_wait_shows_progress_to_people_and_nothing_to_scripts(
     cli: CommandLine, quick: Served
 ) -> None:
     created = quick.project()
     ids = [one.id for one in created.operations]
     arguments = ("operations", "wait", *ids, "-p", created.project.id)
-    assert "2 of 2 operations ended" in cli(*arguments, at=quick).stderr
+    assert "2 of 2 operations done" in cli(*arguments, at=quick).stderr
     assert cli(*arguments, "-o", "json", at=quick).stderr == ""

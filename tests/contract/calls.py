@@ -1,4 +1,4 @@
-"""Calls of methods, as the witness saw them."""
+"""Calls of methods, with the requests and responses that they caused."""
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
@@ -9,7 +9,7 @@ from neonctl_async import NeonClient, NeonError, RateBudget, RetryPolicy
 from neonctl_async.transport.protocol import Request
 from neonctl_async.transport.retry import ProjectLock
 from neonctl_async.transport.session import Session
-from tests.contract.witness import Exchange, Witness
+from tests.contract.recorder import Exchange, Recorder
 from tests.support.arguments import every_argument
 from tests.support.methods import METHODS, Method
 from tests.support.records import API_KEY
@@ -18,71 +18,71 @@ T = TypeVar("T")
 
 
 class Call(NamedTuple):
-    """A call of a method: what was given and sent, and the type that its answer is decoded to."""
+    """A call of a method. The response is decoded to ``response_type``."""
 
     method: Method
     arguments: Mapping[str, object]
     exchange: Exchange
-    answer: Any
+    response_type: Any
 
 
-class Watched:
-    """A client whose requests go to Prism past a witness; each is sent once, and at once."""
+class RecordedClient:
+    """A client whose exchanges are recorded. It sends each request once."""
 
-    def __init__(self, neon: NeonClient, witness: Witness) -> None:
+    def __init__(self, neon: NeonClient, recorder: Recorder) -> None:
         self.neon = neon
-        self.witness = witness
+        self.recorder = recorder
 
-    async def observe(self, method: Method, arguments: Mapping[str, object]) -> Call:
-        """Call a method, whatever is answered: what there is to say is in the exchange."""
-        self.witness.seen.clear()
-        with _answers_read() as answers:
+    async def call(self, method: Method, arguments: Mapping[str, object]) -> Call:
+        """Call a method. An error response raises nothing: it is part of the exchange."""
+        self.recorder.exchanges.clear()
+        with _response_types() as types:
             try:
                 await method.call(self.neon, arguments)
             except NeonError:
-                assert self.witness.seen, f"{method} sent nothing"
-        [exchange] = self.witness.seen
-        return Call(method, arguments, exchange, answers[0])
+                assert self.recorder.exchanges, f"{method} sent no request"
+        [exchange] = self.recorder.exchanges
+        return Call(method, arguments, exchange, types[0])
 
 
 @asynccontextmanager
-async def watched(prism: str, prefer: str = "") -> AsyncGenerator[Watched]:
-    """A watched client. ``prefer`` tells Prism which answers to give."""
+async def recorded_client(server: str, prefer: str = "") -> AsyncGenerator[RecordedClient]:
+    """Yield a client of a server. ``prefer`` selects the responses of Prism."""
     async with (
-        Witness(prism, prefer) as witness,
+        Recorder(server, prefer) as recorder,
         NeonClient(
             API_KEY,
-            base_url=witness.base_url,
+            base_url=recorder.base_url,
             budget=RateBudget.unlimited(),
             retry=RetryPolicy(attempts=1),
         ) as neon,
     ):
-        yield Watched(neon, witness)
+        yield RecordedClient(neon, recorder)
 
 
 async def call_every_method(prism: str) -> dict[Method, Call | Exception]:
-    """Each method called with every parameter; an error of its own in place of its call."""
+    """Call each method with every parameter. Return its call, or the error of the method."""
     calls: dict[Method, Call | Exception] = {}
-    async with watched(prism) as client:
+    async with recorded_client(prism) as client:
         for method in METHODS:
             try:
-                calls[method] = await client.observe(method, every_argument(method))
-            except Exception as error:  # noqa: BLE001 - it is the test of this method that fails
+                calls[method] = await client.call(method, every_argument(method))
+            except Exception as error:  # noqa: BLE001 - only the tests of this method fail
                 calls[method] = error
     return calls
 
 
 @contextmanager
-def _answers_read() -> Generator[list[Any]]:
-    """The types that answers are decoded to: that of a request is not to be had from outside."""
-    answers: list[Any] = []
+def _response_types() -> Generator[list[Any]]:
+    """Yield the list of response types of the requests; a client does not expose them."""
+    types: list[Any] = []
     send = Session.send
 
-    async def spying(
+    async def recording_send(
         session: Session, request: Request[T], lock: Callable[[], ProjectLock] | None = None
     ) -> T:
-        answers.append(request.response_type)
+        types.append(request.response_type)
         return await send(session, request, lock)
 
-    with patch.object(Session, "send", spying):
-        yield answers
+    with patch.object(Session, "send", recording_send):
+        yield types

@@ -1,4 +1,4 @@
-"""What the tests of the contract share: the description, Prism, and a call of every method."""
+"""Fixtures of the contract tests: the description, Prism, and a call of every method."""
 
 import asyncio
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ import pytest
 
 from tests.contract.calls import Call, call_every_method
 from tests.contract.description import Description, Endpoint
-from tests.contract.prism import serving
+from tests.contract.prism import prism_server
 from tests.support.methods import METHODS, Method
 
 
@@ -18,7 +18,7 @@ def description() -> Description:
 
 @pytest.fixture(scope="session")
 def prism(description: Description) -> Iterator[str]:
-    with serving(description.file) as address:
+    with prism_server(description.file) as address:
         yield address
 
 
@@ -29,24 +29,24 @@ def calls(prism: str) -> dict[Method, Call | Exception]:
 
 @pytest.fixture(params=METHODS, ids=str)
 def method(request: pytest.FixtureRequest) -> Method:
-    found = request.param
-    assert isinstance(found, Method)
-    return found
+    method = request.param
+    assert isinstance(method, Method)
+    return method
 
 
 @pytest.fixture
 def call(method: Method, calls: dict[Method, Call | Exception]) -> Call:
     """A call of the method with every parameter."""
-    found = calls[method]
-    if isinstance(found, Exception):
-        pytest.fail(f"{method} cannot be called: {found!r}", pytrace=False)
-    return found
+    call = calls[method]
+    if isinstance(call, Exception):
+        pytest.fail(f"{method} cannot be called: {call!r}", pytrace=False)
+    return call
 
 
 @pytest.fixture
 def endpoint(call: Call, description: Description) -> Endpoint:
     """The endpoint that the method calls."""
-    found = description.endpoint_of(call.exchange.method, call.exchange.path)
-    if found is None:
+    endpoint = description.endpoint_of(call.exchange.method, call.exchange.path)
+    if endpoint is None:
         pytest.fail(f"{call.method} calls {call.exchange}: not published", pytrace=False)
-    return found
+    return endpoint

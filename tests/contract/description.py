@@ -1,4 +1,4 @@
-"""The published description of the API, as far as the contract asks for it."""
+"""The parts of the published API description that the contract tests need."""
 
 import re
 from collections.abc import Mapping
@@ -9,14 +9,14 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
 FOLDER = Path(__file__).parents[2] / ".contract"
-"""Where ``make contract`` puts the packages of Node.js."""
+"""The folder of the Node.js packages that ``make contract`` installs."""
 PACKAGE = "@neondatabase/api-client"
 
 Code: TypeAlias = int | str
 
 
 class Schema(Struct, frozen=True, kw_only=True):
-    """A schema as it is written: with references and parts."""
+    """A schema as published, with unresolved references and parts."""
 
     ref: str = field(name="$ref", default="")
     type: str = ""
@@ -50,7 +50,7 @@ class Content(Struct, frozen=True, kw_only=True):
 
 
 class Body(Struct, frozen=True, kw_only=True):
-    """The body of a request or of an answer, or a reference to one."""
+    """The body of a request or a response, or a reference to one."""
 
     ref: str = field(name="$ref", default="")
     content: dict[str, Content] = {}
@@ -96,17 +96,17 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     stability: str
     query: dict[str, Parameter]
     body: Schema | None
-    answers: dict[int, Body]
+    responses: dict[int, Body]
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
-    def is_called_by(self, method: str, path: str) -> bool:
-        """Whether a request is for this endpoint, or one that is written alike."""
+    def matches(self, method: str, path: str) -> bool:
+        """Return whether a request matches the endpoint. It may match others as well."""
         return method == self.method and re.fullmatch(self._pattern, path) is not None
 
     def ids_in(self, path: str) -> Mapping[str, str]:
-        """What stands in ``path``, which is of this endpoint, for each parameter."""
+        """Return the parameters in a path that matches this endpoint."""
         match = re.fullmatch(self._pattern, path)
         assert match
         return match.groupdict()
@@ -124,7 +124,8 @@ class Description:
         self.file = package / "public-v2-for-users.gen.yaml"
         assert self.file.exists(), f"{self.file} is missing: run make contract"
         self.version = str(msgspec.json.decode((package / "package.json").read_bytes())["version"])
-        document = msgspec.yaml.decode(self.file.read_bytes(), type=_Document)
+        self.document: dict[str, Any] = msgspec.yaml.decode(self.file.read_bytes())
+        document = msgspec.convert(self.document, _Document)
         self._components = document.components
         self.endpoints = [
             self._endpoint(method, path, item, operation)
@@ -134,28 +135,38 @@ class Description:
         ]
 
     def endpoint_of(self, method: str, path: str) -> Endpoint | None:
-        """The endpoint that a request is for: of several the one with the fewest parameters."""
-        found = [one for one in self.endpoints if one.is_called_by(method, path)]
-        return min(found, key=lambda one: one.path.count("{"), default=None)
+        """Return the matching endpoint with the fewest parameters."""
+        matching = [endpoint for endpoint in self.endpoints if endpoint.matches(method, path)]
+        return min(matching, key=lambda endpoint: endpoint.path.count("{"), default=None)
 
-    def whole(self, schema: Schema) -> Schema:
-        """``schema`` with its reference followed and its parts put together."""
+    def response_schema(self, endpoint: Endpoint, status: int) -> dict[str, Any]:
+        """Return the schema of a JSON response as published."""
+        responses = self.document["paths"][endpoint.path][endpoint.method.lower()]["responses"]
+        response = responses[status] if status in responses else responses[str(status)]
+        if "$ref" in response:
+            response = self.document["components"]["responses"][_name(response["$ref"])]
+        [content] = response["content"].values()
+        schema: dict[str, Any] = content["schema"]
+        return schema
+
+    def resolve(self, schema: Schema) -> Schema:
+        """Return the schema with its reference resolved and its parts merged."""
         if schema.ref:
-            return self.whole(self._components.schemas[_name(schema.ref)])
-        whole = schema
-        for part in map(self.whole, schema.parts):
-            whole = Schema(
-                type=whole.type or part.type,
-                format=whole.format or part.format,
-                enum=whole.enum or part.enum,
-                nullable=whole.nullable or part.nullable,
-                deprecated=whole.deprecated or part.deprecated,
-                required=whole.required + part.required,
-                properties={**whole.properties, **part.properties},
-                items=whole.items or part.items,
-                values=whole.values or part.values,
+            return self.resolve(self._components.schemas[_name(schema.ref)])
+        merged = schema
+        for part in map(self.resolve, schema.parts):
+            merged = Schema(
+                type=merged.type or part.type,
+                format=merged.format or part.format,
+                enum=merged.enum or part.enum,
+                nullable=merged.nullable or part.nullable,
+                deprecated=merged.deprecated or part.deprecated,
+                required=merged.required + part.required,
+                properties={**merged.properties, **part.properties},
+                items=merged.items or part.items,
+                values=merged.values or part.values,
             )
-        return whole
+        return merged
 
     def _endpoint(self, method: str, path: str, item: _Path, operation: _Operation) -> Endpoint:
         parameters = list(map(self._parameter, item.parameters + operation.parameters))
@@ -166,11 +177,13 @@ class Description:
             tags=operation.tags,
             deprecated=operation.deprecated,
             stability=operation.stability,
-            query={one.name: one for one in parameters if one.place == "query"},
+            query={
+                parameter.name: parameter for parameter in parameters if parameter.place == "query"
+            },
             body=schema_of(body) if body else None,
-            answers={
-                int(code): self._answer(answer)
-                for code, answer in operation.responses.items()
+            responses={
+                int(code): self._response(response)
+                for code, response in operation.responses.items()
                 if str(code).startswith("2")
             },
         )
@@ -180,12 +193,12 @@ class Description:
             return self._components.parameters[_name(parameter.ref)]
         return parameter
 
-    def _answer(self, answer: Body) -> Body:
-        return self._components.responses[_name(answer.ref)] if answer.ref else answer
+    def _response(self, response: Body) -> Body:
+        return self._components.responses[_name(response.ref)] if response.ref else response
 
 
 def schema_of(body: Body) -> Schema | None:
-    """The schema of a JSON body; None for an empty one."""
+    """Return the schema of a JSON body, or None for an empty body."""
     return next((content.schema for content in body.content.values()), None)
 
 

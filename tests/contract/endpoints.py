@@ -1,4 +1,4 @@
-"""Write ``docs/endpoints.md``: every endpoint and its method. Run by ``make endpoints``."""
+"""Writes ``docs/endpoints.md``, the table of endpoints and methods: ``make endpoints``."""
 
 import asyncio
 from collections.abc import Iterator, Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.contract.calls import Call, call_every_method
 from tests.contract.description import PACKAGE, Description, Endpoint
-from tests.contract.prism import serving
+from tests.contract.prism import prism_server
 from tests.support.methods import Method
 
 PAGE = Path(__file__).parents[2] / "docs" / "endpoints.md"
@@ -21,14 +21,14 @@ package `{package}` {version}.
 """
 
 
-def method_of_each(
+def methods_by_endpoint(
     description: Description, calls: Mapping[Method, Call | Exception]
 ) -> dict[str, str]:
     """Return the method that calls each endpoint, from the requests that the methods sent."""
-    seen = [call for call in calls.values() if isinstance(call, Call)]
+    successful = [call for call in calls.values() if isinstance(call, Call)]
     return {
         str(description.endpoint_of(call.exchange.method, call.exchange.path)): str(call.method)
-        for call in seen
+        for call in successful
     }
 
 
@@ -62,9 +62,9 @@ def _stability(endpoint: Endpoint) -> Iterator[str]:
 def main() -> None:
     """Write the page."""
     description = Description()
-    with serving(description.file) as prism:
+    with prism_server(description.file) as prism:
         calls = asyncio.run(call_every_method(prism))
-    PAGE.write_text(page(description, method_of_each(description, calls)))
+    PAGE.write_text(page(description, methods_by_endpoint(description, calls)))
 
 
 if __name__ == "__main__":

@@ -2,34 +2,36 @@
 
 from collections.abc import Mapping
 
-_TOLD = "what starts work tells its operations (specification, section 4.5)"
+_OPERATIONS = "the response contains the operations that started (specification, section 4.5)"
 
 NOT_SENT: Mapping[str, str] = {}
-"""What no parameter sends, as ``PATCH /path: branch.name``."""
+"""Published properties that no parameter sends, such as ``PATCH /path: branch.name``."""
 
 RENAMED: Mapping[str, str] = {}
-"""Keywords with a name of their own, and the published one."""
+"""The published names of keywords that are named differently, such as ``branches.create.name``."""
 
-NO_METHOD: Mapping[str, str] = {}
-"""Endpoints of the chosen tags that are left to ``neon.request``."""
+WITHOUT_METHOD: Mapping[str, str] = {}
+"""Endpoints of the tested tags that only ``neon.request`` calls."""
 
 DIFFERENCES: Mapping[str, str] = {
-    "ApiKey.created_by: ApiKeyCreator or str where only object is published": (
-        "documented answers hold a plain id"
+    "ApiKey.created_by: ApiKeyCreator or str, although only object is published": (
+        "documented responses contain an id"
     ),
-    "OperationAction: delete_tenant not published": "the platform documents it as an operation",
-    "Branch.annotation: not published": "comes beside the branch, and is put into it",
-    "ProjectDeleted.operations: not published": _TOLD,
-    "ProjectRecovered.operations: not published": _TOLD,
-    "Project.locked: not published": "recorded answers hold it (tests/data/projects.json)",
+    "OperationAction: delete_tenant not published": "Neon's documentation lists this action",
+    "Branch.annotation: not published": (
+        "the response contains the annotation beside the branch; the library adds it to the branch"
+    ),
+    "ProjectDeleted.operations: not published": _OPERATIONS,
+    "ProjectRecovered.operations: not published": _OPERATIONS,
+    "Project.locked: not published": "recorded responses contain it (tests/data/projects.json)",
 }
-"""What a Struct reads otherwise than published."""
+"""Differences between Structs and published schemas."""
 
-STARTS: Mapping[str, str] = {
-    "DELETE /projects/{project_id}": "the platform does so by delete_tenant",
-    "POST /projects/{project_id}/recover": "the local control plane does so by tenant_attach",
+STARTS_OPERATIONS: Mapping[str, str] = {
+    "DELETE /projects/{project_id}": "Neon runs delete_tenant",
+    "POST /projects/{project_id}/recover": "the local control plane runs tenant_attach",
 }
-"""Endpoints that start operations, though no operations are published in their answers."""
+"""Endpoints that start operations, although their published responses have none."""
 
 NOT_SERVED_LOCALLY: Mapping[str, str] = dict.fromkeys(
     (
@@ -42,13 +44,15 @@ NOT_SERVED_LOCALLY: Mapping[str, str] = dict.fromkeys(
         "organizations.list_invitations",
         "organizations.set_spending_limit",
     ),
-    "bills and e-mails are no matter of the local control plane",
+    "the local control plane has no billing and sends no e-mail",
 )
 """Methods whose endpoints the local control plane does not serve."""
 
-TOLD_LOCALLY: Mapping[str, str] = {
-    "answer.operations is not published": _TOLD,
-    ".active_time is not published": "published of listed projects, and every record is made alike",
-    ".locked is not published": "recorded answers hold it (tests/data/projects.json)",
+EXTRA_LOCAL_FIELDS: Mapping[str, str] = {
+    "$.operations is not published": _OPERATIONS,
+    ".active_time is not published": (
+        "published for listed projects; the local control plane has one form for all responses"
+    ),
+    ".locked is not published": "recorded responses contain it (tests/data/projects.json)",
 }
-"""What the local control plane answers beyond what is published."""
+"""Fields in responses of the local control plane that are not published."""

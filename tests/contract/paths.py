@@ -1,57 +1,57 @@
-"""Names within JSON bodies and their schemas: ``branch.name``, ``endpoints.type``."""
+"""The paths of properties in JSON bodies and their schemas: ``branch.name``, ``endpoints.type``."""
 
 from collections.abc import Iterator
 
 from neonctl_async.transport.protocol import Json
 from tests.contract.description import Description, Endpoint, Schema
-from tests.contract.witness import Exchange
+from tests.contract.recorder import Exchange
 
 
-def names_in(content: Json, prefix: str = "") -> Iterator[tuple[str, Json]]:
-    """The path and value of each property in a body; the items of a list share a path."""
+def body_paths(content: Json, prefix: str = "") -> Iterator[tuple[str, Json]]:
+    """Yield the path and value of each property of a body. All items of a list have one path."""
     match content:
         case dict():
             for name, value in content.items():
                 yield f"{prefix}{name}", value
-                yield from names_in(value, f"{prefix}{name}.")
+                yield from body_paths(value, f"{prefix}{name}.")
         case list():
             for item in content:
-                yield from names_in(item, prefix)
+                yield from body_paths(item, prefix)
         case _:
             pass
 
 
-def all_sent(exchange: Exchange) -> list[tuple[str, Json]]:
-    """The path and value of each parameter of a request's query and each property of its body."""
-    return [*exchange.query, *names_in(exchange.body)]
+def sent_items(exchange: Exchange) -> list[tuple[str, Json]]:
+    """Return the path and value of each query parameter and each property of the body."""
+    return [*exchange.query, *body_paths(exchange.body)]
 
 
-def values_sent(exchange: Exchange) -> dict[str, Json]:
-    """The paths of a request's query and body that lead to something other than an object."""
-    return {path: value for path, value in all_sent(exchange) if not isinstance(value, dict)}
+def sent_values(exchange: Exchange) -> dict[str, Json]:
+    """Return the sent items whose values are not objects."""
+    return {path: value for path, value in sent_items(exchange) if not isinstance(value, dict)}
 
 
 def scalars(content: Json) -> list[str]:
-    """All that a value holds, sorted, as it would be written into a query."""
+    """Return the sorted scalars within a value, in the form of query parameters."""
     if isinstance(content, list):
-        return sorted(text for one in content for text in scalars(one))
+        return sorted(text for item in content for text in scalars(item))
     if isinstance(content, dict):
         return scalars(list(content.values()))
     return [str(content).lower().replace("+00:00", "z")]
 
 
-def properties(description: Description, schema: Schema) -> Iterator[tuple[str, Schema]]:
-    """The path and schema of each property that a body may have."""
-    whole = description.whole(schema)
-    if whole.items:
-        yield from properties(description, whole.items)
-    for name, one in whole.properties.items():
-        inner = description.whole(one)
+def schema_paths(description: Description, schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """Yield the path and schema of each property that a body may have."""
+    resolved = description.resolve(schema)
+    if resolved.items:
+        yield from schema_paths(description, resolved.items)
+    for name, schema_of_property in resolved.properties.items():
+        inner = description.resolve(schema_of_property)
         yield name, inner
-        for path, found in properties(description, inner):
-            yield f"{name}.{path}", found
+        for path, nested in schema_paths(description, inner):
+            yield f"{name}.{path}", nested
 
 
 def body_properties(description: Description, endpoint: Endpoint) -> dict[str, Schema]:
-    """The path and schema of each property that the body of an endpoint may have."""
-    return dict(properties(description, endpoint.body)) if endpoint.body else {}
+    """Return the path and schema of each property that the body of an endpoint may have."""
+    return dict(schema_paths(description, endpoint.body)) if endpoint.body else {}

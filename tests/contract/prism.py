@@ -1,4 +1,4 @@
-"""Prism, which serves the published description and tells what in a request violates it."""
+"""Prism, a server that validates requests against the published description."""
 
 import re
 import subprocess
@@ -11,20 +11,20 @@ from tempfile import TemporaryDirectory
 from tests.contract.description import FOLDER
 from tests.contract.node import node
 
-_HANGS_UP = 'process.stdin.on("end", () => process.exit()).resume()'
-"""Has Prism end with the tests, whatever ends them: its standard input is theirs."""
-_START = 60.0
+_EXIT_WITH_TESTS = 'process.stdin.on("end", () => process.exit()).resume()'
+"""Stops Prism when the tests stop, even after a crash: they hold its standard input."""
+_START_SECONDS = 60.0
 
 
 @contextmanager
-def serving(description: Path) -> Generator[str]:
-    """The address of a Prism that answers a violation with an error.
+def prism_server(description: Path) -> Generator[str]:
+    """Start Prism, which returns an error for each violation. Yield its address.
 
-    Without its flag ``--errors``, which would have it refuse its own answers as well: a few of
-    the documented ones violate their schema.
+    Its option ``--errors`` is off, because Prism would then also reject its own responses. Some of
+    the documented examples violate their schema.
     """
     program = str(FOLDER / "node_modules" / ".bin" / "prism")
-    command = [node(), "--import", f"data:text/javascript,{_HANGS_UP}", program, "mock"]
+    command = [node(), "--import", f"data:text/javascript,{_EXIT_WITH_TESTS}", program, "mock"]
     command += ["--host", "127.0.0.1", "--port", "0", str(description)]
     with TemporaryDirectory() as folder:
         log = Path(folder) / "log"
@@ -41,11 +41,11 @@ def serving(description: Path) -> Generator[str]:
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    """The address that Prism listens on, once it does."""
-    deadline = time.monotonic() + _START
+    """Wait until Prism listens, and return its address."""
+    deadline = time.monotonic() + _START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
-        told = re.search(r"Prism is listening on (\S+)", log.read_text())
-        if told:
-            return told[1]
+        listening = re.search(r"Prism is listening on (\S+)", log.read_text())
+        if listening:
+            return listening[1]
         time.sleep(0.05)
     raise RuntimeError(f"Prism did not start: {log.read_text()[-2000:]}")

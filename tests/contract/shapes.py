@@ -1,4 +1,4 @@
-"""Whether a type reads all that a schema publishes."""
+"""Compares the types of the library with published schemas."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,81 +19,86 @@ _SIMPLE: dict[str, tuple[type[inspect.Type], ...]] = {
 
 
 class Comparison:
-    """Compares types with schemas. A difference reads ``Branch.name: what is wrong``."""
+    """Compares types with schemas. A difference has the form ``Branch.name: not published``."""
 
     def __init__(self, description: Description) -> None:
         self._description = description
         self._published: dict[type, set[str]] = defaultdict(set)
 
     def differences(self, schema: Schema, kind: Any, place: str) -> Iterator[str]:
-        """What a value of ``schema`` holds that is not read as it should be."""
+        """Yield each difference between a schema and the type that its values are decoded to."""
         yield from self._compare(schema, inspect.type_info(kind), place)
 
     def unpublished(self) -> Iterator[str]:
-        """The fields that no schema has of those that were compared with their Struct."""
+        """Yield the fields of all compared Structs that are in no schema."""
         for struct, published in self._published.items():
             for field in msgspec.structs.fields(struct):
                 if field.encode_name not in published:
                     yield f"{struct.__name__}.{field.encode_name}: not published"
 
     def _compare(self, schema: Schema, kind: inspect.Type, place: str) -> Iterator[str]:
-        schema = self._description.whole(schema)
-        kinds = list(_alternatives(kind))
-        if schema.nullable and not _takes_none(kind):
-            yield f"{place}: takes no null, which is published"
-        fitting = [one for one in kinds if _fits(schema, one)]
-        if not fitting:
-            yield f"{place}: {_names(kinds)} where {_shown(schema)} is published"
+        schema = self._description.resolve(schema)
+        alternatives = list(_alternatives(kind))
+        if schema.nullable and not _accepts_none(kind):
+            yield f"{place}: does not accept null, which is published"
+        matching = [alternative for alternative in alternatives if _matches(schema, alternative)]
+        if not matching:
+            yield f"{place}: {_names(alternatives)} instead of the published {_text(schema)}"
             return
-        if len(kinds) > 1:
-            yield f"{place}: {_names(kinds)} where only {_shown(schema)} is published"
-        yield from self._inside(schema, fitting[0], place)
+        if len(alternatives) > 1:
+            types = _names(alternatives)
+            yield f"{place}: {types}, although only {_text(schema)} is published"
+        yield from self._compare_nested(schema, matching[0], place)
 
-    def _inside(self, schema: Schema, kind: inspect.Type, place: str) -> Iterator[str]:
+    def _compare_nested(self, schema: Schema, kind: inspect.Type, place: str) -> Iterator[str]:
         match kind:
             case inspect.StructType():
-                yield from self._fields(schema, kind)
+                yield from self._compare_fields(schema, kind)
             case inspect.ListType(item_type=item) if schema.items:
                 yield from self._compare(schema.items, item, f"{place}[]")
             case inspect.DictType(value_type=value) if isinstance(schema.values, Schema):
                 yield from self._compare(schema.values, value, f"{place}{{}}")
             case inspect.EnumType(cls=cls):
-                members, published = {str(one.value) for one in cls}, set(schema.enum)
-                yield from (f"{cls.__name__}: lacks {one}" for one in published - members)
-                yield from (f"{cls.__name__}: {one} not published" for one in members - published)
+                members, published = {str(member.value) for member in cls}, set(schema.enum)
+                yield from (
+                    f"{cls.__name__}: {member} is missing" for member in published - members
+                )
+                yield from (
+                    f"{cls.__name__}: {member} not published" for member in members - published
+                )
             case _:
                 pass
 
-    def _fields(self, schema: Schema, struct: inspect.StructType) -> Iterator[str]:
+    def _compare_fields(self, schema: Schema, struct: inspect.StructType) -> Iterator[str]:
         name = struct.cls.__name__
         self._published[struct.cls] |= schema.properties.keys()
         fields = {field.encode_name: field for field in struct.fields}
         for published, inner in schema.properties.items():
             field = fields.get(published)
             if field is None:
-                yield f"{name}.{published}: missing, {_shown(inner)}"
+                yield f"{name}.{published}: missing, {_text(inner)}"
                 continue
             if field.required and published not in schema.required:
-                yield f"{name}.{published}: required, while it is published as optional"
+                yield f"{name}.{published}: required, but published as optional"
             yield from self._compare(inner, field.type, f"{name}.{published}")
         for field in struct.fields:
             if field.required and field.encode_name not in schema.properties:
-                yield f"{name}.{field.encode_name}: required, while an answer lacks it"
+                yield f"{name}.{field.encode_name}: required, but a response does not have it"
 
 
 def _alternatives(kind: inspect.Type) -> Iterator[inspect.Type]:
-    """What a type may be, apart from None."""
-    for one in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
-        if not isinstance(one, inspect.NoneType):
-            yield one
+    """Yield the members of a union except None, or the type itself."""
+    for member in kind.types if isinstance(kind, inspect.UnionType) else (kind,):
+        if not isinstance(member, inspect.NoneType):
+            yield member
 
 
-def _takes_none(kind: inspect.Type) -> bool:
+def _accepts_none(kind: inspect.Type) -> bool:
     return isinstance(kind, inspect.UnionType) and kind.includes_none
 
 
-def _fits(schema: Schema, kind: inspect.Type) -> bool:
-    """Whether a type is of the sort that reads a schema; what is inside is another matter."""
+def _matches(schema: Schema, kind: inspect.Type) -> bool:
+    """Return whether a type can decode a schema, apart from nested types."""
     match schema.type:
         case "string" if schema.enum:
             return isinstance(kind, inspect.EnumType) and issubclass(kind.cls, OpenEnum)
@@ -114,7 +119,7 @@ def _fits(schema: Schema, kind: inspect.Type) -> bool:
             return isinstance(kind, _SIMPLE[simple])
 
 
-def _shown(schema: Schema) -> str:
+def _text(schema: Schema) -> str:
     if schema.ref:
         return schema.ref.rpartition("/")[2]
     if schema.enum:

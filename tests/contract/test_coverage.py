@@ -1,4 +1,4 @@
-"""Every endpoint of the tags that have methods has one, and what starts work can be waited for."""
+"""Every endpoint of the tested tags has a method. Calls that start operations take ``wait``."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -8,9 +8,9 @@ import pytest
 from neonctl_async.types import OperationsResponse
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
-from tests.contract.endpoints import method_of_each
-from tests.contract.known import NO_METHOD, STARTS
-from tests.contract.verdict import agrees
+from tests.contract.endpoints import methods_by_endpoint
+from tests.contract.known import STARTS_OPERATIONS, WITHOUT_METHOD
+from tests.contract.problems import assert_none
 from tests.support.methods import CONVENIENCES, Method, public_methods
 
 pytestmark = pytest.mark.contract
@@ -38,54 +38,52 @@ def test_every_endpoint_has_a_method(
         str(endpoint)
         for endpoint in description.endpoints
         if TAGS.intersection(endpoint.tags) and not endpoint.deprecated
-    } - method_of_each(description, calls).keys()
-    agrees("endpoints without a method", missing - NO_METHOD.keys())
-    agrees("NO_METHOD names endpoints that have one", NO_METHOD.keys() - missing)
+    } - methods_by_endpoint(description, calls).keys()
+    assert_none("endpoints without a method", missing - WITHOUT_METHOD.keys())
+    assert_none("entries of WITHOUT_METHOD that have a method", WITHOUT_METHOD.keys() - missing)
 
 
 def test_every_tag_is_published(description: Description) -> None:
     assert {tag for endpoint in description.endpoints for tag in endpoint.tags} >= TAGS
 
 
-def test_no_two_methods_call_one_endpoint(
+def test_each_endpoint_has_one_method(
     description: Description, calls: Mapping[Method, Call | Exception]
 ) -> None:
-    callers: dict[str, list[str]] = defaultdict(list)
+    methods: dict[str, list[str]] = defaultdict(list)
     for call in calls.values():
         if isinstance(call, Call):
-            found = description.endpoint_of(call.exchange.method, call.exchange.path)
-            callers[str(found)].append(str(call.method))
-    agrees(
-        "endpoints with several methods",
-        (f"{name}: {' and '.join(one)}" for name, one in callers.items() if len(one) > 1),
+            endpoint = description.endpoint_of(call.exchange.method, call.exchange.path)
+            methods[str(endpoint)].append(str(call.method))
+    assert_none(
+        "endpoints with more than one method",
+        (f"{name}: {' and '.join(names)}" for name, names in methods.items() if len(names) > 1),
     )
 
 
-def test_the_list_of_conveniences_names_methods() -> None:
+def test_list_of_conveniences_names_methods() -> None:
     assert {str(method) for method in public_methods()} >= CONVENIENCES.keys()
 
 
-def test_what_starts_operations_can_be_waited_for(
+def test_only_calls_that_start_operations_take_wait(
     call: Call, endpoint: Endpoint, description: Description
 ) -> None:
     published = endpoint.method != "GET" and any(
-        "operations" in description.whole(schema).properties
-        for answer in endpoint.answers.values()
-        if (schema := schema_of(answer)) is not None
+        "operations" in description.resolve(schema).properties
+        for response in endpoint.responses.values()
+        if (schema := schema_of(response)) is not None
     )
-    agrees("STARTS names what is published", {str(endpoint)} & STARTS.keys() if published else [])
-    starts = published or str(endpoint) in STARTS
-    is_started = (
-        issubclass(call.answer, OperationsResponse) if isinstance(call.answer, type) else False
+    needless = {str(endpoint)} & STARTS_OPERATIONS.keys() if published else set[str]()
+    assert_none("entries of STARTS_OPERATIONS that are published", needless)
+    starts = published or str(endpoint) in STARTS_OPERATIONS
+    returns_operations = isinstance(call.response_type, type) and issubclass(
+        call.response_type, OperationsResponse
     )
-    agrees(
+    features = {
+        "takes wait=": call.method.takes_wait,
+        "returns an OperationsResponse": returns_operations,
+    }
+    assert_none(
         f"{call.method} calls {endpoint}, which {'starts' if starts else 'starts no'} operations",
-        [
-            f"{what} just where operations are started"
-            for what, found in {
-                "takes wait=": call.method.takes_wait,
-                "is answered with a Started": is_started,
-            }.items()
-            if found != starts
-        ],
+        (f"{text}: {value}" for text, value in features.items() if value != starts),
     )

@@ -1,4 +1,4 @@
-"""The page of endpoints is up to date."""
+"""The page that lists every endpoint is up to date."""
 
 from collections.abc import Mapping
 
@@ -6,14 +6,14 @@ import pytest
 
 from tests.contract.calls import Call
 from tests.contract.description import Description
-from tests.contract.endpoints import PAGE, method_of_each, page
+from tests.contract.endpoints import PAGE, methods_by_endpoint, page
 from tests.support.methods import Method
 
 pytestmark = pytest.mark.contract
 
 
-def test_the_page_of_endpoints_is_up_to_date(
+def test_page_lists_the_published_endpoints(
     description: Description, calls: Mapping[Method, Call | Exception]
 ) -> None:
-    expected = page(description, method_of_each(description, calls))
-    assert PAGE.read_text() == expected, "make endpoints writes it anew"
+    expected = page(description, methods_by_endpoint(description, calls))
+    assert PAGE.read_text() == expected, "run make endpoints to update the page"

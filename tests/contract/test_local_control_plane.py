@@ -1,4 +1,4 @@
-"""What the local control plane answers is what is published."""
+"""Responses of the local control plane have the published schema."""
 
 from collections.abc import Iterator
 
@@ -6,10 +6,10 @@ import pytest
 
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
-from tests.contract.known import NOT_SERVED_LOCALLY, TOLD_LOCALLY
-from tests.contract.validity import misfits
-from tests.contract.verdict import agrees
-from tests.contract.world import populated
+from tests.contract.known import EXTRA_LOCAL_FIELDS, NOT_SERVED_LOCALLY
+from tests.contract.populated import populated
+from tests.contract.problems import assert_none
+from tests.contract.validation import violations
 from tests.support.methods import METHODS, Method
 
 pytestmark = pytest.mark.contract
@@ -19,45 +19,48 @@ NOT_SERVED = [method for method in METHODS if str(method) in NOT_SERVED_LOCALLY]
 
 
 @pytest.mark.parametrize("method", SERVED, ids=str)
-async def test_an_answer_is_as_published(
+async def test_response_has_the_published_schema(
     method: Method, endpoint: Endpoint, description: Description
 ) -> None:
-    call = await called_locally(method)
-    agrees(
+    call = await call_locally(method)
+    assert_none(
         f"{method} calls {endpoint}, with {call.arguments}",
         (
-            one
-            for one in problems(call, endpoint, description)
-            if not one.endswith(tuple(TOLD_LOCALLY))
+            problem
+            for problem in problems(call, endpoint, description)
+            if not problem.endswith(tuple(EXTRA_LOCAL_FIELDS))
         ),
     )
 
 
 @pytest.mark.parametrize("method", NOT_SERVED, ids=str)
-async def test_what_is_said_not_to_be_served_is_not_found(method: Method) -> None:
-    assert (await called_locally(method)).exchange.status == 404
+async def test_unserved_endpoint_is_not_found(method: Method) -> None:
+    assert (await call_locally(method)).exchange.status == 404
 
 
 @pytest.mark.parametrize(
-    "method", [one for one in METHODS if str(one) == "projects.delete"], ids=str
+    "method", [method for method in METHODS if str(method) == "projects.delete"], ids=str
 )
-async def test_what_is_said_to_be_told_is_told(
+async def test_known_additional_fields_are_sent(
     method: Method, endpoint: Endpoint, description: Description
 ) -> None:
-    told = list(problems(await called_locally(method), endpoint, description))
-    assert [end for end in TOLD_LOCALLY if not any(one.endswith(end) for one in told)] == []
+    found = list(problems(await call_locally(method), endpoint, description))
+    assert [
+        end for end in EXTRA_LOCAL_FIELDS if not any(problem.endswith(end) for problem in found)
+    ] == []
 
 
-async def called_locally(method: Method) -> Call:
-    async with populated() as world:
-        return await world.client.observe(method, world.arguments(method))
+async def call_locally(method: Method) -> Call:
+    async with populated() as local:
+        return await local.client.call(method, local.arguments(method))
 
 
 def problems(call: Call, endpoint: Endpoint, description: Description) -> Iterator[str]:
-    yield from call.exchange.violations
-    answer = endpoint.answers.get(call.exchange.status)
-    schema = schema_of(answer) if answer else None
+    exchange = call.exchange
+    yield from exchange.violations
+    response = endpoint.responses.get(exchange.status)
+    schema = schema_of(response) if response else None
     if schema is not None:
-        yield from misfits(description, schema, call.exchange.answer)
-    elif answer is None or call.exchange.answer is not None:
-        yield f"{call.exchange.status} with {call.exchange.answer} is not published"
+        yield from violations(description, endpoint, exchange.status, exchange.response)
+    elif response is None or exchange.response is not None:
+        yield f"{exchange.status} with {exchange.response} is not published"

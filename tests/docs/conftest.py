@@ -1,4 +1,4 @@
-"""The fixtures of the command line, for the tests of the pages that show commands."""
+"""Fixtures of the command line, for the pages that show commands."""
 
 from tests.cli.conftest import cli, quick
 

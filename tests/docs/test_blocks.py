@@ -1,4 +1,4 @@
-"""Every block that README and docs show is executed, or held against what it is taken from."""
+"""Every code block of README and docs is executed or compared with its source."""
 
 import importlib.util
 import re
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 
-HELD: Mapping[tuple[str, str], str] = {
+COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_pages.py",
     ("docs/request.md", "python"): "tests/contract/test_request_page.py",
     ("docs/command-line.md", "text"): "tests/cli/test_session.py",
@@ -19,32 +19,34 @@ HELD: Mapping[tuple[str, str], str] = {
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
     ("docs/progress.md", "text"): "tests/test_progress.py",
+    ("docs/style.md", "text"): "tests/tools/test_prose.py",
+    ("docs/style.md", "toml"): "tests/tools/test_prose.py",
 }
-"""What looks at the blocks of a kind on a page. Of the pages in docs, tests/docs/test_pages.py
-runs all else that is ``python``; what consoles show is dealt with below."""
+"""The tests that cover special blocks, by page and kind. tests/docs/test_pages.py runs all other
+``python`` blocks of docs. This module checks the commands of all ``console`` blocks."""
 
 NOT_RUN = {
-    "NEON_API_KEY=… NEON_PROJECT_ID=late-frost-12345678 pytest --neon-cloud": "the platform's",
+    "NEON_API_KEY=… NEON_PROJECT_ID=late-frost-12345678 pytest --neon-cloud": "needs an account",
     'curl -H "Authorization: Bearer $NEON_API_KEY" '
     "https://console.neon.tech/api/v2/projects/$PROJECT_ID/branches > branches.json": (
-        "the platform's"
+        "needs an account"
     ),
     ".venv-3.13/bin/mutmut show neonctl_async.waiting.schedule.x_delay__mutmut_7": (
-        "takes the hours of make mutants before"
+        "needs a finished run of make mutants, which takes hours"
     ),
-    "python preview.py": "the program that the page shows: tests/docs/test_pages.py runs it",
-    "pytest test_preview.py": "the test that the page shows: tests/pytest_neonctl_async runs it",
+    ". .venv-3.13/bin/activate": "the version depends on the machine",
+    "pip install pre-commit": "no test needs this tool",
+    "pre-commit install": "would change the clone",
+    "python preview.py": "tests/docs/test_pages.py runs the program of the page",
+    "pytest test_preview.py": "tests/pytest_neonctl_async runs the test of the page",
     'git commit --all --message "Release 0.1.0"': "a release",
-    ".ci/run": "runs this test",
+    ".ci/run": "runs these tests",
     'git tag --annotate v0.1.0 --message "0.1.0"': "a release",
-    "python3 -m venv .venv-upload": "a release",
-    ".venv-upload/bin/pip install twine": "a release",
-    ".venv-upload/bin/twine upload dist/neonctl_async-0.1.0.tar.gz "
-    "dist/neonctl_async-0.1.0-py3-none-any.whl": "a release",
+    "git push origin v0.1.0": "a release",
 }
-"""Commands that need what tests have not got, or that tests run in another way."""
+"""Commands that this module does not check, each with the reason."""
 
-BEFORE_A_PROGRAM = re.compile(r"^(timeout .* (?=python)|\.venv-[\d.]+/bin/)")
+PREFIX = re.compile(r"^(timeout .* (?=python)|\.venv-[\d.]+/bin/)")
 PYPROJECT: Any = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT: Any = PYPROJECT["project"]
 EXTRAS: Mapping[str, Sequence[str]] = PROJECT["optional-dependencies"]
@@ -56,7 +58,7 @@ def name_of(requirement: str) -> str:
 
 
 def is_target(*arguments: str) -> bool:
-    """Whether ``make`` knows its targets and variables."""
+    """Return whether the Makefile has the targets and variables."""
     makefile = (ROOT / "Makefile").read_text()
     targets = re.findall(r"^\.PHONY: (.*)", makefile, re.MULTILINE)[0].split()
     return all(
@@ -66,14 +68,16 @@ def is_target(*arguments: str) -> bool:
 
 
 def can_be_installed(_install: str, *requirements: str) -> bool:
-    """Whether ``pip`` is told of this project, of its extras, or of what they and tests need."""
+    """Return whether each package is this project, one of its extras, or a dependency."""
     ours = {PROJECT["name"], ".", *(f"{PROJECT['name']}[{extra}]" for extra in EXTRAS)}
-    needed = {name_of(one) for several in (*EXTRAS.values(), TESTED_WITH) for one in several}
+    needed = {
+        name_of(requirement) for group in (*EXTRAS.values(), TESTED_WITH) for requirement in group
+    }
     return {*requirements} <= ours | needed
 
 
 def is_tested(target: str, *arguments: str) -> bool:
-    """Whether ``python`` runs a module, or an example that has tests and knows the options."""
+    """Return whether the module exists, or the example has tests and accepts the options."""
     if target == "-m":
         return importlib.util.find_spec(arguments[0]) is not None
     example = ROOT / target
@@ -83,40 +87,46 @@ def is_tested(target: str, *arguments: str) -> bool:
     return test.exists() and all(f'"{option}"' in source for option in options)
 
 
-def is_left_to_its_own_tests(*_arguments: str) -> bool:
-    """Whether ``neonctl-async`` works as shown is looked at by tests/docs/test_command_line.py."""
+def has_other_tests(*_arguments: str) -> bool:
+    """Return True, because tests/docs/test_command_line.py runs ``neonctl-async``."""
     return True
+
+
+def is_a_test_module(path: str) -> bool:
+    """Return whether ``pytest`` finds the file."""
+    return (ROOT / path).is_file()
 
 
 CHECKS: Mapping[str, Callable[..., bool]] = {
     "make": is_target,
-    "neonctl-async": is_left_to_its_own_tests,
+    "neonctl-async": has_other_tests,
     "pip": can_be_installed,
+    "pytest": is_a_test_module,
     "python": is_tested,
 }
 
 
 @pytest.mark.parametrize("page", TEXTS)
-def test_every_block_is_of_a_kind_that_a_test_looks_at(page: str) -> None:
-    everywhere = {"console", "python"} if page.startswith("docs/") else {"console"}
-    here = {kind for name, kind in HELD if name == page}
-    assert kinds(TEXTS[page]) - here <= everywhere
-    assert here <= kinds(TEXTS[page]), "there is no such block any more"
+def test_each_kind_of_block_is_covered_by_a_test(page: str) -> None:
+    known = {"console", "python"} if page.startswith("docs/") else {"console"}
+    special = {kind for name, kind in COVERED_BY if name == page}
+    assert kinds(TEXTS[page]) - special <= known
+    assert special <= kinds(TEXTS[page]), "COVERED_BY lists a kind that the page lacks"
 
 
-def test_the_tests_that_look_at_blocks_read_the_page() -> None:
-    for (page, _), test in HELD.items():
+def test_tests_of_special_blocks_read_the_page() -> None:
+    for (page, _), test in COVERED_BY.items():
         assert page.rpartition("/")[2] in (ROOT / test).read_text(), test
 
 
 @pytest.mark.parametrize("page", TEXTS)
 @pytest.mark.process
-def test_every_command_of_a_console_can_be_given(page: str) -> None:
+def test_every_command_of_a_console_works(page: str) -> None:
     for command, output in commands(TEXTS[page]):
-        program, *arguments = words(BEFORE_A_PROGRAM.sub("", command))
+        program, *arguments = words(PREFIX.sub("", command))
         if program == "head":
-            said = subprocess.check_output([program, *arguments], cwd=ROOT, text=True)
-            assert said.splitlines() == output
+            printed = subprocess.check_output([program, *arguments], cwd=ROOT, text=True)
+            assert printed.splitlines() == output
         elif command not in NOT_RUN:
-            assert program in CHECKS, f"no test looks at {command}"
+            assert program in CHECKS, f"no test covers {command}"
             assert CHECKS[program](*arguments), command

@@ -1,4 +1,4 @@
-"""What README and docs show of the command line works as shown."""
+"""The commands that README and docs show work."""
 
 import re
 from pathlib import Path
@@ -13,37 +13,37 @@ from tests.support.pages import TEXTS, commands, words
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = TEXTS["docs/command-line.md"]
-SHOWING = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
-ELSEWHERE = {"local", "demo", "--install-completion"}
-"""What is not run here: it has tests of its own, or would change the shell."""
+WITH_COMMANDS = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
+NOT_RUN = {"local", "demo", "--install-completion"}
+"""Commands that have other tests, or would change the shell."""
 
 
-@pytest.mark.parametrize("page", SHOWING)
-def test_the_commands_that_a_page_shows_work(
+@pytest.mark.parametrize("page", WITH_COMMANDS)
+def test_commands_of_a_page_work(
     page: str, cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for command, _ in commands(TEXTS[page]):
         program, *arguments = words(command)
-        if program == "neonctl-async" and arguments[0] not in ELSEWHERE:
+        if program == "neonctl-async" and arguments[0] not in NOT_RUN:
             result = cli(*arguments, at=quick)
             assert result.exit_code == 0, result.output
             if stored := re.match(r"export (\w+)=", command):
                 monkeypatch.setenv(stored[1], result.stdout.strip())
 
 
-def test_the_page_names_every_command_and_exit_code() -> None:
+def test_page_names_every_command_and_exit_code() -> None:
     rows = [line for line in PAGE.splitlines() if line.startswith("| ")]
     for *group, name in COMMANDS:
-        named = (f"`{name}`", f"`{' '.join([*group, name])}`")
+        forms = (f"`{name}`", f"`{' '.join([*group, name])}`")
         assert any(
-            row.startswith(f"| `{' '.join(group)}") and any(one in row for one in named)
+            row.startswith(f"| `{' '.join(group)}") and any(form in row for form in forms)
             for row in rows
         ), name
     for code in ExitCode:
         assert str(int(code)) in PAGE
 
 
-def test_pictures_are_small_and_fetch_nothing() -> None:
+def test_pictures_are_small_and_load_nothing() -> None:
     for name in re.findall(r"\]\((pictures/[\w-]+\.svg)\)", PAGE):
         picture = (DOCS / name).read_text(encoding="utf-8")
         assert "url(http" not in picture.replace('"', "")

@@ -1,4 +1,4 @@
-"""The conformance page names tests that exist, and a test for each statement."""
+"""The conformance page names an existing test for each statement."""
 
 import importlib
 import re
@@ -8,7 +8,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "conformance.md"
 NAMED = re.compile(r"`([\w/]*test_\w+)\.py::(\w+)`")
 
 
-def test_every_test_that_the_page_names_exists() -> None:
+def test_named_tests_exist() -> None:
     named = NAMED.findall(PAGE.read_text(encoding="utf-8"))
     assert len(named) > 80
     for module, name in named:

@@ -1,4 +1,4 @@
-"""What users import, listed in exported_names.txt: a name that comes or goes is said there."""
+"""The public names are those in exported_names.txt, so that a change of them is noticed."""
 
 import importlib
 from collections.abc import Iterator
@@ -14,23 +14,24 @@ MODULES = [
     "neonctl_async.telemetry",
     "neonctl_async.testing.recorded",
 ]
-GATHERED = ["neonctl_async.errors", "neonctl_async.hooks"]
+REEXPORTED = ["neonctl_async.errors", "neonctl_async.hooks"]
 PLUGIN = "pytest_neonctl_async.plugin"
 
 
-def defined(name: str) -> list[str]:
-    """The public classes and functions of a module."""
-    there = vars(importlib.import_module(name))
-    return sorted(one for one, what in there.items() if one[0] != "_" and is_defined_in(name, what))
-
-
-def is_defined_in(module: str, what: object) -> bool:
-    return callable(what) and getattr(what, "__module__", None) == module
+def defined(module: str) -> list[str]:
+    """Return the public classes and functions of a module."""
+    content = vars(importlib.import_module(module))
+    return sorted(
+        name
+        for name, value in content.items()
+        if name[0] != "_" and callable(value) and getattr(value, "__module__", None) == module
+    )
 
 
 def fixtures() -> list[str]:
-    there = vars(importlib.import_module(PLUGIN))
-    return sorted(name for name in there if name.startswith("neon_"))
+    return sorted(
+        name for name in vars(importlib.import_module(PLUGIN)) if name.startswith("neon_")
+    )
 
 
 def exported() -> Iterator[str]:
@@ -41,21 +42,21 @@ def exported() -> Iterator[str]:
     yield from ("fixtures for pytest", *(f"    {name}" for name in fixtures()))
 
 
-def test_the_exported_names_are_those_of_the_listing() -> None:
+def test_exported_names_are_listed() -> None:
     assert list(exported()) == LISTING.splitlines()
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_all_is_whatever_is_public_in_a_package(package: str) -> None:
-    there = importlib.import_module(package)
+def test_every_public_name_of_a_package_is_in_all(package: str) -> None:
+    content = importlib.import_module(package)
     public = {
         name
-        for name, what in vars(there).items()
-        if name[0] != "_" and not isinstance(what, ModuleType)
+        for name, value in vars(content).items()
+        if name[0] != "_" and not isinstance(value, ModuleType)
     }
-    assert {*there.__all__} - {"__version__"} == public
+    assert {*content.__all__} - {"__version__"} == public
 
 
-@pytest.mark.parametrize("module", GATHERED)
-def test_the_package_has_all_of_its_errors_and_hooks(module: str) -> None:
+@pytest.mark.parametrize("module", REEXPORTED)
+def test_package_exports_every_error_and_hook(module: str) -> None:
     assert {*defined(module)} <= {*importlib.import_module("neonctl_async").__all__}

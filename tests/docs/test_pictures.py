@@ -1,4 +1,4 @@
-"""The pictures of the page on waiting show what the library does."""
+"""The pictures in docs/waiting.md show what the library does."""
 
 import re
 
@@ -6,15 +6,15 @@ from tools.pictures.__main__ import FOLDER
 from tools.pictures.scenes import pictures
 
 
-def test_the_pictures_show_what_the_library_does_now() -> None:
-    there = {name: (FOLDER / f"{name}.svg").read_text(encoding="utf-8") for name in pictures()}
-    assert there == pictures(), "run `make pictures`, and commit docs/pictures"
+def test_pictures_are_up_to_date() -> None:
+    stored = {name: (FOLDER / f"{name}.svg").read_text(encoding="utf-8") for name in pictures()}
+    assert stored == pictures(), "run `make pictures`, and commit docs/pictures"
 
 
-def test_learning_makes_looks_fewer_and_sooner_and_sharing_saves_requests() -> None:
+def test_history_reduces_polls_and_lateness_and_sharing_reduces_requests() -> None:
     cadence, poller = pictures().values()
-    [blind, learned] = re.findall(r": (\d+) looks, (\d+\.\d) s late", cadence)
-    assert int(learned[0]) < int(blind[0])
-    assert float(learned[1]) < float(blind[1])
-    [(shared, each)] = re.findall(r"(\d+) requests; .* be (\d+)\.", poller)
-    assert 3 * int(shared) < int(each)
+    [without, with_history] = re.findall(r": (\d+) polls, (\d+\.\d) s late", cadence)
+    assert int(with_history[0]) < int(without[0])
+    assert float(with_history[1]) < float(without[1])
+    [(shared, separate)] = re.findall(r"(\d+) requests; .* take (\d+)\.", poller)
+    assert 3 * int(shared) < int(separate)

@@ -1,4 +1,4 @@
-"""Everything public has a docstring, and a place in docs/reference."""
+"""Every public object has a docstring and a place in docs/reference."""
 
 import inspect
 import pkgutil
@@ -22,7 +22,7 @@ SHOWN = [
     for page in PAGES
     for name in re.findall(r"^::: (\S+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
 ]
-"""What the pages have mkdocstrings show, by its path."""
+"""The paths of the objects that mkdocstrings shows on the pages."""
 MODULES = [
     "neonctl_async",
     "neonctl_async.types",
@@ -32,37 +32,37 @@ MODULES = [
     "neonctl_async.testing",
     "neonctl_async.testing.recorded",
 ]
-BY_HAND = {"UNSET", "UnsetType", "__version__"}
-"""The first two are msgspec's: types.md tells of them. The version needs no words."""
+WITHOUT_PLACE = {"UNSET", "UnsetType", "__version__"}
+"""Names without a place: the page on types describes the first two, which belong to msgspec."""
 
 
 def public_names(module: str) -> set[str]:
-    """What ``__all__`` lists, or else the classes and functions that the module defines."""
+    """Return the names in ``__all__``, or the classes and functions that the module defines."""
     content: dict[str, Any] = vars(import_module(module))
     defined = {
         name
         for name, value in content.items()
         if getattr(value, "__module__", None) == module and not name.startswith("_")
     }
-    public = set(content.get("__all__", defined)) - BY_HAND
+    public = set(content.get("__all__", defined)) - WITHOUT_PLACE
     if module == "neonctl_async.types":  # the root exports some of its names
         public -= set(neonctl_async.__all__)
     return {f"{module}.{name}" for name in public}
 
 
-def described(shown: str) -> Iterator[tuple[str, object]]:
-    """What is shown, and its public methods and properties, inherited ones included."""
-    value = pkgutil.resolve_name(shown)
+def documented(path: str) -> Iterator[tuple[str, object]]:
+    """Yield an object and its public methods and properties, including inherited ones."""
+    value = pkgutil.resolve_name(path)
     if inspect.isclass(value) or inspect.isfunction(value):
-        yield shown, value
+        yield path, value
     if inspect.isclass(value):
         for owner in value.__mro__:
-            for name, member in vars(owner).items() if is_ours(owner) else ():
+            for name, member in vars(owner).items() if is_local(owner) else ():
                 if not name.startswith("_") and is_method(member):
-                    yield f"{shown}.{name}", member
+                    yield f"{path}.{name}", member
 
 
-def is_ours(kind: type) -> bool:
+def is_local(kind: type) -> bool:
     return kind.__module__.startswith("neonctl_async")
 
 
@@ -71,34 +71,34 @@ def is_method(member: object) -> bool:
 
 
 def records(kind: Any) -> Iterator[type]:
-    """The Structs and enumerations that a type names, and those that they hold."""
-    if inspect.isclass(kind) and issubclass(kind, msgspec.Struct | OpenEnum) and is_ours(kind):
+    """Yield the Structs and enumerations that a type contains, and those of their fields."""
+    if inspect.isclass(kind) and issubclass(kind, msgspec.Struct | OpenEnum) and is_local(kind):
         yield kind
-        for held in get_type_hints(kind).values() if issubclass(kind, msgspec.Struct) else ():
-            yield from records(held)
+        for field in get_type_hints(kind).values() if issubclass(kind, msgspec.Struct) else ():
+            yield from records(field)
     for part in get_args(kind):
         yield from records(part)
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_every_public_name_stands_in_the_reference_once(module: str) -> None:
+def test_reference_shows_every_public_name_once(module: str) -> None:
     names = public_names(module)
     assert names
     assert {name for name in names if SHOWN.count(name) != 1} == set()
 
 
-def test_every_resource_of_the_client_stands_in_the_reference() -> None:
+def test_reference_shows_every_resource_of_the_client() -> None:
     kinds = get_type_hints(neonctl_async.NeonClient).values()
     assert {f"{kind.__module__}.{kind.__name__}" for kind in kinds} <= set(SHOWN)
 
 
-def test_what_the_reference_shows_has_a_docstring() -> None:
-    everything = [one for shown in SHOWN for one in described(shown)]
-    assert len(everything) > 300
-    assert [name for name, value in everything if not value.__doc__] == []
+def test_every_object_of_the_reference_has_a_docstring() -> None:
+    objects = [item for path in SHOWN for item in documented(path)]
+    assert len(objects) > 300
+    assert [name for name, value in objects if not value.__doc__] == []
 
 
-def test_every_record_that_methods_take_or_give_can_be_imported() -> None:
+def test_every_record_of_a_method_can_be_imported_from_types() -> None:
     hints = [hint for method in public_methods() for hint in method.hints.values()]
     found = {record for hint in hints for record in records(hint)}
     assert len(found) > 50

@@ -5,7 +5,7 @@ import re
 from tests.support.pages import ROOT, TEXTS
 
 
-def test_every_test_file_that_the_page_names_exists() -> None:
+def test_named_test_files_exist() -> None:
     named = re.findall(r"`(tests/[\w./]+)`", TEXTS["docs/secrets.md"])
     assert len(named) > 10
     assert [path for path in named if not (ROOT / path).exists()] == []

@@ -1,4 +1,4 @@
-"""The tests that the page on testing shows pass."""
+"""The tests on the page about testing pass."""
 
 import inspect
 from collections.abc import Callable
@@ -9,15 +9,15 @@ from tests.support.pages import code_blocks, compiled
 PAGE = Path(__file__).parents[2] / "docs" / "testing.md"
 
 
-def test_the_tests_shown_that_need_no_fixture_pass() -> None:
+def test_shown_tests_without_fixtures_pass() -> None:
     passed: list[str] = []
     for line, code in code_blocks(PAGE.read_text(), "python"):
-        shown: dict[str, object] = {}
+        names: dict[str, object] = {}
         block = compiled(PAGE, line, code)
         if "def test_" not in code or block.co_flags & inspect.CO_COROUTINE:
             continue
-        exec(block, shown)
-        for name, test in shown.items():
+        exec(block, names)
+        for name, test in names.items():
             if name.startswith("test_") and callable(test) and not _takes_fixtures(test):
                 test()
                 passed.append(name)

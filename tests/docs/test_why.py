@@ -1,4 +1,4 @@
-"""The table of peers counts right."""
+"""The numbers of endpoints and methods in the comparison are right."""
 
 import re
 from importlib import import_module
@@ -8,11 +8,11 @@ from typing import Any
 from tests.support.methods import METHODS
 
 DOCS = Path(__file__).parents[2] / "docs"
-# Found by name: it has no types.
+# Imported by name, because the package has no types.
 NEON_API: Any = import_module("neon_api").NeonAPI
 
 
-def test_as_many_endpoints_have_a_method_as_the_page_says() -> None:
+def test_page_states_the_number_of_methods() -> None:
     page = (DOCS / "why.md").read_text(encoding="utf-8")
     [(methods, published)] = re.findall(r"(\d+) of the (\d+) published", page)
     table = (DOCS / "endpoints.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The example of a fleet that the workers of a Dask cluster provision, one of which dies."""
+"""The example of a fleet created by the workers of a Dask cluster, one of which is killed."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from neonctl_async import NeonClient
-from tests.local.process import serving
+from tests.support.server_process import serving
 from tests.support.until import until
 
 pytestmark = [pytest.mark.process, pytest.mark.scale, pytest.mark.timeout(180)]
@@ -22,20 +22,20 @@ WORKERS = 4
 
 
 async def branches_in(neon: NeonClient, project_ids: Sequence[str]) -> int:
-    """How many there are, without the default ones."""
+    """Return the number of branches, without the default ones."""
     counts = await asyncio.gather(*(neon.branches.count(one) for one in project_ids))
     return sum(counts) - len(project_ids)
 
 
 async def check(neon: NeonClient, project_ids: Sequence[str]) -> None:
-    """Each branch asked for was made once, by one operation, and nothing runs any more."""
+    """Check that each branch was created by exactly one operation, and that all are finished."""
     names: list[str] = []
     for project_id in project_ids:
         operations = await neon.operations.list(project_id, limit=1000).collect()
         assert {operation.status for operation in operations} == {"finished"}
-        made = Counter(one.branch_id for one in operations if one.action == "create_branch")
+        created = Counter(one.branch_id for one in operations if one.action == "create_branch")
         branches = await neon.branches.list(project_id, limit=1000).collect()
-        assert made == {branch.id: 1 for branch in branches if not branch.default}
+        assert created == {branch.id: 1 for branch in branches if not branch.default}
         names += [branch.name for branch in branches if not branch.default]
     assert sorted(names) == sorted(f"preview-{number}" for number in range(BRANCHES))
 
@@ -48,7 +48,7 @@ def is_gone(session: int) -> bool:
     return False
 
 
-async def test_each_branch_is_made_once_and_waited_for_though_a_worker_is_killed(
+async def test_each_branch_is_created_once_even_if_a_worker_is_killed(
     tmp_path: Path,
 ) -> None:
     async with (
@@ -68,16 +68,16 @@ async def test_each_branch_is_made_once_and_waited_for_though_a_worker_is_killed
         assert process.stdout is not None
         _, *pids = (await process.stdout.readline()).split()
         assert len(pids) == WORKERS
-        there = 0
+        count = 0
 
-        async def is_in_the_middle() -> bool:
-            nonlocal there
-            there = await branches_in(neon, ids)
-            return there >= BRANCHES * 0.45
+        async def is_half_done() -> bool:
+            nonlocal count
+            count = await branches_in(neon, ids)
+            return count >= BRANCHES * 0.45
 
-        await until(is_in_the_middle, every=0.1)
+        await until(is_half_done, every=0.1)
         os.kill(int(pids[0]), signal.SIGKILL)
-        assert there < BRANCHES
+        assert count < BRANCHES
         output, _ = await process.communicate()
         await check(neon, ids)
     assert (process.returncode, output.splitlines()[-1]) == (0, b"1000 of 1000 branches are ready")

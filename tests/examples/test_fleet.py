@@ -1,4 +1,4 @@
-"""The example of a fleet, killed wherever it may hurt, ends with what its file lists."""
+"""The fleet example, killed at any point, finally creates what its file lists."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ FLEET = Path(__file__).parents[2] / "examples" / "fleet.py"
 CUSTOMER = "acme"
 CREATE = "POST /projects/{project_id}/branches"
 LATE = 0.2
-"""Seconds that a request is on its way: longer than it takes to start again, and to look."""
+"""The delay of a late request, in seconds: longer than a restarted run needs to list branches."""
 KILLS = 10
 SOAK = range(1, 5)
 
@@ -44,7 +44,7 @@ class Runs:
         self._environment = environment
 
     async def start(self, count: int, *more: str) -> None:
-        """Have a run begin that is asked for ``count`` branches."""
+        """Start a run that should create ``count`` branches."""
         rows = [f"{CUSTOMER},aws-us-east-2,{name},0.5" for name in names(count)]
         lines = "\n".join(["customer,region,branch,max_cu", *rows])
         await asyncio.to_thread(self.rows.write_text, lines)
@@ -52,26 +52,26 @@ class Runs:
         await self._forks.start(*arguments, environment=self._environment, output=self.output)
 
     async def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
-        """End the run wherever it is, unless it came to its end; its exit code."""
+        """Kill the run if it is still running; return its exit code."""
         self._forks.kill(number)
         return await self._forks.end()
 
     async def finish(self, count: int, *more: str) -> tuple[int, str]:
-        """The exit code of a run that is left alone, and the last line of what it said."""
+        """Run until the end; return the exit code and the last line of the output."""
         await self.start(count, *more)
         code = await self._forks.end()
-        said = await asyncio.to_thread(self.output.read_text)
-        assert "Traceback" not in said
-        return code, said.splitlines()[-1]
+        output = await asyncio.to_thread(self.output.read_text)
+        assert "Traceback" not in output
+        return code, output.splitlines()[-1]
 
-    def tear(self, chance: random.Random) -> None:
-        """Have lost some of what was written last, as after a power cut."""
+    def truncate(self, chance: random.Random) -> None:
+        """Remove a random end of the results, as after a power failure."""
         if self.results.exists():
             written = self.results.read_bytes()
             self.results.write_bytes(written[: chance.randint(0, len(written))])
 
     def entries(self) -> dict[str, Any]:
-        """The last result of each branch."""
+        """Return the last result of each branch."""
         entries: dict[str, Any] = {}
         for line in self.results.read_text().splitlines() if self.results.exists() else ():
             with suppress(json.JSONDecodeError):
@@ -81,7 +81,7 @@ class Runs:
 
 
 class Provisioning:
-    """The example on a project of a plane that outlives it."""
+    """The example, with a project in a control plane that keeps running."""
 
     def __init__(
         self, runs: Runs, control_plane: LocalControlPlane, neon: NeonClient, project_id: str
@@ -93,14 +93,14 @@ class Provisioning:
 
     @property
     def creations(self) -> list[int]:
-        """The statuses of the requests for a branch, in the order in which they were served."""
+        """The statuses of the creations of branches, in the order in which they were served."""
         path = f"/projects/{self.project_id}/branches"
         return [status for *what, status in self.control_plane.requests if what == ["POST", path]]
 
-    async def fatal_moment(self, chance: random.Random) -> None:
-        """Come back when the process is to die: anywhere, or where it hurts."""
-        match chance.choice(["anywhere", "served", "late", "unanswered"]):
-            case "anywhere":
+    async def wait_for_kill_time(self, chance: random.Random) -> None:
+        """Return when the process should be killed: at a random or a critical time."""
+        match chance.choice(["any time", "served", "late", "no response"]):
+            case "any time":
                 await asyncio.sleep(chance.uniform(0.0, 0.3))
             case "served":
                 served = self.control_plane.requests_served + chance.randint(1, 10)
@@ -113,15 +113,15 @@ class Provisioning:
                 await until(lambda: lost.fired >= 1)
 
     async def check(self, count: int) -> None:
-        """Each branch asked for was made once, is ready, and among the results."""
+        """Check that each branch was created once, is ready, and is in the results."""
         branches = await self.neon.branches.list(self.project_id).collect()
         ids = {branch.name: branch.id for branch in branches if not branch.default}
         assert sorted(ids) == sorted(names(count))
         assert len(branches) == count + 1
         operations = await self.neon.operations.list(self.project_id).collect()
         assert {operation.status for operation in operations} == {"finished"}
-        made = Counter(one.branch_id for one in operations if one.action == "create_branch")
-        assert made == dict.fromkeys(ids.values(), 1)
+        created = Counter(one.branch_id for one in operations if one.action == "create_branch")
+        assert created == dict.fromkeys(ids.values(), 1)
         assert await asyncio.to_thread(self.runs.entries) == {
             name: {
                 "customer": CUSTOMER,
@@ -157,27 +157,27 @@ async def provisioning(forks: Forks, tmp_path: Path) -> AsyncGenerator[Provision
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(seed, marks=pytest.mark.soak) for seed in SOAK)]
 )
-async def test_killed_again_and_again_it_makes_every_branch_once(
+async def test_repeatedly_killed_runs_create_every_branch_once(
     provisioning: Provisioning, seed: int
 ) -> None:
     runs, chance = provisioning.runs, random.Random(seed)
-    for count in range(1, KILLS + 1):  # one more each time, so that there is more to lose
+    for count in range(1, KILLS + 1):  # more branches each time, so that each run has work
         await runs.start(2 * count)
         with suppress(TimeoutError):
-            async with asyncio.timeout(0.3):  # where all is known, nothing is asked for
-                await provisioning.fatal_moment(chance)
+            async with asyncio.timeout(0.3):  # a run without work sends no such request
+                await provisioning.wait_for_kill_time(chance)
         assert await runs.kill() in (-signal.SIGKILL, 0)
         provisioning.control_plane.clear_faults()
         if chance.random() < 0.3:
-            await asyncio.to_thread(runs.tear, chance)
+            await asyncio.to_thread(runs.truncate, chance)
     ready = f"{2 * KILLS} of {2 * KILLS} branches are ready"
     assert await runs.finish(2 * KILLS) == (0, ready)
-    await asyncio.sleep(LATE)  # what was still on its way
+    await asyncio.sleep(LATE)  # for requests that are still delayed
     assert set(provisioning.creations) <= {0, 201, 409}
     await provisioning.check(2 * KILLS)
 
 
-async def test_a_request_that_comes_after_its_process_died_makes_no_second_branch(
+async def test_late_request_of_a_killed_process_creates_no_second_branch(
     provisioning: Provisioning,
 ) -> None:
     late = provisioning.control_plane.inject(Fault(route=CREATE, delay=LATE, times=1))
@@ -190,7 +190,7 @@ async def test_a_request_that_comes_after_its_process_died_makes_no_second_branc
     await provisioning.check(1)
 
 
-async def test_where_no_answer_tells_it_asks_again(provisioning: Provisioning) -> None:
+async def test_creation_with_unknown_result_is_repeated(provisioning: Provisioning) -> None:
     provisioning.control_plane.inject(Fault(route=CREATE, when="after", drop=True, times=1))
     provisioning.control_plane.inject(Fault(route=CREATE, when="after", status=502, times=1))
     assert await provisioning.runs.finish(3) == (0, "3 of 3 branches are ready")
@@ -198,7 +198,7 @@ async def test_where_no_answer_tells_it_asks_again(provisioning: Provisioning) -
     await provisioning.check(3)
 
 
-async def test_a_branch_that_failed_is_told_and_made_anew_once_it_is_deleted(
+async def test_failed_branch_is_reported_and_created_again_after_its_deletion(
     provisioning: Provisioning,
 ) -> None:
     provisioning.control_plane.inject(Fault(route=CREATE, when="after", drop=True, times=2))
@@ -211,7 +211,7 @@ async def test_a_branch_that_failed_is_told_and_made_anew_once_it_is_deleted(
     assert await provisioning.runs.finish(2) == (0, "2 of 2 branches are ready")
 
 
-async def test_without_a_key_its_own_plane_goes_on_where_it_was_killed(
+async def test_local_control_plane_of_the_example_survives_a_kill(
     forks: Forks, tmp_path: Path
 ) -> None:
     runs = Runs(forks, tmp_path, {})
@@ -220,13 +220,11 @@ async def test_without_a_key_its_own_plane_goes_on_where_it_was_killed(
         pass
     await runs.kill()
     assert await runs.finish(3) == (0, "3 of 3 branches are ready")
-    said = await asyncio.to_thread(runs.output.read_text)
-    assert re.search(r"[123] branches are among the results", said)
+    output = await asyncio.to_thread(runs.output.read_text)
+    assert re.search(r"[123] branches exist already", output)
 
 
-async def test_the_sample_is_provisioned_with_a_project_for_each_customer(
-    forks: Forks, tmp_path: Path
-) -> None:
+async def test_sample_creates_a_project_per_customer(forks: Forks, tmp_path: Path) -> None:
     async with (
         LocalControlPlane(durations=Durations(default=0.05)) as control_plane,
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
@@ -235,12 +233,12 @@ async def test_the_sample_is_provisioned_with_a_project_for_each_customer(
             "NEON_API_KEY": control_plane.api_key,
             "NEON_API_HOST": control_plane.base_url,
         }
-        output = tmp_path / "output"
+        log = tmp_path / "output"
         results = ("--results", str(tmp_path / "results"))
-        await forks.start(*results, environment=environment, output=output)
+        await forks.start(*results, environment=environment, output=log)
         assert await forks.end() == 0
-        said = await asyncio.to_thread(output.read_text)
-        assert said.splitlines()[-1] == "40 of 40 branches are ready"
+        output = await asyncio.to_thread(log.read_text)
+        assert output.splitlines()[-1] == "40 of 40 branches are ready"
         projects = await neon.projects.list().collect()
         assert len(projects) == 20
         for project in projects:
@@ -248,40 +246,42 @@ async def test_the_sample_is_provisioned_with_a_project_for_each_customer(
             assert {branch.name for branch in branches} == {"main", "production", "staging"}
 
 
-async def test_what_failed_is_told_and_takes_nothing_with_it(forks: Forks, tmp_path: Path) -> None:
+async def test_failed_branches_are_reported_and_do_not_affect_others(
+    forks: Forks, tmp_path: Path
+) -> None:
     runs = Runs(forks, tmp_path, {})
     assert await runs.finish(6, "--fail", "2") == (1, "4 of 6 branches are ready")
-    said = await asyncio.to_thread(runs.output.read_text)
+    output = await asyncio.to_thread(runs.output.read_text)
     assert (
-        len(re.findall("^preview-. of acme is not ready: 2 of 2 operations", said, re.MULTILINE))
+        len(re.findall("^preview-. of acme is not ready: 2 of 2 operations", output, re.MULTILINE))
         == 2
     )
 
 
-async def test_an_interrupted_run_says_how_to_go_on(provisioning: Provisioning) -> None:
+async def test_interrupted_run_prints_how_to_continue(provisioning: Provisioning) -> None:
     provisioning.control_plane.inject(Fault(route=CREATE, hang=True, when="after"))
     await provisioning.runs.start(2)
     await until(lambda: provisioning.control_plane.faults[0].fired == 2)
     assert await provisioning.runs.kill(signal.SIGINT) == 130
-    said = await asyncio.to_thread(provisioning.runs.output.read_text)
-    assert said.splitlines()[-1] == "interrupted: run it again, and it goes on from here"
+    output = await asyncio.to_thread(provisioning.runs.output.read_text)
+    assert output.splitlines()[-1] == "interrupted; run the program again to continue"
     provisioning.control_plane.clear_faults()
     assert await provisioning.runs.finish(2) == (0, "2 of 2 branches are ready")
     await provisioning.check(2)
 
 
-async def test_a_customer_with_two_projects_stops_it_before_anything_is_made(
+async def test_two_projects_of_a_customer_stop_the_run_before_any_creation(
     provisioning: Provisioning,
 ) -> None:
     await provisioning.neon.projects.create(name=CUSTOMER)
     assert await provisioning.runs.finish(2) == (
         1,
-        "two projects are called acme: delete one of them",
+        "two projects have the name acme; delete one of them",
     )
     assert provisioning.creations == []
 
 
-async def test_a_row_that_cannot_be_read_stops_it(forks: Forks, tmp_path: Path) -> None:
+async def test_invalid_row_stops_the_run(forks: Forks, tmp_path: Path) -> None:
     rows = tmp_path / "rows.csv"
     lines = "customer,region,branch,max_cu\nacme,aws-us-east-2,preview,big\n"
     await asyncio.to_thread(rows.write_text, lines)

@@ -1,4 +1,4 @@
-"""The example of a test suite in which each test has a branch of its own."""
+"""The example of a test suite in which each test has its own branch."""
 
 import shutil
 
@@ -9,7 +9,7 @@ from tests.support.examples import EXAMPLES
 pytestmark = [pytest.mark.process, pytest.mark.scale]
 
 
-def test_it_passes_offline_whatever_the_settings_of_those_around_it(
+def test_suite_passes_offline_below_a_folder_with_foreign_settings(
     pytester: pytest.Pytester,
 ) -> None:
     shutil.copytree(EXAMPLES / "pytest_suite", pytester.path / "suite")

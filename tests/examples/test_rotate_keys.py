@@ -1,4 +1,4 @@
-"""The example that rotates all keys of an organization."""
+"""The example that replaces all keys of an organization."""
 
 import asyncio
 import signal
@@ -20,7 +20,7 @@ KEYS = "/organizations/{org_id}/api_keys"
 
 
 class Organization:
-    """The plane's own, with two keys for all of it and one for a project."""
+    """An organization with two keys for all of its projects and one for a single project."""
 
     def __init__(self, control_plane: LocalControlPlane, neon: NeonClient) -> None:
         self.control_plane = control_plane
@@ -28,7 +28,7 @@ class Organization:
         self.id = control_plane.org_id
         self.tokens: list[str] = []
 
-    async def make_keys(self) -> None:
+    async def create_keys(self) -> None:
         project = (await self.neon.projects.create(org_id=self.id)).project
         for name, scope in (("ci", UNSET), ("../billing", UNSET), ("shop", project.id)):
             created = await self.neon.organizations.create_api_key(
@@ -39,11 +39,11 @@ class Organization:
     async def keys(self) -> list[ApiKey]:
         return await self.neon.organizations.list_api_keys(self.id)
 
-    async def working(self, tokens: list[str]) -> int:
-        """How many of some tokens are those of valid keys."""
-        return [await self._works(token) for token in tokens].count(True)
+    async def count_valid(self, tokens: list[str]) -> int:
+        """Return how many of the tokens belong to valid keys."""
+        return [await self._is_valid(token) for token in tokens].count(True)
 
-    async def _works(self, token: str) -> bool:
+    async def _is_valid(self, token: str) -> bool:
         async with NeonClient(token, base_url=self.control_plane.base_url) as neon:
             try:
                 await neon.projects.list().collect()
@@ -59,7 +59,7 @@ async def organization() -> AsyncGenerator[Organization]:
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         organization = Organization(control_plane, neon)
-        await organization.make_keys()
+        await organization.create_keys()
         yield organization
 
 
@@ -68,69 +68,73 @@ def scopes(keys: list[ApiKey]) -> list[tuple[str, str]]:
 
 
 def stored(directory: Path) -> list[tuple[str, int, str]]:
-    """Name, permissions and text of each file."""
+    """Return the name, permissions and content of each file."""
     return [
         (file.name, file.stat().st_mode & 0o777, file.read_text()) for file in directory.iterdir()
     ]
 
 
-async def test_every_key_has_a_successor_that_its_owner_alone_can_read(
+async def test_each_key_is_replaced_and_stored_in_a_private_file(
     organization: Organization, tmp_path: Path
 ) -> None:
     before = await organization.keys()
-    code, output, complaints = await run(
+    code, output, errors = await run(
         organization.control_plane, EXAMPLE, organization.id, directory=tmp_path
     )
-    assert (code, complaints) == (0, "")
+    assert (code, errors) == (0, "")
     assert "3 of 3 keys were rotated" in output
     assert SECRETS.findall(output.encode()) == []
     after = await organization.keys()
     assert scopes(after) == scopes(before)
     assert {key.id for key in after}.isdisjoint(key.id for key in before)
-    assert await organization.working(organization.tokens) == 0
+    assert await organization.count_valid(organization.tokens) == 0
     kept = await asyncio.to_thread(stored, tmp_path)
     assert {mode for _, mode, _ in kept} == {0o600}
     assert {name for name, _, _ in kept} == {f"neon-key-{key.id}" for key in after}
-    assert await organization.working([token for *_, token in kept]) == 3
+    assert await organization.count_valid([token for *_, token in kept]) == 3
 
 
-async def test_a_dry_run_changes_nothing(organization: Organization) -> None:
+async def test_dry_run_changes_nothing(organization: Organization) -> None:
     before = scopes(await organization.keys())
     code, output, _ = await run(organization.control_plane, EXAMPLE, organization.id, "--dry-run")
     assert (code, output.count("would be rotated")) == (0, 3)
     assert scopes(await organization.keys()) == before
-    assert await organization.working(organization.tokens) == 3
+    assert await organization.count_valid(organization.tokens) == 3
 
 
 FAILURES = {
-    "made": (Fault(route=f"POST {KEYS}", status=403, times=1), "cat", "whether it has a successor"),
-    "stored": (None, 'cat && [ "$KEY_NAME" != ci ]', "was not stored: revoke that"),
+    "created": (
+        Fault(route=f"POST {KEYS}", status=403, times=1),
+        "cat",
+        "check the list of keys",
+    ),
+    "stored": (None, 'cat && [ "$KEY_NAME" != ci ]', "was not stored: revoke"),
     "revoked": (
         Fault(route=f"DELETE {KEYS}/{{key_id}}", status=403, times=1),
         "cat",
-        "was stored: revoke",
+        "was stored; revoke",
     ),
 }
 
 
 @pytest.mark.parametrize("step", FAILURES)
-async def test_a_key_of_which_a_step_failed_stays_valid_and_is_told(
+async def test_key_with_a_failed_step_stays_valid_and_is_reported(
     organization: Organization, step: str
 ) -> None:
-    fault, command, told = FAILURES[step]
+    fault, command, message = FAILURES[step]
     if fault is not None:
         organization.control_plane.inject(fault)
     code, output, _ = await run(
         organization.control_plane, EXAMPLE, organization.id, "--store", f"{command} > /dev/null"
     )
     assert code == 1
-    assert told in output
+    assert message in output
     assert "2 of 3 keys were rotated" in output
-    assert await organization.working(organization.tokens) == 1
+    assert await organization.count_valid(organization.tokens) == 1
 
 
 @pytest.mark.usefixtures("interruptible")
-async def test_an_interrupt_revokes_nothing_whose_successor_is_not_stored(
+async def test_interrupt_revokes_no_key_whose_replacement_is_not_stored(
     organization: Organization,
 ) -> None:
     arguments = (organization.id, "--store", "exec sleep 60")
@@ -143,14 +147,14 @@ async def test_an_interrupt_revokes_nothing_whose_successor_is_not_stored(
         process.send_signal(signal.SIGINT)
         output, _ = await process.communicate()
     assert process.returncode == 130
-    assert output.decode().count("it is valid still") == 3
-    assert await organization.working(organization.tokens) == 3
+    assert output.decode().count("still valid") == 3
+    assert await organization.count_valid(organization.tokens) == 3
 
 
-async def test_a_key_of_the_organization_is_not_taken_for_it(organization: Organization) -> None:
+async def test_key_of_the_organization_is_rejected(organization: Organization) -> None:
     token = organization.tokens[0]
-    code, _, complaints = await run(
+    code, _, errors = await run(
         organization.control_plane, EXAMPLE, organization.id, environment={"NEON_API_KEY": token}
     )
-    assert (code, "take a personal key" in complaints) == (1, True)
-    assert await organization.working(organization.tokens) == 3
+    assert (code, "use a personal key" in errors) == (1, True)
+    assert await organization.count_valid(organization.tokens) == 3

@@ -1,4 +1,4 @@
-"""The example that watches the operations of a project."""
+"""The example that shows the operations of a project live."""
 
 import asyncio
 import signal
@@ -12,11 +12,11 @@ from tests.support.until import until
 
 pytestmark = [pytest.mark.process, pytest.mark.scale]
 EXAMPLE = "watch_project.py"
-LOOK = "GET /projects/{project_id}/operations"
+LIST = "GET /projects/{project_id}/operations"
 
 
 async def lines_until(output: asyncio.StreamReader, text: str) -> list[str]:
-    """What is said, up to the line that holds ``text``."""
+    """Read lines up to the one that contains ``text``."""
     lines = [(await output.readline()).decode()]
     while text not in lines[-1]:
         assert lines[-1], lines
@@ -24,25 +24,25 @@ async def lines_until(output: asyncio.StreamReader, text: str) -> list[str]:
     return lines
 
 
-def told(lines: list[str], operation: Operation) -> list[str]:
-    """The statuses that were shown of an operation."""
+def statuses(lines: list[str], operation: Operation) -> list[str]:
+    """Return the statuses that were shown for an operation."""
     place = operation.endpoint_id or operation.branch_id or ""
     return [line.split()[2] for line in lines if f" {operation.action} " in line and place in line]
 
 
 @pytest.mark.usefixtures("interruptible")
-async def test_what_others_begin_is_shown_with_its_changes_until_interrupted() -> None:
+async def test_operations_of_other_users_are_shown_until_interrupted() -> None:
     async with (
         LocalControlPlane(durations=Durations(default=0.1)) as control_plane,
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
-        begun = await neon.projects.create(wait=True)
-        project_id = begun.project.id
+        created_project = await neon.projects.create(wait=True)
+        project_id = created_project.project.id
         async with started(control_plane, EXAMPLE, project_id, "--every", "0.05") as process:
             assert process.stdout is not None
             lines = await lines_until(process.stdout, "create_timeline finished")
-            lost = control_plane.inject(Fault(route=LOOK, status=501, times=1))
-            await until(lambda: lost.fired == 1)  # it looks again
+            lost = control_plane.inject(Fault(route=LIST, status=501, times=1))
+            await until(lambda: lost.fired == 1)  # the list is read again
             created = await neon.branches.create(project_id)
             await control_plane.fail_next("delete_timeline", error="out of order")
             lines += await lines_until(process.stdout, "create_branch finished")
@@ -51,22 +51,22 @@ async def test_what_others_begin_is_shown_with_its_changes_until_interrupted() -
             process.send_signal(signal.SIGINT)
             await process.communicate()
         assert process.returncode == 130
-    for operation in begun.operations:
-        assert told(lines, operation) == ["finished"]
-    assert told(lines, created.operations[0])[-1] == "finished"
-    assert told(lines, deleted.operations[-1])[-1] == "failed"
+    for operation in created_project.operations:
+        assert statuses(lines, operation) == ["finished"]
+    assert statuses(lines, created.operations[0])[-1] == "finished"
+    assert statuses(lines, deleted.operations[-1])[-1] == "failed"
     assert lines[-1].endswith(": out of order\n")
 
 
-async def test_it_ends_when_the_time_is_up() -> None:
-    code, output, complaints = await run(None, EXAMPLE, "--for", "0.2")
-    assert (code, complaints) == (0, "")
+async def test_program_ends_when_the_time_is_over() -> None:
+    code, output, errors = await run(None, EXAMPLE, "--for", "0.2")
+    assert (code, errors) == (0, "")
     assert "create_timeline" in output
 
 
-async def test_a_project_that_there_is_not_is_told() -> None:
+async def test_missing_project_is_reported() -> None:
     async with LocalControlPlane() as control_plane:
-        code, _, complaints = await run(control_plane, EXAMPLE, "late-frost-12345678")
+        code, _, errors = await run(control_plane, EXAMPLE, "late-frost-12345678")
     assert code == 1
-    assert "404" in complaints
-    assert "Traceback" not in complaints
+    assert "404" in errors
+    assert "Traceback" not in errors

@@ -1,4 +1,4 @@
-"""A plain HTTP client for the tests: nothing of the package's own client is in it."""
+"""An HTTP client for the tests, independent of the package's own client."""
 
 import io
 import json
@@ -13,22 +13,22 @@ from neonctl_async.local import LocalControlPlane
 
 
 class Reply:
-    """An answer, read to its end."""
+    """A response with its complete body."""
 
     def __init__(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
         self.status = status
         self.headers = headers
         self.content = content
 
-    # Any: what a JSON body holds is for each test to say.
+    # Any: each test knows the shape of the body.
     @property
     def json(self) -> Any:
-        """The body, decoded."""
+        """The decoded JSON body."""
         return json.loads(self.content)
 
     @property
     def message(self) -> str:
-        """The message of an error body, whose shape is checked on the way."""
+        """The message of an error body. Also checks the fields of the body."""
         body = self.json
         assert set(body) == {"code", "message", "request_id"}
         assert body["request_id"] == self.headers["x-neon-ret-request-id"]
@@ -64,7 +64,7 @@ class Http:
         content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Reply:
-        """Send a request and read its answer. An empty ``key`` sends none."""
+        """Send a request and read the response. An empty ``key`` sends no key."""
         key = self.key if key is None else key
         sent = {"Accept": "application/json"}
         if key:
@@ -80,48 +80,68 @@ class Http:
             return Reply(response.status, response.headers, await response.read())
 
     async def get(self, path: str, *, key: str | None = None) -> Any:  # Any: as Reply.json
-        """The body of a successful GET."""
-        return await self.done("GET", path, key=key)
+        """Return the body of a successful GET."""
+        return await self.request("GET", path, key=key)
 
     # Any: as Reply.json.
-    async def done(
+    async def request(
         self, method: str, path: str, body: object = None, *, key: str | None = None
     ) -> Any:
-        """The body of a successful request."""
+        """Return the body of a successful request."""
         reply = await self.send(method, path, body, key=key)
         assert reply.status in {200, 201, 202}, reply.content
         return reply.json
 
     async def branch(self, project_id: str, *, compute: bool = False, **spec: object) -> Any:
-        """The answer to a new branch, with a read_write compute or with none."""
+        """Create a branch, with a read_write compute or without. Return the response."""
         body: dict[str, object] = {"branch": spec}
         if compute:
             body["endpoints"] = [{"type": "read_write"}]
-        return await self.done("POST", f"/projects/{project_id}/branches", body)
+        return await self.request("POST", f"/projects/{project_id}/branches", body)
+
+    async def main_branch(self, project_id: str) -> Any:  # Any: as Reply.json
+        """Return the first branch of a project."""
+        (branch,) = (await self.get(f"/projects/{project_id}/branches?search=main"))["branches"]
+        return branch
+
+    async def branch_names(self, project_id: str, query: str = "") -> list[str]:
+        """Return the names of the listed branches."""
+        page = await self.get(f"/projects/{project_id}/branches{query}")
+        return [branch["name"] for branch in page["branches"]]
+
+    async def project_names(self, query: str = "") -> list[str]:
+        """Return the names of the listed projects."""
+        page = await self.get(f"/projects{query}")
+        return [project["name"] for project in page["projects"]]
 
     async def operations(self, project_id: str) -> list[Any]:  # Any: as Reply.json
-        """The newest operations of a project, oldest first."""
-        listed = await self.get(f"/projects/{project_id}/operations?limit=1000")
-        return list(reversed(listed["operations"]))
+        """Return the newest 1000 operations of a project, oldest first."""
+        page = await self.get(f"/projects/{project_id}/operations?limit=1000")
+        return list(reversed(page["operations"]))
 
     async def actions(self, project_id: str) -> list[str]:
-        """Their actions."""
+        """Return the actions of the newest operations of a project, oldest first."""
         return [operation["action"] for operation in await self.operations(project_id)]
 
 
 class Client(Http):
-    """Sends requests to a plane with a key, its first one unless another is given."""
+    """Sends requests to a local control plane, with its first key by default."""
 
     def __init__(self, control_plane: LocalControlPlane, key: str | None = None) -> None:
         super().__init__(control_plane.base_url, control_plane.api_key if key is None else key)
         self.control_plane = control_plane
 
     async def project(self, **spec: object) -> Any:  # Any: as Reply.json
-        """The answer to a new project of the first organization, unless told otherwise."""
+        """Create a project, in the first organization by default. Return the response."""
         spec = {"org_id": self.control_plane.org_id} | spec
-        return await self.done("POST", "/projects", {"project": spec})
+        return await self.request("POST", "/projects", {"project": spec})
 
-    async def newcomer(self, email: str) -> str:
-        """The personal key of a user who has just signed up."""
+    async def new_user_key(self, email: str) -> str:
+        """Create a user. Return a personal key of the user."""
         user_id = await self.control_plane.create_user(email.partition("@")[0], email)
-        return await self.control_plane.create_api_key("theirs", user_id=user_id)
+        return await self.control_plane.create_api_key("user key", user_id=user_id)
+
+
+def actions_of(response: Any) -> list[str]:
+    """Return the actions of the operations of a response."""
+    return [operation["action"] for operation in response["operations"]]

@@ -1,4 +1,4 @@
-"""What the tests of restores begin with."""
+"""A project with a snapshot, for the tests of restores."""
 
 from typing import Any
 
@@ -6,46 +6,41 @@ from neonctl_async.local import ManualClock
 from tests.local.client import Client
 
 
-class Restores:
-    """A project whose default branch, with a compute that runs, has a snapshot."""
+class RestoreScenario:
+    """A project whose default branch has a running compute and a snapshot."""
 
     def __init__(self, api: Client, clock: ManualClock) -> None:
         self.api = api
         self.clock = clock
 
-    async def begin(self) -> None:
-        made = await self.api.project()
-        self.path = f"/projects/{made['project']['id']}"
-        self.main = made["branch"]["id"]
-        self.endpoint = made["endpoints"][0]["id"]
+    async def set_up(self) -> None:
+        created = await self.api.project()
+        self.project_id = created["project"]["id"]
+        self.path = f"/projects/{self.project_id}"
+        self.main = created["branch"]["id"]
+        self.endpoint = created["endpoints"][0]["id"]
         self.clock.advance(9)
-        self.snapshot = await self.take()
+        self.snapshot = await self.take_snapshot(self.main)
         self.clock.advance(9)
 
-    async def take(self) -> str:
-        """A new snapshot of the default branch."""
-        taken = await self.api.done("POST", f"{self.path}/branches/{self.main}/snapshot")
+    async def take_snapshot(self, branch_id: str) -> str:
+        """Take a snapshot of a branch. Return its id."""
+        taken = await self.api.request("POST", f"{self.path}/branches/{branch_id}/snapshot")
         return str(taken["snapshot"]["id"])
 
-    async def child(self) -> str:
-        """A new branch, the snapshot being one of it from now on."""
-        made = await self.api.branch(self.path.rpartition("/")[2], name="child")
-        branch_id = str(made["branch"]["id"])
-        path = f"{self.path}/branches/{branch_id}/snapshot"
-        self.snapshot = (await self.api.done("POST", path))["snapshot"]["id"]
+    async def add_child(self) -> str:
+        """Create a child branch, and use a snapshot of it from now on. Return the branch id."""
+        created = await self.api.branch(self.project_id, name="child")
+        branch_id = str(created["branch"]["id"])
+        self.snapshot = await self.take_snapshot(branch_id)
         return branch_id
 
     async def restore(self, **body: object) -> Any:  # Any: as Client.get
-        """The answer to a restore of the snapshot."""
+        """Restore the snapshot. Return the response."""
         path = f"{self.path}/snapshots/{self.snapshot}/restore"
-        return await self.api.done("POST", path, body or None)
+        return await self.api.request("POST", path, body or None)
 
     async def branches(self) -> dict[str, Any]:
-        """The branches by name."""
+        """Return the branches by name."""
         page = await self.api.get(f"{self.path}/branches")
         return {branch["name"]: branch for branch in page["branches"]}
-
-
-def actions(answer: Any) -> list[str]:
-    """The actions of the operations of an answer."""
-    return [operation["action"] for operation in answer["operations"]]

@@ -1,4 +1,4 @@
-"""Instants and their texts."""
+"""Instants and their formats."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,12 +16,12 @@ INSTANTS = st.timedeltas(timedelta(days=1), LAST - EPOCH).map(
 
 
 @given(INSTANTS)
-def test_an_exact_text_names_its_instant(at: int) -> None:
+def test_exact_text_parses_to_its_instant(at: int) -> None:
     assert clock.parse(clock.exactly(at)) == at
 
 
 @given(INSTANTS)
-def test_a_text_in_seconds_is_cut_off_not_rounded(at: int) -> None:
+def test_text_in_seconds_is_truncated(at: int) -> None:
     assert clock.parse(clock.in_seconds(at)) == at - at % clock.SECOND
 
 
@@ -34,19 +34,17 @@ def test_a_text_in_seconds_is_cut_off_not_rounded(at: int) -> None:
         (1_000_001, "1970-01-01T00:00:01.000001Z"),
     ],
 )
-def test_trailing_zeros_are_dropped_as_in_the_recorded_cursors(
-    microseconds: int, text: str
-) -> None:
+def test_exact_text_has_no_trailing_zeros(microseconds: int, text: str) -> None:
     assert clock.exactly(microseconds) == text
 
 
-def test_an_offset_from_utc_is_understood_and_has_to_be_there() -> None:
+def test_offset_from_utc_is_required_and_applied() -> None:
     assert clock.parse("1970-01-01T01:00:00+01:00") == 0
     with pytest.raises(ValueError, match="offset"):
         clock.parse("1970-01-01T00:00:00")
 
 
-def test_a_manual_clock_moves_only_forward() -> None:
+def test_manual_clock_moves_forward_only() -> None:
     manual = ManualClock()
     before = manual()
     manual.advance(1.5)
@@ -55,5 +53,5 @@ def test_a_manual_clock_moves_only_forward() -> None:
         manual.advance(-1)
 
 
-def test_the_wall_clock_is_in_utc() -> None:
+def test_wall_clock_is_in_utc() -> None:
     assert clock.utc_now().tzinfo is UTC

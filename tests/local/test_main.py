@@ -1,4 +1,4 @@
-"""The command: what it prints, how it stops, what a kill leaves."""
+"""The command: its output, its exit, and its data after a kill."""
 
 import signal
 import sys
@@ -8,12 +8,12 @@ import pytest
 
 from neonctl_async.local.__main__ import main
 from tests.local.client import Http
-from tests.local.process import serving
+from tests.support.server_process import serving
 
 pytestmark = pytest.mark.process
 
 
-async def test_it_prints_two_lines_to_paste_and_the_key_at_first_start_only(
+async def test_command_prints_two_lines_to_paste_and_the_key_at_the_first_start_only(
     tmp_path: Path,
 ) -> None:
     data = ("--data", str(tmp_path / "plane.db"))
@@ -30,7 +30,7 @@ async def test_it_prints_two_lines_to_paste_and_the_key_at_first_start_only(
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.usefixtures("interruptible")
-async def test_it_stops_cleanly_when_interrupted(number: signal.Signals) -> None:
+async def test_command_stops_cleanly_when_interrupted(number: signal.Signals) -> None:
     async with serving() as served, Http(served.base_url, served.api_key) as api:
         await api.get("/projects")
         status, _, err = await served.end(number)
@@ -40,7 +40,7 @@ async def test_it_stops_cleanly_when_interrupted(number: signal.Signals) -> None
     assert served.api_key not in err
 
 
-async def test_it_ignores_sigint_where_it_is_started_so() -> None:
+async def test_command_started_with_sigint_ignored_keeps_ignoring_it() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         async with serving() as served, Http(served.base_url, served.api_key) as api:
@@ -53,7 +53,7 @@ async def test_it_ignores_sigint_where_it_is_started_so() -> None:
     assert "GET /api/v2/projects 200" in err
 
 
-async def test_it_makes_one_more_key_where_asked(tmp_path: Path) -> None:
+async def test_command_creates_another_key_on_request(tmp_path: Path) -> None:
     data = ("--data", str(tmp_path / "plane.db"), "--create-key", "more")
     for _ in range(2):
         async with serving(*data) as served, Http(served.base_url, served.api_key) as api:
@@ -62,7 +62,7 @@ async def test_it_makes_one_more_key_where_asked(tmp_path: Path) -> None:
             await served.end()
 
 
-async def test_its_settings_are_those_of_the_plane() -> None:
+async def test_options_configure_the_server() -> None:
     arguments = (
         *("--duration", "0", "--duration-of", "start_compute=1000", "--lock", "project"),
         *("--intervals", '{"suspend_after": 5}', "--quiet"),
@@ -72,7 +72,9 @@ async def test_its_settings_are_those_of_the_plane() -> None:
     async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
         assert (await api.send("GET", "/users/me")).status == 503
         assert (await api.send("GET", "/users/me")).status == 200
-        failed, running = [await api.done("POST", "/projects", {"project": {}}) for _ in range(2)]
+        failed, running = [
+            await api.request("POST", "/projects", {"project": {}}) for _ in range(2)
+        ]
         assert [op["status"] for op in failed["operations"]] == ["failed", "failed"]
         assert [op["status"] for op in running["operations"]] == ["finished", "running"]
         path = f"/projects/{running['project']['id']}/branches"
@@ -84,15 +86,15 @@ async def test_its_settings_are_those_of_the_plane() -> None:
     assert "create_timeline" in failure
 
 
-async def test_killed_it_has_lost_nothing_that_was_answered(tmp_path: Path) -> None:
+async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:
     arguments = ("--data", str(tmp_path / "plane.db"), "--duration", "1000")
     async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
-        key = (await api.done("POST", "/api_keys", {"key_name": "kept"}))["key"]
-        revoked = await api.done("POST", "/api_keys", {"key_name": "revoked"})
-        made = await api.done("POST", "/projects", {"project": {}})
+        key = (await api.request("POST", "/api_keys", {"key_name": "kept"}))["key"]
+        revoked = await api.request("POST", "/api_keys", {"key_name": "revoked"})
+        made = await api.request("POST", "/projects", {"project": {}})
         project_id = made["project"]["id"]
         created = await api.branch(project_id, name="kept", compute=True)
-        await api.done("DELETE", f"/api_keys/{revoked['id']}")
+        await api.request("DELETE", f"/api_keys/{revoked['id']}")
         await served.kill()
     async with serving(*arguments, first=False) as served, Http(served.base_url, key) as api:
         assert (await api.send("GET", "/projects", key=revoked["key"])).status == 401
@@ -118,7 +120,7 @@ async def test_killed_it_has_lost_nothing_that_was_answered(tmp_path: Path) -> N
         (["--intervals", '{"unknown": 1}'], "unknown"),
     ],
 )
-def test_arguments_that_make_no_sense_are_refused(
+def test_invalid_arguments_are_rejected(
     arguments: list[str], word: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as exit_:
@@ -127,15 +129,13 @@ def test_arguments_that_make_no_sense_are_refused(
     assert word in capsys.readouterr().err
 
 
-async def test_another_address_is_served_with_a_warning() -> None:
+async def test_exposed_address_prints_a_warning() -> None:
     async with serving("--host", "0.0.0.0", "--expose") as served:
         _, _, err = await served.end()
     assert err.startswith("warning: serving on 0.0.0.0")
 
 
-def test_what_cannot_be_served_is_said_in_a_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_startup_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         main(["--data", str(tmp_path / "missing" / "plane.db")])
     assert exit_.value.code == 1

@@ -1,4 +1,4 @@
-"""The platform's own synchronous client, neon-api 0.3.0, unchanged, against the plane."""
+"""Neon's synchronous client, neon-api 0.3.0, unchanged, against the local control plane."""
 
 import asyncio
 from importlib import import_module
@@ -9,7 +9,7 @@ import pytest
 from neonctl_async.local import ManualClock
 from tests.local.client import Client
 
-# Found by name: it has no types.
+# Imported by name, because neon-api has no types.
 NeonAPI: Any = import_module("neon_api").NeonAPI
 NeonAPIError: type[Exception] = import_module("neon_api.exceptions").NeonAPIError
 
@@ -91,7 +91,7 @@ def operations(neon: Any, project_id: str) -> None:
     assert neon.operations(project_id, limit=1, cursor="2026-01-01T00:00:00Z").operations == []
 
 
-async def test_neon_api_runs_its_calls_unchanged(api: Client, clock: ManualClock) -> None:
+async def test_neon_api_calls_work_unchanged(api: Client, clock: ManualClock) -> None:
     def run() -> None:
         neon: Any = NeonAPI(api.key, base_url=f"{api.base_url}/")
         account_and_keys(neon)

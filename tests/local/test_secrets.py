@@ -1,4 +1,4 @@
-"""No key and no password in what the control plane prints, logs and stores."""
+"""The server prints, logs and stores no key and no password."""
 
 import asyncio
 import logging
@@ -8,12 +8,12 @@ import pytest
 
 from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
-from tests.local.process import serving
 from tests.support.records import SECRETS
+from tests.support.server_process import serving
 
 
 async def use(base_url: str, key: str) -> None:
-    """Make and get every kind of secret there is."""
+    """Create and read every kind of secret."""
     async with NeonClient(key, base_url=base_url) as neon:
         created = await neon.projects.create(name="secrets", wait=True)
         branch = await neon.branches.create(
@@ -30,7 +30,7 @@ async def use(base_url: str, key: str) -> None:
 
 
 def stored(directory: Path) -> bytes:
-    """All that the files of a directory hold."""
+    """Return the content of all files in a directory."""
     return b"".join(file.read_bytes() for file in directory.iterdir())
 
 
@@ -38,7 +38,7 @@ def rights_of_others(directory: Path) -> set[int]:
     return {file.stat().st_mode & 0o077 for file in directory.iterdir()}
 
 
-async def test_the_control_planes_file_and_log_hold_none(
+async def test_file_and_log_hold_no_secret(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -52,14 +52,14 @@ async def test_the_control_planes_file_and_log_hold_none(
     assert SECRETS.findall(caplog.text.encode()) == []
 
 
-async def test_the_control_planes_file_is_for_its_owner_alone(tmp_path: Path) -> None:
+async def test_file_is_readable_by_its_owner_only(tmp_path: Path) -> None:
     async with LocalControlPlane(data=tmp_path / "plane.db"):
         rights = await asyncio.to_thread(rights_of_others, tmp_path)
     assert rights == {0}
 
 
 @pytest.mark.process
-async def test_the_command_prints_the_first_key_once_and_nothing_more() -> None:
+async def test_command_prints_the_first_key_and_no_other_secret() -> None:
     async with serving("--duration", "0.01") as served:
         await use(served.base_url, served.api_key)
         _status, out, err = await served.end()

@@ -13,21 +13,21 @@ from neonctl_async import InvalidResponseError, OperationStatus
 from neonctl_async.models.base import OpenEnum
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.types import ApiKey, EndpointState, EndpointType, OperationAction, Pagination
-from tests.models.answers import decode
+from tests.models.records import decode
 
 ENUMS = [EndpointState, EndpointType, OperationAction, OperationStatus]
 TEXT = st.text(st.characters(codec="utf-8"))
 
 
 @pytest.mark.parametrize("kind", ENUMS)
-def test_a_listed_value_decodes_into_its_member(kind: type[OpenEnum]) -> None:
+def test_known_value_decodes_to_its_member(kind: type[OpenEnum]) -> None:
     for member in kind:
         assert decode(kind, member.value) is member
         assert member.is_known
 
 
 @given(text=TEXT)
-def test_any_value_is_kept_as_it_came(text: str) -> None:
+def test_unknown_value_is_kept_unchanged(text: str) -> None:
     status = decode(OperationStatus, text)
     assert isinstance(status, OperationStatus)
     assert status == text
@@ -37,37 +37,37 @@ def test_any_value_is_kept_as_it_came(text: str) -> None:
 
 
 @given(text=TEXT)
-def test_a_value_is_known_only_if_it_is_listed(text: str) -> None:
+def test_is_known_only_for_defined_values(text: str) -> None:
     assert OperationStatus(text).is_known is (text in {status.value for status in OperationStatus})
 
 
 @pytest.mark.parametrize("kind", ENUMS)
-def test_the_name_of_a_member_is_not_a_listed_value(kind: type[OpenEnum]) -> None:
+def test_name_of_a_member_is_not_a_known_value(kind: type[OpenEnum]) -> None:
     for name in kind.__members__:
         assert not kind(name).is_known
 
 
 @given(text=TEXT)
-def test_any_value_survives_copy_and_pickle(text: str) -> None:
+def test_unknown_value_can_be_copied_and_pickled(text: str) -> None:
     status = OperationStatus(text)
     for other in (copy.copy(status), copy.deepcopy(status), pickle.loads(pickle.dumps(status))):
         assert other == status
         assert type(other) is OperationStatus
 
 
-def test_an_unknown_value_leaves_the_enumeration_as_it_was() -> None:
+def test_unknown_value_does_not_become_a_member() -> None:
     OperationStatus("paused")
     assert "paused" not in {status.value for status in OperationStatus}
 
 
-def test_unknown_values_work_as_keys_and_in_repr() -> None:
+def test_unknown_value_works_as_a_key_and_in_repr() -> None:
     counts = {OperationStatus("paused"): 1}
     assert counts[OperationStatus("paused")] == 1
     assert "paused" in repr(OperationStatus("paused"))
 
 
 @pytest.mark.parametrize("value", [None, 1, True, ["running"]])
-def test_a_value_that_is_no_string_is_refused(value: Any) -> None:
+def test_value_that_is_not_a_string_is_rejected(value: Any) -> None:
     with pytest.raises(ValueError, match="not a valid OperationStatus"):
         OperationStatus(value)
     with pytest.raises(InvalidResponseError):
@@ -83,7 +83,7 @@ def test_a_value_that_is_no_string_is_refused(value: Any) -> None:
         ("0001-01-01T00:00:00Z", datetime(1, 1, 1, tzinfo=UTC)),
     ],
 )
-def test_a_timestamp_is_aware_and_in_utc(text: str, moment: datetime) -> None:
+def test_timestamp_decodes_to_utc(text: str, moment: datetime) -> None:
     decoded = decode(ApiKey, {"id": 1, "name": "ci", "created_at": text}).created_at
     assert decoded is not None
     assert decoded == moment
@@ -91,19 +91,19 @@ def test_a_timestamp_is_aware_and_in_utc(text: str, moment: datetime) -> None:
 
 
 @pytest.mark.parametrize("text", ["2022-12-09T08:47:52", "2022-12-09", "yesterday", ""])
-def test_a_timestamp_without_a_zone_is_refused(text: str) -> None:
+def test_timestamp_without_time_zone_is_rejected(text: str) -> None:
     with pytest.raises(InvalidResponseError):
         decode(ApiKey, {"id": 1, "name": "ci", "created_at": text})
 
 
-def test_both_styles_of_cursor_are_kept() -> None:
+def test_pagination_accepts_cursor_and_next() -> None:
     assert decode(Pagination, {"cursor": "a=/+ b"}) == Pagination(cursor="a=/+ b")
-    shown = {"next": "n", "sort_by": "updated_at", "sort_order": "desc"}
-    assert decode(Pagination, shown) == Pagination(
+    content = {"next": "n", "sort_by": "updated_at", "sort_order": "desc"}
+    assert decode(Pagination, content) == Pagination(
         next="n", sort_by="updated_at", sort_order="desc"
     )
 
 
 @pytest.mark.parametrize("end", [{}, {"pagination": None}])
-def test_a_page_may_come_without(end: dict[str, None]) -> None:
+def test_pagination_is_optional(end: dict[str, None]) -> None:
     assert decode(OperationsPage, {"operations": [], **end}).pagination is None

@@ -2,7 +2,7 @@ import pytest
 
 from neonctl_async.models.branches import BranchesPage
 from neonctl_async.types import Branch, BranchCreated, BranchCreator, BranchDeleted
-from tests.models.answers import (
+from tests.models.records import (
     AT_NOON,
     BRANCH,
     CONNECTION,
@@ -15,7 +15,7 @@ from tests.models.answers import (
 )
 
 
-def test_a_branch_with_all_that_is_nested_in_it() -> None:
+def test_branch_decodes_nested_records() -> None:
     branch = decode(
         Branch,
         {
@@ -36,11 +36,11 @@ def test_a_branch_with_all_that_is_nested_in_it() -> None:
     assert branch.recovery.recoverable_until == AT_NOON
 
 
-def test_the_state_of_a_branch_is_whatever_the_platform_says() -> None:
+def test_unknown_branch_state_is_kept() -> None:
     assert decode(Branch, {**BRANCH, "current_state": "dreaming"}).current_state == "dreaming"
 
 
-def test_a_created_branch_hides_every_secret() -> None:
+def test_created_branch_hides_every_secret() -> None:
     created = decode(
         BranchCreated,
         {
@@ -58,30 +58,30 @@ def test_a_created_branch_hides_every_secret() -> None:
     assert "hunter2" in created.connection_uris[0].connection_uri.reveal()
 
 
-def test_lists_left_out_are_empty_and_not_shared() -> None:
-    least = {"branch": BRANCH, "operations": [OPERATION]}
-    one, other = decode(BranchCreated, least), decode(BranchCreated, least)
+def test_missing_lists_are_empty_and_not_shared() -> None:
+    minimal = {"branch": BRANCH, "operations": [OPERATION]}
+    one, other = decode(BranchCreated, minimal), decode(BranchCreated, minimal)
     assert not any([one.endpoints, one.roles, one.databases, one.connection_uris])
     assert one.endpoints is not other.endpoints
 
 
-def test_a_deletion_may_say_nothing() -> None:
+def test_deletion_response_may_be_empty() -> None:
     assert decode(BranchDeleted, {}) == BranchDeleted(branch=None, operations=[])
 
 
-def test_annotations_are_keyed_by_branch() -> None:
+def test_annotations_have_the_branch_id_as_key() -> None:
     note = {"object": {"type": "branch", "id": "br-1"}, "value": {"team": "shop"}}
     page = decode(BranchesPage, {"branches": [BRANCH], "annotations": {"br-1": note}})
     assert page.annotations["br-1"].value == {"team": "shop"}
 
 
-def test_a_created_branch_knows_its_connection_uri() -> None:
-    shown = {"branch": BRANCH, "operations": [OPERATION]}
-    created = decode(BranchCreated, shown | {"connection_uris": [CONNECTION]})
+def test_connection_uri_is_the_first_of_the_response() -> None:
+    content = {"branch": BRANCH, "operations": [OPERATION]}
+    created = decode(BranchCreated, content | {"connection_uris": [CONNECTION]})
     assert created.connection_uri.reveal() == CONNECTION["connection_uri"]
 
 
-def test_a_branch_made_without_a_compute_says_what_a_connection_takes() -> None:
+def test_missing_connection_uri_raises_lookup_error() -> None:
     created = decode(BranchCreated, {"branch": BRANCH, "operations": [OPERATION]})
-    with pytest.raises(LookupError, match=r"br-1: it takes a compute, .* endpoints="):
+    with pytest.raises(LookupError, match=r"br-1: create .* with a compute \(endpoints=\)"):
         _ = created.connection_uri

@@ -1,8 +1,8 @@
 from neonctl_async.types import ConnectionDetails, Database
-from tests.models.answers import AT_NOON, CONNECTION, DATABASE, decode
+from tests.models.records import AT_NOON, CONNECTION, DATABASE, decode
 
 
-def test_a_database_and_its_owner() -> None:
+def test_database_decodes_with_its_owner() -> None:
     database = decode(Database, DATABASE)
     assert (database.id, database.branch_id, database.name) == (1, "br-1", "neondb")
     assert database.owner_name == "owner"
@@ -16,7 +16,7 @@ def test_uri_and_password_are_secrets() -> None:
     assert "hunter2" not in f"{details} {details!r}"
 
 
-def test_what_is_no_secret_shows() -> None:
+def test_other_connection_parameters_are_visible() -> None:
     parameters = decode(ConnectionDetails, CONNECTION).connection_parameters
     assert (parameters.database, parameters.role) == ("neondb", "owner")
     assert (parameters.host, parameters.pooler_host) == ("ep-1.example.com", None)

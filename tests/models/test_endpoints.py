@@ -2,10 +2,10 @@ import msgspec
 
 from neonctl_async import EndpointSettings, EndpointSpec
 from neonctl_async.types import Endpoint, EndpointState, EndpointType, PreloadLibraries
-from tests.models.answers import AT_NOON, ENDPOINT, NOON, decode
+from tests.models.records import AT_NOON, ENDPOINT, NOON, decode
 
 
-def test_a_compute_of_today() -> None:
+def test_endpoint_decodes_current_fields() -> None:
     more = {
         "autoscaling_limit_min_cu": 0.25,
         "autoscaling_limit_max_cu": 2,
@@ -29,7 +29,7 @@ def test_unknown_type_and_state_are_kept() -> None:
     assert (endpoint.type, endpoint.current_state) == ("write_only", "dozing")
 
 
-def test_what_is_unset_is_not_sent() -> None:
+def test_unset_fields_are_not_sent() -> None:
     assert msgspec.to_builtins(EndpointSpec(type=EndpointType.READ_ONLY)) == {"type": "read_only"}
     spec = EndpointSpec(
         type="read_write",

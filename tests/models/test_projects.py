@@ -10,7 +10,7 @@ from neonctl_async.types import (
     ProjectOwner,
     ProjectQuota,
 )
-from tests.models.answers import (
+from tests.models.records import (
     AT_NOON,
     BRANCH,
     CONNECTION,
@@ -22,13 +22,13 @@ from tests.models.answers import (
 )
 
 
-def test_a_list_of_the_required_fields_alone() -> None:
+def test_project_needs_only_required_fields() -> None:
     [project] = decode(ProjectsPage, {"projects": [PROJECT]}).projects
     assert (project.id, project.name, project.pg_version) == ("p-1", "shop", 17)
     assert (project.locked, project.settings, project.owner, project.org_id) == (None,) * 4
 
 
-def test_a_project_of_today() -> None:
+def test_project_decodes_current_fields() -> None:
     more = {
         "settings": {
             "quota": {"active_time_seconds": 0},
@@ -56,20 +56,20 @@ def test_a_project_of_today() -> None:
     assert project.compute_last_active_at == AT_NOON
 
 
-def test_unavailable_projects_and_integrations_are_kept() -> None:
-    shown = {
+def test_page_has_unavailable_projects_and_integrations() -> None:
+    content = {
         "projects": [],
         "unavailable_project_ids": ["p-2"],
         "applications": {"p-1": ["vercel"]},
         "integrations": {"p-1": ["brand_new"]},
     }
-    page = decode(ProjectsPage, shown)
+    page = decode(ProjectsPage, content)
     assert page.unavailable_project_ids == ["p-2"]
     assert page.applications == {"p-1": ["vercel"]}
     assert page.integrations == {"p-1": ["brand_new"]}
 
 
-def test_a_created_project_hides_every_secret() -> None:
+def test_created_project_hides_every_secret() -> None:
     created = decode(
         ProjectCreated,
         {
@@ -84,7 +84,7 @@ def test_a_created_project_hides_every_secret() -> None:
     assert created.operations[0].id == "op-1"
 
 
-def test_what_is_unset_is_not_sent() -> None:
+def test_unset_fields_are_not_sent() -> None:
     assert msgspec.to_builtins(ProjectSettings()) == {}
     assert msgspec.to_builtins(ProjectBranchSpec(role_name="owner")) == {"role_name": "owner"}
     settings = ProjectSettings(hipaa=False, quota=ProjectQuota(written_data_bytes=0))

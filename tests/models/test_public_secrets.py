@@ -1,4 +1,4 @@
-"""No public record that holds a secret shows it, whatever is done with it but to reveal it."""
+"""Public records hide their secrets from every form of output except ``reveal()``."""
 
 import json
 import pickle
@@ -27,31 +27,31 @@ VALUES: dict[type[inspect.Type], object] = {
 }
 
 
-def answer_of(kind: inspect.Type) -> object:
-    """JSON that decodes to ``kind``, with every field, and a mark for each secret."""
+def sample_json(kind: inspect.Type) -> object:
+    """Return JSON that decodes to ``kind``, with every field, and MARK for each secret."""
     match kind:
         case inspect.StructType():
-            return {field.encode_name: answer_of(field.type) for field in kind.fields}
+            return {field.encode_name: sample_json(field.type) for field in kind.fields}
         case inspect.ListType() | inspect.VarTupleType():
-            return [answer_of(kind.item_type)]
+            return [sample_json(kind.item_type)]
         case inspect.DictType():
-            return {"a": answer_of(kind.value_type)}
+            return {"a": sample_json(kind.value_type)}
         case inspect.EnumType():
             return next(iter(kind.cls)).value
         case inspect.LiteralType():
             return kind.values[0]
         case inspect.UnionType():
-            return answer_of(kind.types[0])
+            return sample_json(kind.types[0])
         case inspect.CustomType():
             return MARK if kind.cls is neonctl_async.Secret else "anything"
         case inspect.Metadata():
-            return answer_of(kind.type)
+            return sample_json(kind.type)
         case _:
             return VALUES[type(kind)]
 
 
 def public_structs() -> Iterator[type[msgspec.Struct]]:
-    """The records of the API, by their public names."""
+    """Yield the records that can be imported from ``neonctl_async.types``."""
     for name in types.__all__:
         public = getattr(types, name)
         if isinstance(public, type) and issubclass(public, msgspec.Struct):
@@ -61,14 +61,14 @@ def public_structs() -> Iterator[type[msgspec.Struct]]:
 STRUCTS = list(public_structs())
 
 
-def made(kind: type[msgspec.Struct]) -> tuple[msgspec.Struct, bool]:
-    """An instance with every field set, and whether there is a secret in it."""
-    shown = answer_of(inspect.type_info(kind))
-    return msgspec.convert(shown, kind, dec_hook=decode_hook), MARK in json.dumps(shown)
+def build(kind: type[msgspec.Struct]) -> tuple[msgspec.Struct, bool]:
+    """Return a record with every field set, and whether it contains a secret."""
+    content = sample_json(inspect.type_info(kind))
+    return msgspec.convert(content, kind, dec_hook=decode_hook), MARK in json.dumps(content)
 
 
-def test_the_records_that_hold_secrets_are_those_that_should() -> None:
-    assert {kind.__name__ for kind in STRUCTS if made(kind)[1]} == {
+def test_only_known_records_contain_secrets() -> None:
+    assert {kind.__name__ for kind in STRUCTS if build(kind)[1]} == {
         "ApiKeyCreated",
         "BillingAccount",
         "BranchCreated",
@@ -83,15 +83,15 @@ def test_the_records_that_hold_secrets_are_those_that_should() -> None:
 
 
 @pytest.mark.parametrize("kind", STRUCTS, ids=lambda kind: kind.__name__)
-def test_no_secret_shows(kind: type[msgspec.Struct]) -> None:
-    record, is_secret = made(kind)
+def test_record_hides_its_secrets(kind: type[msgspec.Struct]) -> None:
+    record, has_secret = build(kind)
     pretty = StringIO()
     pprint(record, console=Console(file=pretty, width=200), expand_all=True)
-    shown = [repr(record), str(record), f"{record}", pretty.getvalue()]
-    shown.append(repr(msgspec.structs.asdict(record)))
-    assert not any(MARK in text for text in shown)
+    outputs = [repr(record), str(record), f"{record}", pretty.getvalue()]
+    outputs.append(repr(msgspec.structs.asdict(record)))
+    assert not any(MARK in output for output in outputs)
     for encode in (msgspec.json.encode, msgspec.to_builtins, pickle.dumps):
-        if is_secret:
+        if has_secret:
             with pytest.raises(TypeError, match="Secret") as caught:
                 encode(record)
             assert MARK not in str(caught.value)
@@ -99,8 +99,8 @@ def test_no_secret_shows(kind: type[msgspec.Struct]) -> None:
             encode(record)
 
 
-def test_a_key_is_encoded_on_purpose() -> None:
-    created, _ = made(types.ApiKeyCreated)
+def test_revealed_key_can_be_encoded() -> None:
+    created, _ = build(types.ApiKeyCreated)
     assert isinstance(created, types.ApiKeyCreated)
     fields = msgspec.structs.asdict(created) | {"key": created.key.reveal()}
     assert json.loads(msgspec.json.encode(fields))["key"] == MARK

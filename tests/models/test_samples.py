@@ -1,4 +1,4 @@
-"""Answers as the platform's documentation shows them."""
+"""Responses that Neon's documentation shows."""
 
 import json
 from datetime import datetime, timedelta
@@ -28,40 +28,40 @@ SAMPLES: dict[str, type[Model]] = {
 }
 
 
-def assert_shows(value: object, shown: object) -> None:
-    """Fail unless ``value`` holds exactly what the JSON value ``shown`` says, and no more."""
+def assert_equals_json(value: object, content: object) -> None:
+    """Assert that ``value`` has exactly the fields and values of the JSON value ``content``."""
     match value:
         case msgspec.Struct():
-            members = msgspec.convert(shown, dict[str, object])
+            members = msgspec.convert(content, dict[str, object])
             fields = {field.name: field for field in msgspec.structs.fields(value)}
             assert fields.keys() >= members.keys(), "the Struct lacks a field of the sample"
             for name, field in fields.items():
                 if name in members:
-                    assert_shows(getattr(value, name), members[name])
+                    assert_equals_json(getattr(value, name), members[name])
                 elif field.default is not msgspec.NODEFAULT:
                     assert getattr(value, name) == field.default
                 else:
                     assert not getattr(value, name)
         case list():
             records = msgspec.convert(value, list[object])
-            for one, other in zip(records, msgspec.convert(shown, list[object]), strict=True):
-                assert_shows(one, other)
+            for record, member in zip(records, msgspec.convert(content, list[object]), strict=True):
+                assert_equals_json(record, member)
         case Secret():
-            assert value.reveal() == shown
+            assert value.reveal() == content
         case datetime():
-            assert value == datetime.fromisoformat(str(shown))
+            assert value == datetime.fromisoformat(str(content))
             assert value.utcoffset() == timedelta(0)
         case _:
-            assert value == shown
-            assert isinstance(value, type(shown))
+            assert value == content
+            assert isinstance(value, type(content))
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_sample_decodes_into_exactly_what_it_shows(name: str) -> None:
+def test_sample_decodes_completely(name: str) -> None:
     text = (DATA / name).read_bytes()
     record = msgspec.json.decode(text, type=SAMPLES[name], dec_hook=decode_hook)
-    assert_shows(record, json.loads(text))
+    assert_equals_json(record, json.loads(text))
 
 
-def test_every_sample_is_read() -> None:
+def test_every_sample_file_is_tested() -> None:
     assert {file.name for file in DATA.iterdir()} == SAMPLES.keys()

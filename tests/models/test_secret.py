@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from neonctl_async import InvalidResponseError, Secret
 from neonctl_async.types import ApiKeyCreated
-from tests.models.answers import decode
+from tests.models.records import decode
 
 VALUE = "hunter2-and-more"
 
 
-def test_reveal_gives_the_value() -> None:
+def test_reveal_returns_the_value() -> None:
     assert Secret(VALUE).reveal() == VALUE
 
 
 @pytest.mark.parametrize(
-    "shown",
+    "text",
     [
         str(Secret(VALUE)),
         repr(Secret(VALUE)),
@@ -34,16 +34,16 @@ def test_reveal_gives_the_value() -> None:
         repr(msgspec.structs.asdict(ApiKeyCreated(id=1, key=Secret(VALUE)))),
     ],
 )
-def test_no_text_form_shows_the_value(shown: str) -> None:
-    assert "hunter" not in shown
-    assert "***" in shown
+def test_text_forms_hide_the_value(text: str) -> None:
+    assert "hunter" not in text
+    assert "***" in text
 
 
-def test_a_format_with_a_width_hides_the_value_too() -> None:
+def test_format_with_a_width_hides_the_value() -> None:
     assert f"{Secret(VALUE):>20}" == f"{Secret(VALUE)!s:>20}"
 
 
-def test_the_length_does_not_show() -> None:
+def test_text_forms_hide_the_length() -> None:
     assert str(Secret("a")) == str(Secret("a" * 99))
     assert repr(Secret("a")) == repr(Secret("a" * 99))
 
@@ -55,7 +55,7 @@ def test_logs_hide_the_value(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-def test_it_is_not_pickled(protocol: int) -> None:
+def test_pickling_raises_type_error(protocol: int) -> None:
     with pytest.raises(TypeError, match="reveal") as caught:
         pickle.dumps({"key": Secret(VALUE)}, protocol)
     assert VALUE not in "".join(traceback.format_exception(caught.value))
@@ -65,47 +65,47 @@ def test_it_is_not_pickled(protocol: int) -> None:
     "encode", [msgspec.json.encode, msgspec.msgpack.encode, msgspec.to_builtins]
 )
 @pytest.mark.parametrize("within", [Secret(VALUE), ApiKeyCreated(id=1, key=Secret(VALUE))])
-def test_msgspec_does_not_encode_it(encode: object, within: object) -> None:
+def test_encoding_raises_type_error(encode: object, within: object) -> None:
     assert callable(encode)
     with pytest.raises(TypeError, match="Secret") as caught:
         encode(within)
     assert VALUE not in str(caught.value)
 
 
-def test_copies_reveal_the_same() -> None:
+def test_copy_reveals_the_same_value() -> None:
     secret = Secret(VALUE)
     assert copy.copy(secret).reveal() == VALUE
     assert copy.deepcopy({"key": secret})["key"].reveal() == VALUE
 
 
 @given(one=st.text(), other=st.text())
-def test_equal_values_make_equal_secrets(one: str, other: str) -> None:
+def test_secrets_with_equal_values_are_equal(one: str, other: str) -> None:
     assert (Secret(one) == Secret(other)) is (one == other)
     if one == other:
         assert hash(Secret(one)) == hash(Secret(other))
 
 
-def test_a_secret_equals_no_string() -> None:
+def test_secret_is_not_equal_to_a_string() -> None:
     assert Secret(VALUE) != VALUE
     assert len({Secret(VALUE), VALUE, Secret(VALUE)}) == 2
 
 
-def test_the_hash_is_not_that_of_the_value() -> None:
+def test_hash_differs_from_the_hash_of_the_value() -> None:
     assert hash(Secret(VALUE)) != hash(VALUE)
 
 
-def test_an_empty_secret_is_false() -> None:
+def test_empty_secret_is_false() -> None:
     assert not Secret("")
     assert Secret("x")
 
 
 @pytest.mark.parametrize("name", ["note", "value"])
-def test_nothing_can_be_attached(name: str) -> None:
+def test_attributes_cannot_be_set(name: str) -> None:
     with pytest.raises(AttributeError):
         setattr(Secret(VALUE), name, "x")
 
 
 @pytest.mark.parametrize("value", [5, None, True, [VALUE], {"key": VALUE}])
-def test_a_token_that_is_no_string_is_refused(value: object) -> None:
+def test_token_that_is_not_a_string_is_rejected(value: object) -> None:
     with pytest.raises(InvalidResponseError):
         decode(ApiKeyCreated, {"id": 1, "key": value})

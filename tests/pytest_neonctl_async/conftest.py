@@ -1,4 +1,4 @@
-"""Suites that lie outside the package, run as their users run them."""
+"""Test suites outside the package, run as users run them."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -9,12 +9,12 @@ import pytest
 from neonctl_async.local import LocalControlPlane
 
 RunSuite: TypeAlias = Callable[..., pytest.RunResult]
-RunOnPlatform: TypeAlias = Callable[..., Coroutine[None, None, pytest.RunResult]]
+RunInCloud: TypeAlias = Callable[..., Coroutine[None, None, pytest.RunResult]]
 
 
 @pytest.fixture
 def run_suite(pytester: pytest.Pytester) -> RunSuite:
-    """Runs the test files that were made, with warnings as errors, in the order they stand."""
+    """Runs the test files of ``pytester``, with warnings as errors, in the order of definition."""
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function")
 
     def run(*options: str) -> pytest.RunResult:
@@ -24,18 +24,20 @@ def run_suite(pytester: pytest.Pytester) -> RunSuite:
 
 
 @pytest.fixture
-def run_on_platform(
+def run_in_cloud(
     run_suite: RunSuite, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> RunOnPlatform:
-    """Runs one test file with ``--neon-cloud``, where a plane of this process is the platform."""
+) -> RunInCloud:
+    """Runs a test file with ``--neon-cloud``; a local control plane takes the part of Neon."""
 
-    def run(plane: LocalControlPlane, source: str, *options: str) -> pytest.RunResult:
+    def run(server: LocalControlPlane, source: str, *options: str) -> pytest.RunResult:
         pytester.makepyfile(source)
-        monkeypatch.setenv("NEON_API_HOST", plane.base_url)
-        monkeypatch.setenv("NEON_API_KEY", plane.api_key)
+        monkeypatch.setenv("NEON_API_HOST", server.base_url)
+        monkeypatch.setenv("NEON_API_KEY", server.api_key)
         return run_suite("--neon-cloud", *options)
 
-    async def in_thread(plane: LocalControlPlane, source: str, *options: str) -> pytest.RunResult:
-        return await asyncio.to_thread(run, plane, source, *options)
+    async def run_in_thread(
+        server: LocalControlPlane, source: str, *options: str
+    ) -> pytest.RunResult:
+        return await asyncio.to_thread(run, server, source, *options)
 
-    return in_thread
+    return run_in_thread

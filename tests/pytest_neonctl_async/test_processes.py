@@ -1,4 +1,4 @@
-"""The control plane of a run is one process, for all workers, and ends with the run."""
+"""All workers of a test run share one server process, which stops when the run ends."""
 
 import asyncio
 import sys
@@ -11,18 +11,18 @@ from tests.support.until import until
 
 pytestmark = pytest.mark.process
 
-TELLS = """
+RECORDS = """
     import os, pathlib, time
     import pytest
 
-    SEEN = pathlib.Path(__file__).with_name("seen")
+    FILE = pathlib.Path(__file__).with_name("records")
 
     @pytest.mark.parametrize("number", range(6))
-    def test_tells_where_it_runs(number, neon_control_plane, neon_branch, worker_id):
-        with SEEN.open("a") as file:
+    def test_records_its_worker(number, neon_control_plane, neon_branch, worker_id):
+        with FILE.open("a") as file:
             file.write(f"{neon_control_plane.base_url} {neon_control_plane.api_key} {worker_id}\\n")
-        while len({line.split()[-1] for line in SEEN.read_text().splitlines()}) < 2:
-            time.sleep(0.01)  # until the other worker is here as well
+        while len({line.split()[-1] for line in FILE.read_text().splitlines()}) < 2:
+            time.sleep(0.01)  # until the other worker has recorded itself
 
     def test_kills_its_worker(neon_branch):
         os._exit(1)
@@ -42,7 +42,7 @@ MANY = """
         }
 
     async def test_raises(neon_branch):
-        raise RuntimeError("as it does")
+        raise RuntimeError("a failing test")
 
     async def test_is_cancelled(neon_branch_factory):
         asyncio.current_task().cancel()
@@ -63,7 +63,7 @@ WAITS = """
 
 @pytest.mark.scale
 @pytest.mark.timeout(120)
-async def test_200_tests_have_a_branch_each_whatever_other_tests_do(
+async def test_200_tests_have_one_branch_each_beside_misbehaving_tests(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
     await asyncio.to_thread(pytester.makepyfile, MANY)
@@ -71,8 +71,8 @@ async def test_200_tests_have_a_branch_each_whatever_other_tests_do(
     run.assert_outcomes(passed=200, failed=3)
 
 
-async def answers(base_url: str) -> bool:
-    """Whether anything listens there."""
+async def is_listening(base_url: str) -> bool:
+    """Return whether a server listens at this address."""
     server, _, port = base_url.split("/")[2].rpartition(":")
     try:
         _, writer = await asyncio.open_connection(server, int(port))
@@ -84,21 +84,21 @@ async def answers(base_url: str) -> bool:
 
 
 @pytest.mark.scale
-async def test_workers_share_one_process_each_as_a_tenant_of_its_own(
+async def test_workers_share_one_process_and_have_one_tenant_each(
     run_suite: RunSuite, pytester: pytest.Pytester
 ) -> None:
-    await asyncio.to_thread(pytester.makepyfile, TELLS)
+    await asyncio.to_thread(pytester.makepyfile, RECORDS)
     run = await asyncio.to_thread(run_suite, "-n2")
     run.assert_outcomes(passed=6, failed=1)
     run.stdout.fnmatch_lines("*worker 'gw?' crashed while running*test_kills_its_worker*")
-    seen = await asyncio.to_thread((pytester.path / "seen").read_text)
-    urls, keys, workers = map(set, zip(*map(str.split, seen.splitlines()), strict=True))
+    records = await asyncio.to_thread((pytester.path / "records").read_text)
+    urls, keys, workers = map(set, zip(*map(str.split, records.splitlines()), strict=True))
     assert (len(urls), len(keys), len(workers)) == (1, 2, 2)
-    assert not await answers(urls.pop())
+    assert not await is_listening(urls.pop())
 
 
 @pytest.mark.scale
-async def test_the_process_ends_even_where_the_run_is_killed(pytester: pytest.Pytester) -> None:
+async def test_process_stops_when_the_run_is_killed(pytester: pytest.Pytester) -> None:
     await asyncio.to_thread(pytester.makepyfile, WAITS)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider"),
@@ -110,14 +110,14 @@ async def test_the_process_ends_even_where_the_run_is_killed(pytester: pytest.Py
     while not base_url:
         await asyncio.sleep(0.02)
         base_url = await asyncio.to_thread(read, address)
-    assert await answers(base_url)
+    assert await is_listening(base_url)
     process.kill()
     await process.wait()
-    await until(lambda: is_silent(base_url), every=0.02)
+    await until(lambda: is_stopped(base_url), every=0.02)
 
 
-async def is_silent(base_url: str) -> bool:
-    return not await answers(base_url)
+async def is_stopped(base_url: str) -> bool:
+    return not await is_listening(base_url)
 
 
 def read(path: Path) -> str:

@@ -1,32 +1,32 @@
-"""Who keeps the control plane of a run."""
+"""The main process starts the local control plane once, and stops it."""
 
 import socket
 from pathlib import Path
 
 import pytest
 
-from pytest_neonctl_async.server_process import ServerProcess, ServerURLs
+from pytest_neonctl_async.server_process import ServerProcess
 
 pytestmark = pytest.mark.process
 
 
-def test_a_module_where_the_tests_run_does_not_get_into_the_plane(
+def test_server_imports_no_module_from_the_directory_of_the_tests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "secrets.py").write_text("raise ImportError('it is for the tests')")
+    (tmp_path / "secrets.py").write_text("raise ImportError('a module of the tests')")
     monkeypatch.chdir(tmp_path)
-    server = ServerProcess(0.01)
+    process = ServerProcess(0.01)
     try:
-        assert server.plane().base_url
+        assert process.urls().base_url
     finally:
-        server.close()
+        process.close()
 
 
-def test_closing_ends_the_process_once() -> None:
-    server = ServerProcess(0.01)
-    plane: ServerURLs = server.plane()
-    server.close()
-    server.close()
-    port = int(plane.base_url.split(":")[2].split("/")[0])
+def test_closing_twice_stops_the_server_once() -> None:
+    process = ServerProcess(0.01)
+    urls = process.urls()
+    process.close()
+    process.close()
+    port = int(urls.base_url.split(":")[2].split("/")[0])
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port))

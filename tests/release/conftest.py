@@ -1,4 +1,4 @@
-"""What ``make dist`` has built, and environments that have it installed."""
+"""The archives that ``make dist`` has built, and environments with the wheel installed."""
 
 import os
 import subprocess
@@ -22,7 +22,7 @@ class Installed(NamedTuple):
     folder: Path
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a program, which reaches nothing but the environment."""
+        """Run a program that sees nothing but the environment."""
         name, *arguments = command
         return subprocess.run(
             [self.python.with_name(name), *arguments],
@@ -34,7 +34,7 @@ class Installed(NamedTuple):
         )
 
     def output(self, *command: str) -> str:
-        """What a program prints, which succeeds and complains of nothing."""
+        """Return the output of a program that succeeds without a warning."""
         run = self.run(*command)
         assert (run.stderr, run.returncode) == ("", 0)
         return run.stdout
@@ -67,11 +67,11 @@ def install(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
 
 @pytest.fixture(scope="session")
 def bare(install: Callable[[str], Installed]) -> Installed:
-    """The wheel without extras."""
+    """An environment with the wheel, without extras."""
     return install("")
 
 
 @pytest.fixture(scope="session")
 def complete(install: Callable[[str], Installed]) -> Installed:
-    """The wheel with every extra."""
+    """An environment with the wheel and every extra."""
     return install("[cli,otel,testing]")

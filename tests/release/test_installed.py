@@ -1,4 +1,4 @@
-"""The wheel, installed where nothing else of the project is."""
+"""The installed wheel, without the rest of the project."""
 
 import asyncio
 import json
@@ -45,27 +45,27 @@ async def test_a_fault(neon_client: NeonClient, neon_control_plane: ControlPlane
 """
 
 
-def test_every_part_tells_the_same_version(complete: Installed) -> None:
+def test_all_parts_have_the_same_version(complete: Installed) -> None:
     assert complete.output("python", "-c", VERSIONS) == f"{__version__} {__version__}\n"
     assert complete.output("neonctl-async", "--version") == f"{__version__}\n"
 
 
-def test_the_quick_start_runs_without_extras(bare: Installed) -> None:
+def test_quick_start_runs_without_extras(bare: Installed) -> None:
     shutil.copy(ROOT / "examples" / "quickstart.py", bare.folder)
     assert "preview is ready" in bare.output("python", "-W", "error", "quickstart.py")
 
 
-def test_the_command_line_says_what_it_needs(bare: Installed) -> None:
+def test_command_line_names_the_missing_extra(bare: Installed) -> None:
     run = bare.run("neonctl-async", "--version")
     assert run.stderr == "neonctl-async needs an extra: pip install 'neonctl-async[cli]'\n"
     assert (run.stdout, run.returncode) == ("", 2)
 
 
-def test_what_is_installed_for_others_is_not_imported(complete: Installed) -> None:
+def test_optional_packages_are_not_imported(complete: Installed) -> None:
     assert complete.output("python", "-W", "error", "-c", OPTIONAL) == "set()\n"
 
 
-async def test_the_command_line_creates(complete: Installed) -> None:
+async def test_command_line_creates_a_project(complete: Installed) -> None:
     async with LocalControlPlane(durations=Durations(default=0.01)) as control_plane:
         process = await asyncio.create_subprocess_exec(
             complete.python.with_name("neonctl-async"),
@@ -80,7 +80,7 @@ async def test_the_command_line_creates(complete: Installed) -> None:
     assert project.id in json.dumps(json.loads(output))
 
 
-def test_a_suite_has_the_fixtures(complete: Installed) -> None:
+def test_test_suite_has_the_fixtures(complete: Installed) -> None:
     (complete.folder / "test_suite.py").write_text(SUITE)
-    told = complete.output("python", "-W", "error", "-m", "pytest", "-q", "test_suite.py")
-    assert "2 passed" in told
+    output = complete.output("python", "-W", "error", "-m", "pytest", "-q", "test_suite.py")
+    assert "2 passed" in output

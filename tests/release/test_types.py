@@ -1,4 +1,4 @@
-"""What type checkers make of programs that use the installed wheel."""
+"""Type checks of programs that use the installed wheel."""
 
 import json
 import os
@@ -40,42 +40,44 @@ MISTAKES = (
     "    project.name = 'other'",
     "    print(project.nmae)",
 )
-HARMLESS = {2, 3, 6, 7}
+CORRECT_LINES = {2, 3, 6, 7}
 
 
-def of_mypy(folder: Path, installed: Installed) -> set[tuple[str, int]]:
-    """Where mypy complains: the file and the line."""
+def mypy_errors(folder: Path, installed: Installed) -> set[tuple[str, int]]:
+    """Return the file and the line of each error that mypy reports."""
     command = [sys.executable, "-m", "mypy", "--strict", "--output=json", "--config-file="]
     command += [f"--python-executable={installed.python}", "--cache-dir=.mypy_cache", "."]
-    told = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    complaints = [json.loads(line) for line in told.stdout.splitlines()]
-    return {(one["file"], one["line"]) for one in complaints if one["severity"] == "error"}
-
-
-def of_pyright(folder: Path, installed: Installed) -> set[tuple[str, int]]:
-    """Where pyright complains: the file and the line."""
-    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
-    told = pyright(folder, installed)
+    result = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    messages = [json.loads(line) for line in result.stdout.splitlines()]
     return {
-        (Path(one["file"]).name, one["range"]["start"]["line"] + 1)
-        for one in told["generalDiagnostics"]
+        (message["file"], message["line"]) for message in messages if message["severity"] == "error"
+    }
+
+
+def pyright_errors(folder: Path, installed: Installed) -> set[tuple[str, int]]:
+    """Return the file and the line of each error that pyright reports."""
+    (folder / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
+    report = pyright(folder, installed)
+    return {
+        (Path(diagnostic["file"]).name, diagnostic["range"]["start"]["line"] + 1)
+        for diagnostic in report["generalDiagnostics"]
     }
 
 
 def pyright(folder: Path, installed: Installed, *arguments: str) -> Any:
-    told = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "pyright", "--outputjson", *arguments],
         cwd=folder,
         env={**os.environ, "PATH": f"{installed.python.parent}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
-    )  # --verifytypes heeds no --pythonpath, but takes the first Python on the PATH
-    return json.loads(told.stdout)
+    )  # --verifytypes ignores --pythonpath and uses the first Python on the PATH
+    return json.loads(result.stdout)
 
 
-@pytest.fixture(scope="module", params=[of_mypy, of_pyright])
-def complaints(
+@pytest.fixture(scope="module", params=[mypy_errors, pyright_errors])
+def errors(
     request: pytest.FixtureRequest, complete: Installed, tmp_path_factory: pytest.TempPathFactory
 ) -> set[tuple[str, int]]:
     folder = tmp_path_factory.mktemp("programs")
@@ -86,28 +88,28 @@ def complaints(
     return check(folder, complete)
 
 
-def test_correct_programs_pass(complaints: set[tuple[str, int]]) -> None:
-    assert {place for place in complaints if place[0] != "mistakes.py"} == set()
+def test_correct_programs_pass(errors: set[tuple[str, int]]) -> None:
+    assert {place for place in errors if place[0] != "mistakes.py"} == set()
 
 
-def test_every_mistake_is_found(complaints: set[tuple[str, int]]) -> None:
-    found = {line for file, line in complaints if file == "mistakes.py"}
-    assert found == set(range(1, len(MISTAKES) + 1)) - HARMLESS
+def test_every_mistake_is_found(errors: set[tuple[str, int]]) -> None:
+    found = {line for file, line in errors if file == "mistakes.py"}
+    assert found == set(range(1, len(MISTAKES) + 1)) - CORRECT_LINES
 
 
 def test_every_method_is_called_by_a_program() -> None:
     text = "".join(program.read_text() for program in PROGRAMS.glob("*.py"))
-    assert [str(one) for one in public_methods() if f"neon.{one}(" not in text] == []
+    assert [str(method) for method in public_methods() if f"neon.{method}(" not in text] == []
 
 
 @pytest.mark.parametrize("package", ["neonctl_async", "pytest_neonctl_async"])
 def test_every_type_is_known(package: str, complete: Installed) -> None:
-    told = pyright(complete.folder, complete, "--verifytypes", package, "--ignoreexternal")
-    of_package = told["typeCompleteness"]
-    complaints = [
+    report = pyright(complete.folder, complete, "--verifytypes", package, "--ignoreexternal")
+    completeness = report["typeCompleteness"]
+    errors = [
         symbol["name"]
-        for symbol in of_package["symbols"]
+        for symbol in completeness["symbols"]
         if not symbol["isTypeKnown"] or symbol["isTypeAmbiguous"]
     ]
-    assert (complaints, of_package["completenessScore"]) == ([], 1)
-    assert Path(of_package["packageRootDirectory"]).is_relative_to(complete.python.parents[1])
+    assert (errors, completeness["completenessScore"]) == ([], 1)
+    assert Path(completeness["packageRootDirectory"]).is_relative_to(complete.python.parents[1])

@@ -1,4 +1,4 @@
-"""A local control plane on the clock of the loop, and clients of it."""
+"""A local control plane that uses the clock of the event loop, and clients for it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -13,7 +13,7 @@ from tests.support.records import EPOCH
 
 @pytest.fixture
 async def control_plane() -> AsyncIterator[LocalControlPlane]:
-    """A plane whose operations take a second, which is none to a test of virtual time."""
+    """A local control plane whose operations take one second, which virtual time skips."""
     loop = asyncio.get_running_loop()
     async with LocalControlPlane(
         clock=lambda: EPOCH + timedelta(seconds=loop.time())
@@ -23,16 +23,16 @@ async def control_plane() -> AsyncIterator[LocalControlPlane]:
 
 @pytest.fixture
 async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
-    """A client of the first user."""
+    """A client with the API key of the first user."""
     async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         yield neon
 
 
 @pytest.fixture
 async def guest(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
-    """A client of another user, ``guest@example.com``."""
+    """A client with the API key of another user, ``guest@example.com``."""
     user_id = await control_plane.create_user("guest", "guest@example.com")
-    key = await control_plane.create_api_key("theirs", user_id=user_id)
+    key = await control_plane.create_api_key("guest", user_id=user_id)
     async with NeonClient(key, base_url=control_plane.base_url) as neon:
         yield neon
 

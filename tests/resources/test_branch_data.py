@@ -1,4 +1,4 @@
-"""What ``neon.branches`` does about schemas and masked data."""
+"""The methods of ``neon.branches`` for schemas and anonymized data."""
 
 from datetime import UTC, datetime
 
@@ -11,8 +11,15 @@ from neonctl_async.types import (
     BranchSchema,
     BranchSchemaComparison,
 )
-from tests.models.answers import BRANCH, MASKING_RULE, OPERATION, STATUS, JsonObject, decode
-from tests.resources.wire import Asked, Call, check
+from tests.models.records import (
+    ANONYMIZATION_STATUS,
+    BRANCH,
+    MASKING_RULE,
+    OPERATION,
+    JsonObject,
+    decode,
+)
+from tests.resources.wire import Call, SentRequest, check_call
 
 PATH = "/projects/p-1/branches/br-1"
 ANONYMIZED = "/projects/p-1/branch_anonymized"
@@ -25,15 +32,15 @@ RULE = decode(MaskingRule, MASKING_RULE)
 CALLS = [
     Call(
         lambda neon: neon.branches.schema("p-1", "br-1", db_name="neondb"),
-        asks=Asked("GET", f"{PATH}/schema", {"db_name": "neondb"}, None),
-        shown=SQL,
-        gives=decode(BranchSchema, SQL),
+        sends=SentRequest("GET", f"{PATH}/schema", {"db_name": "neondb"}, None),
+        response=SQL,
+        returns=decode(BranchSchema, SQL),
     ),
     Call(
         lambda neon: neon.branches.schema(
             "p-1", "br-1", db_name="neondb", lsn="0/1", timestamp=NOON, format="json"
         ),
-        asks=Asked(
+        sends=SentRequest(
             "GET",
             f"{PATH}/schema",
             {
@@ -44,14 +51,14 @@ CALLS = [
             },
             None,
         ),
-        shown={"json": {"tables": []}},
-        gives=decode(BranchSchema, {"json": {"tables": []}}),
+        response={"json": {"tables": []}},
+        returns=decode(BranchSchema, {"json": {"tables": []}}),
     ),
     Call(
         lambda neon: neon.branches.compare_schema("p-1", "br-1", db_name="neondb"),
-        asks=Asked("GET", f"{PATH}/compare_schema", {"db_name": "neondb"}, None),
-        shown=DIFF,
-        gives=decode(BranchSchemaComparison, DIFF),
+        sends=SentRequest("GET", f"{PATH}/compare_schema", {"db_name": "neondb"}, None),
+        response=DIFF,
+        returns=decode(BranchSchemaComparison, DIFF),
     ),
     Call(
         lambda neon: neon.branches.compare_schema(
@@ -64,7 +71,7 @@ CALLS = [
             base_lsn="0/2",
             base_timestamp=NOON.replace(hour=0),
         ),
-        asks=Asked(
+        sends=SentRequest(
             "GET",
             f"{PATH}/compare_schema",
             {
@@ -77,20 +84,22 @@ CALLS = [
             },
             None,
         ),
-        shown=DIFF,
-        gives=decode(BranchSchemaComparison, DIFF),
+        response=DIFF,
+        returns=decode(BranchSchemaComparison, DIFF),
     ),
     Call(
         lambda neon: neon.branches.create_anonymized("p-1"),
-        asks=Asked("POST", ANONYMIZED, {}, {}),
-        shown=CREATED,
-        gives=decode(BranchCreated, CREATED),
+        sends=SentRequest("POST", ANONYMIZED, {}, {}),
+        response=CREATED,
+        returns=decode(BranchCreated, CREATED),
     ),
     Call(
         lambda neon: neon.branches.create_anonymized("p-1", name="masked"),
-        asks=Asked("POST", ANONYMIZED, {}, {"branch_create": {"branch": {"name": "masked"}}}),
-        shown=CREATED,
-        gives=decode(BranchCreated, CREATED),
+        sends=SentRequest(
+            "POST", ANONYMIZED, {}, {"branch_create": {"branch": {"name": "masked"}}}
+        ),
+        response=CREATED,
+        returns=decode(BranchCreated, CREATED),
     ),
     Call(
         lambda neon: neon.branches.create_anonymized(
@@ -108,7 +117,7 @@ CALLS = [
             masking_rules=(RULE,),
             start_anonymization=False,
         ),
-        asks=Asked(
+        sends=SentRequest(
             "POST",
             ANONYMIZED,
             {},
@@ -131,36 +140,36 @@ CALLS = [
                 "start_anonymization": False,
             },
         ),
-        shown=CREATED,
-        gives=decode(BranchCreated, CREATED),
+        response=CREATED,
+        returns=decode(BranchCreated, CREATED),
     ),
     Call(
         lambda neon: neon.branches.list_masking_rules("p-1", "br-1"),
-        asks=Asked("GET", f"{PATH}/masking_rules", {}, None),
-        shown={"masking_rules": [MASKING_RULE]},
-        gives=[RULE],
+        sends=SentRequest("GET", f"{PATH}/masking_rules", {}, None),
+        response={"masking_rules": [MASKING_RULE]},
+        returns=[RULE],
     ),
     Call(
         lambda neon: neon.branches.update_masking_rules("p-1", "br-1", masking_rules=(RULE,)),
-        asks=Asked("PATCH", f"{PATH}/masking_rules", {}, {"masking_rules": [MASKING_RULE]}),
-        shown={"masking_rules": [MASKING_RULE]},
-        gives=[RULE],
+        sends=SentRequest("PATCH", f"{PATH}/masking_rules", {}, {"masking_rules": [MASKING_RULE]}),
+        response={"masking_rules": [MASKING_RULE]},
+        returns=[RULE],
     ),
     Call(
         lambda neon: neon.branches.anonymized_status("p-1", "br-1"),
-        asks=Asked("GET", f"{PATH}/anonymized_status", {}, None),
-        shown=STATUS,
-        gives=decode(AnonymizedBranchStatus, STATUS),
+        sends=SentRequest("GET", f"{PATH}/anonymized_status", {}, None),
+        response=ANONYMIZATION_STATUS,
+        returns=decode(AnonymizedBranchStatus, ANONYMIZATION_STATUS),
     ),
     Call(
         lambda neon: neon.branches.anonymize("p-1", "br-1"),
-        asks=Asked("POST", f"{PATH}/anonymize", {}, None),
-        shown=STATUS,
-        gives=decode(AnonymizedBranchStatus, STATUS),
+        sends=SentRequest("POST", f"{PATH}/anonymize", {}, None),
+        response=ANONYMIZATION_STATUS,
+        returns=decode(AnonymizedBranchStatus, ANONYMIZATION_STATUS),
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
-async def test_what_it_asks_and_gives(call: Call) -> None:
-    await check(call)
+async def test_request_and_result(call: Call) -> None:
+    await check_call(call)

@@ -2,12 +2,12 @@ import pytest
 
 from neonctl_async import EndpointSettings, NeonClient
 from neonctl_async.types import Endpoint, EndpointDeleted, EndpointUpdated, PreloadLibraries
-from tests.models.answers import ENDPOINT, OPERATION, JsonObject, decode
-from tests.resources.wire import Asked, Call, check
+from tests.models.records import ENDPOINT, OPERATION, JsonObject, decode
+from tests.resources.wire import Call, SentRequest, check_call
 
 PATH = "/projects/p-1/endpoints"
 CHANGED: JsonObject = {"endpoint": ENDPOINT, "operations": [OPERATION]}
-OPERATIONS = decode(EndpointUpdated, CHANGED)
+UPDATED = decode(EndpointUpdated, CHANGED)
 SETTINGS = EndpointSettings(
     pg_settings={"work_mem": "8MB"}, preload_libraries=PreloadLibraries(use_defaults=True)
 )
@@ -28,21 +28,23 @@ SPEC: JsonObject = {
 CALLS = [
     Call(
         lambda neon: neon.endpoints.list("p-1"),
-        asks=Asked("GET", PATH, {}, None),
-        shown={"endpoints": [ENDPOINT]},
-        gives=[decode(Endpoint, ENDPOINT)],
+        sends=SentRequest("GET", PATH, {}, None),
+        response={"endpoints": [ENDPOINT]},
+        returns=[decode(Endpoint, ENDPOINT)],
     ),
     Call(
         lambda neon: neon.endpoints.get("p-1", "ep-1"),
-        asks=Asked("GET", f"{PATH}/ep-1", {}, None),
-        shown={"endpoint": ENDPOINT},
-        gives=decode(Endpoint, ENDPOINT),
+        sends=SentRequest("GET", f"{PATH}/ep-1", {}, None),
+        response={"endpoint": ENDPOINT},
+        returns=decode(Endpoint, ENDPOINT),
     ),
     Call(
         lambda neon: neon.endpoints.create("p-1", branch_id="br-1", type="read_write"),
-        asks=Asked("POST", PATH, {}, {"endpoint": {"branch_id": "br-1", "type": "read_write"}}),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest(
+            "POST", PATH, {}, {"endpoint": {"branch_id": "br-1", "type": "read_write"}}
+        ),
+        response=CHANGED,
+        returns=UPDATED,
     ),
     Call(
         lambda neon: neon.endpoints.create(
@@ -59,7 +61,7 @@ CALLS = [
             passwordless_access=True,
             suspend_timeout_seconds=-1,
         ),
-        asks=Asked(
+        sends=SentRequest(
             "POST",
             PATH,
             {},
@@ -72,14 +74,14 @@ CALLS = [
                 }
             },
         ),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        response=CHANGED,
+        returns=UPDATED,
     ),
     Call(
         lambda neon: neon.endpoints.update("p-1", "ep-1"),
-        asks=Asked("PATCH", f"{PATH}/ep-1", {}, {"endpoint": {}}),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest("PATCH", f"{PATH}/ep-1", {}, {"endpoint": {}}),
+        response=CHANGED,
+        returns=UPDATED,
     ),
     Call(
         lambda neon: neon.endpoints.update(
@@ -94,62 +96,62 @@ CALLS = [
             passwordless_access=True,
             suspend_timeout_seconds=-1,
         ),
-        asks=Asked("PATCH", f"{PATH}/ep-1", {}, {"endpoint": SPEC}),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest("PATCH", f"{PATH}/ep-1", {}, {"endpoint": SPEC}),
+        response=CHANGED,
+        returns=UPDATED,
     ),
     Call(
         lambda neon: neon.endpoints.delete("p-1", "ep-1"),
-        asks=Asked("DELETE", f"{PATH}/ep-1", {}, None),
-        shown=CHANGED,
-        gives=decode(EndpointDeleted, CHANGED),
+        sends=SentRequest("DELETE", f"{PATH}/ep-1", {}, None),
+        response=CHANGED,
+        returns=decode(EndpointDeleted, CHANGED),
     ),
     Call(
         lambda neon: neon.endpoints.delete("p-1", "ep-1", wait=True),
-        asks=Asked("DELETE", f"{PATH}/ep-1", {}, None),
-        shown=None,
-        gives=EndpointDeleted(),
+        sends=SentRequest("DELETE", f"{PATH}/ep-1", {}, None),
+        response=None,
+        returns=EndpointDeleted(),
     ),
     Call(
         lambda neon: neon.endpoints.start("p-1", "ep-1"),
-        asks=Asked("POST", f"{PATH}/ep-1/start", {}, None),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest("POST", f"{PATH}/ep-1/start", {}, None),
+        response=CHANGED,
+        returns=UPDATED,
     ),
     Call(
         lambda neon: neon.endpoints.suspend("p-1", "ep-1"),
-        asks=Asked("POST", f"{PATH}/ep-1/suspend", {}, None),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest("POST", f"{PATH}/ep-1/suspend", {}, None),
+        response=CHANGED,
+        returns=UPDATED,
     ),
     Call(
         lambda neon: neon.endpoints.restart("p-1", "ep-1"),
-        asks=Asked("POST", f"{PATH}/ep-1/restart", {}, None),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest("POST", f"{PATH}/ep-1/restart", {}, None),
+        response=CHANGED,
+        returns=UPDATED,
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
-async def test_what_it_asks_and_gives(call: Call) -> None:
-    await check(call)
+async def test_request_and_result(call: Call) -> None:
+    await check_call(call)
 
 
 @pytest.mark.virtual_time
-async def test_a_compute_is_suspended_and_started_again(neon: NeonClient, project_id: str) -> None:
+async def test_compute_is_suspended_and_started(neon: NeonClient, project_id: str) -> None:
     [compute] = await neon.endpoints.list(project_id)
     await neon.endpoints.suspend(project_id, compute.id, wait=True)
     assert (await neon.endpoints.get(project_id, compute.id)).current_state == "idle"
     started = await neon.endpoints.start(project_id, compute.id, wait=True)
-    assert [(one.action, one.status) for one in started.operations] == [
+    assert [(operation.action, operation.status) for operation in started.operations] == [
         ("start_compute", "finished")
     ]
     assert (await neon.endpoints.get(project_id, compute.id)).current_state == "active"
 
 
 @pytest.mark.virtual_time
-async def test_a_second_compute_reads_and_goes(
+async def test_read_only_compute_is_created_and_deleted(
     neon: NeonClient, project_id: str, branch_id: str
 ) -> None:
     [writer] = await neon.endpoints.list(project_id)
@@ -160,5 +162,5 @@ async def test_a_second_compute_reads_and_goes(
     assert changed.endpoint.name == "reader"
     await neon.endpoints.delete(project_id, created.endpoint.id, wait=True)
     assert await neon.endpoints.delete(project_id, created.endpoint.id) == EndpointDeleted()
-    left = await neon.branches.list_endpoints(project_id, branch_id)
-    assert [compute.id for compute in left] == [writer.id]
+    remaining = await neon.branches.list_endpoints(project_id, branch_id)
+    assert [compute.id for compute in remaining] == [writer.id]

@@ -1,4 +1,4 @@
-"""Paginators through the listings of the client, over a socket."""
+"""Paginators of the client's list methods, over a real socket."""
 
 import asyncio
 from contextlib import aclosing
@@ -12,7 +12,14 @@ from neonctl_async import (
     NotFoundError,
 )
 from tests.support.records import PROJECT, branch_json, client_of, operation_json
-from tests.support.server import MisbehavingServer, Received, Respond, hang, http_response, in_turn
+from tests.support.server import (
+    MisbehavingServer,
+    Received,
+    Respond,
+    hang,
+    http_response,
+    in_sequence,
+)
 
 
 def query(request: Received) -> dict[str, list[str]]:
@@ -20,22 +27,24 @@ def query(request: Received) -> dict[str, list[str]]:
 
 
 def operations(*ids: str, **pagination: str) -> Respond:
-    more = {"pagination": pagination} if pagination else {}
-    return http_response(200, {"operations": [operation_json(id) for id in ids], **more})
+    page = {"pagination": pagination} if pagination else {}
+    return http_response(200, {"operations": [operation_json(id) for id in ids], **page})
 
 
 def branches(*ids: str, **pagination: str) -> Respond:
-    more = {"pagination": pagination} if pagination else {}
-    return http_response(200, {"branches": [branch_json(id) for id in ids], **more})
+    page = {"pagination": pagination} if pagination else {}
+    return http_response(200, {"branches": [branch_json(id) for id in ids], **page})
 
 
 CURSOR = "2022-12-09T08:47:52.20417Z+/=&?"
 
 
-async def test_operations_go_on_by_cursor() -> None:
-    responses = in_turn(operations("b", cursor=CURSOR), operations("a", cursor="2"), operations())
+async def test_operations_are_paged_by_cursor() -> None:
+    responses = in_sequence(
+        operations("b", cursor=CURSOR), operations("a", cursor="2"), operations()
+    )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        found = [one.id async for one in neon.operations.list(PROJECT, limit=1)]
+        found = [operation.id async for operation in neon.operations.list(PROJECT, limit=1)]
     assert found == ["b", "a"]
     assert [query(request) for request in server.received] == [
         {"limit": ["1"]},
@@ -44,8 +53,8 @@ async def test_operations_go_on_by_cursor() -> None:
     ]
 
 
-async def test_branches_go_on_by_next_with_the_same_order() -> None:
-    responses = in_turn(
+async def test_branches_are_paged_by_next_in_the_same_order() -> None:
+    responses = in_sequence(
         branches("br-1", next=CURSOR, sort_by="name", sort_order="asc"), branches("br-2")
     )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
@@ -69,57 +78,57 @@ async def test_branches_go_on_by_next_with_the_same_order() -> None:
         {"pagination": {"cursor": "1"}},
     ],
 )
-async def test_every_end_of_a_listing(end: dict[str, object]) -> None:
+async def test_paging_stops_after_the_last_page(end: dict[str, object]) -> None:
     last = http_response(200, {"operations": [operation_json("a")], **end})
-    responses = in_turn(operations("b", cursor="1"), last)
+    responses = in_sequence(operations("b", cursor="1"), last)
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         found = await neon.operations.list(PROJECT).collect()
-    assert [one.id for one in found] == ["b", "a"]
+    assert [operation.id for operation in found] == ["b", "a"]
     assert len(server.received) == 2
 
 
-async def test_leaving_a_listing_leaves_a_client_that_works() -> None:
-    asked_ahead = asyncio.Event()
+async def test_client_works_after_a_listing_was_abandoned() -> None:
+    prefetched = asyncio.Event()
 
     def respond(request: Received) -> Respond:
         if "cursor" not in query(request):
             return operations("b", cursor="1")
-        asked_ahead.set()
+        prefetched.set()
         return hang
 
     async with MisbehavingServer(respond) as server, client_of(server) as neon:
         for _ in range(2):
-            asked_ahead.clear()
+            prefetched.clear()
             async with aclosing(neon.operations.list(PROJECT).pages()) as pages:
-                assert [one.id for one in await anext(pages)] == ["b"]
-                await asked_ahead.wait()
+                assert [operation.id for operation in await anext(pages)] == ["b"]
+                await prefetched.wait()
     assert len(server.received) == 4
 
 
-async def test_a_limit_sends_no_request_beyond_need() -> None:
-    responses = in_turn(operations("c", "b", cursor="1"), operations("a"))
+async def test_collect_limit_saves_requests() -> None:
+    responses = in_sequence(operations("c", "b", cursor="1"), operations("a"))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         assert len(await neon.operations.list(PROJECT, limit=2).collect(2)) == 2
     assert len(server.received) == 1
 
 
 @pytest.mark.parametrize(
-    ("bad", "kind"),
+    ("failure", "kind"),
     [
         (http_response(401, {"message": "revoked"}), AuthenticationError),
         (http_response(404, {"message": "gone"}), NotFoundError),
         (http_response(200, {"operations": "many"}), InvalidResponseError),
     ],
 )
-async def test_a_failing_second_page_comes_after_the_first(
-    bad: Respond, kind: type[Exception]
+async def test_error_of_the_second_page_follows_the_first_page(
+    failure: Respond, kind: type[Exception]
 ) -> None:
     seen: list[str] = []
     async with (
-        MisbehavingServer(in_turn(operations("b", cursor="1"), bad)) as server,
+        MisbehavingServer(in_sequence(operations("b", cursor="1"), failure)) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(kind):
-            async for one in neon.operations.list(PROJECT):
-                seen += [one.id]
+            async for operation in neon.operations.list(PROJECT):
+                seen += [operation.id]
     assert seen == ["b"]

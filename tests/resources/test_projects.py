@@ -19,12 +19,12 @@ from neonctl_async.types import (
     ProjectRecovered,
     ProjectUpdated,
 )
-from tests.models.answers import ADVISOR_ISSUE, LIBRARY, decode
-from tests.resources.wire import Asked, Call, answering, check
+from tests.models.records import ADVISOR_ISSUE, LIBRARY, decode
+from tests.resources.wire import Call, SentRequest, check_call, responding_with
 from tests.support.records import EPOCH, PROJECT, JsonObject, branch_json, operation_json
 
 PATH = f"/projects/{PROJECT}"
-SHOWN: JsonObject = {
+PROJECT_RECORD: JsonObject = {
     "id": PROJECT,
     "name": "shop",
     "platform_id": "aws",
@@ -39,21 +39,21 @@ SHOWN: JsonObject = {
     "updated_at": EPOCH.isoformat(),
 }
 CREATED: JsonObject = {
-    "project": SHOWN,
+    "project": PROJECT_RECORD,
     "branch": branch_json(),
     "operations": [operation_json()],
 }
-CHANGED: JsonObject = {"project": SHOWN, "operations": [operation_json()]}
+CHANGED: JsonObject = {"project": PROJECT_RECORD, "operations": [operation_json()]}
 
 
-async def test_list_with_every_keyword() -> None:
-    async with answering({"projects": [SHOWN], "pagination": {}}) as exchange:
+async def test_list_sends_every_parameter() -> None:
+    async with responding_with({"projects": [PROJECT_RECORD], "pagination": {}}) as exchange:
         listing = exchange.neon.projects.list(
             limit=400, search="sh&p", org_id="org-1", timeout=1000, recoverable=False
         )
         [project] = await listing.collect()
     assert (project.id, project.pg_version, project.locked) == (PROJECT, 15, False)
-    assert exchange.asked == Asked(
+    assert exchange.sent == SentRequest(
         "GET",
         "/projects",
         {
@@ -67,29 +67,34 @@ async def test_list_with_every_keyword() -> None:
     )
 
 
-async def test_list_leaves_out_what_is_unset() -> None:
-    async with answering({"projects": []}) as exchange:
+async def test_list_does_not_send_unset_parameters() -> None:
+    async with responding_with({"projects": []}) as exchange:
         assert await exchange.neon.projects.list().collect() == []
-    assert exchange.asked == Asked("GET", "/projects", {}, None)
+    assert exchange.sent == SentRequest("GET", "/projects", {}, None)
 
 
-async def test_a_project_whose_settings_hold_a_null_is_listed() -> None:
-    shown = {**SHOWN, "settings": {"allowed_ips": None, "quota": {"active_time_seconds": None}}}
-    async with answering({"projects": [shown]}) as exchange:
+async def test_null_in_the_settings_of_a_project_is_accepted() -> None:
+    content = {
+        **PROJECT_RECORD,
+        "settings": {"allowed_ips": None, "quota": {"active_time_seconds": None}},
+    }
+    async with responding_with({"projects": [content]}) as exchange:
         [project] = await exchange.neon.projects.list().collect()
     assert project.id == PROJECT
 
 
-async def test_get() -> None:
-    async with answering({"project": {**SHOWN, "owner": {"name": "Ada"}}}) as exchange:
+async def test_get_returns_the_project() -> None:
+    async with responding_with(
+        {"project": {**PROJECT_RECORD, "owner": {"name": "Ada"}}}
+    ) as exchange:
         project = await exchange.neon.projects.get(PROJECT)
     assert project.owner is not None
     assert project.owner.name == "Ada"
-    assert exchange.asked == Asked("GET", f"/projects/{PROJECT}", {}, None)
+    assert exchange.sent == SentRequest("GET", f"/projects/{PROJECT}", {}, None)
 
 
-async def test_create_with_every_keyword() -> None:
-    async with answering(CREATED, 201) as exchange:
+async def test_create_sends_every_parameter() -> None:
+    async with responding_with(CREATED, 201) as exchange:
         created = await exchange.neon.projects.create(
             name="shop",
             org_id="org-1",
@@ -114,7 +119,7 @@ async def test_create_with_every_keyword() -> None:
         )
     assert (created.project.id, created.branch.name) == (PROJECT, "preview")
     assert [operation.id for operation in created.operations] == ["op-1"]
-    assert exchange.asked == Asked(
+    assert exchange.sent == SentRequest(
         "POST",
         "/projects",
         {},
@@ -150,32 +155,32 @@ async def test_create_with_every_keyword() -> None:
     )
 
 
-async def test_create_leaves_out_what_is_unset() -> None:
-    async with answering(CREATED, 201) as exchange:
+async def test_create_does_not_send_unset_parameters() -> None:
+    async with responding_with(CREATED, 201) as exchange:
         await exchange.neon.projects.create()
-    assert exchange.asked == Asked("POST", "/projects", {}, {"project": {}})
+    assert exchange.sent == SentRequest("POST", "/projects", {}, {"project": {}})
 
 
 CALLS = [
     Call(
         lambda neon: neon.projects.list_shared().collect(),
-        asks=Asked("GET", "/projects/shared", {}, None),
-        shown={"projects": [SHOWN], "pagination": None},
-        gives=[decode(Project, SHOWN)],
+        sends=SentRequest("GET", "/projects/shared", {}, None),
+        response={"projects": [PROJECT_RECORD], "pagination": None},
+        returns=[decode(Project, PROJECT_RECORD)],
     ),
     Call(
         lambda neon: neon.projects.list_shared(limit=1, search="sh&p", timeout=100).collect(),
-        asks=Asked(
+        sends=SentRequest(
             "GET", "/projects/shared", {"limit": "1", "search": "sh&p", "timeout": "100"}, None
         ),
-        shown={"projects": []},
-        gives=[],
+        response={"projects": []},
+        returns=[],
     ),
     Call(
         lambda neon: neon.projects.update(PROJECT),
-        asks=Asked("PATCH", PATH, {}, {"project": {}}),
-        shown=CHANGED,
-        gives=decode(ProjectUpdated, CHANGED),
+        sends=SentRequest("PATCH", PATH, {}, {"project": {}}),
+        response=CHANGED,
+        returns=decode(ProjectUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.projects.update(
@@ -185,7 +190,7 @@ CALLS = [
             default_endpoint_settings=DefaultEndpointSettings(autoscaling_limit_max_cu=2),
             history_retention_seconds=0,
         ),
-        asks=Asked(
+        sends=SentRequest(
             "PATCH",
             PATH,
             {},
@@ -198,28 +203,28 @@ CALLS = [
                 }
             },
         ),
-        shown=CHANGED,
-        gives=decode(ProjectUpdated, CHANGED),
+        response=CHANGED,
+        returns=decode(ProjectUpdated, CHANGED),
     ),
     Call(
         lambda neon: neon.projects.delete(PROJECT),
-        asks=Asked("DELETE", PATH, {}, None),
-        shown={"project": SHOWN},
-        gives=decode(ProjectDeleted, {"project": SHOWN}),
+        sends=SentRequest("DELETE", PATH, {}, None),
+        response={"project": PROJECT_RECORD},
+        returns=decode(ProjectDeleted, {"project": PROJECT_RECORD}),
     ),
     Call(
         lambda neon: neon.projects.recover(PROJECT),
-        asks=Asked("POST", f"{PATH}/recover", {}, None),
-        shown={"project": SHOWN, "branches": [branch_json()]},
-        gives=decode(ProjectRecovered, {"project": SHOWN, "branches": [branch_json()]}),
+        sends=SentRequest("POST", f"{PATH}/recover", {}, None),
+        response={"project": PROJECT_RECORD, "branches": [branch_json()]},
+        returns=decode(ProjectRecovered, {"project": PROJECT_RECORD, "branches": [branch_json()]}),
     ),
     Call(
         lambda neon: neon.projects.connection_uri(PROJECT, database_name="neondb", role_name="ada"),
-        asks=Asked(
+        sends=SentRequest(
             "GET", f"{PATH}/connection_uri", {"database_name": "neondb", "role_name": "ada"}, None
         ),
-        shown={"uri": "postgresql://ada:hunter2@ep-1.example.com/neondb"},
-        gives=Secret("postgresql://ada:hunter2@ep-1.example.com/neondb"),
+        response={"uri": "postgresql://ada:hunter2@ep-1.example.com/neondb"},
+        returns=Secret("postgresql://ada:hunter2@ep-1.example.com/neondb"),
     ),
     Call(
         lambda neon: neon.projects.connection_uri(
@@ -230,7 +235,7 @@ CALLS = [
             endpoint_id="ep-1",
             pooled=True,
         ),
-        asks=Asked(
+        sends=SentRequest(
             "GET",
             f"{PATH}/connection_uri",
             {
@@ -242,20 +247,20 @@ CALLS = [
             },
             None,
         ),
-        shown={"uri": "postgresql://"},
-        gives=Secret("postgresql://"),
+        response={"uri": "postgresql://"},
+        returns=Secret("postgresql://"),
     ),
     Call(
         lambda neon: neon.projects.list_preload_libraries(PROJECT),
-        asks=Asked("GET", f"{PATH}/available_preload_libraries", {}, None),
-        shown={"libraries": [LIBRARY]},
-        gives=[decode(AvailablePreloadLibrary, LIBRARY)],
+        sends=SentRequest("GET", f"{PATH}/available_preload_libraries", {}, None),
+        response={"libraries": [LIBRARY]},
+        returns=[decode(AvailablePreloadLibrary, LIBRARY)],
     ),
     Call(
         lambda neon: neon.projects.list_advisor_issues(PROJECT),
-        asks=Asked("GET", f"{PATH}/advisors", {}, None),
-        shown={"issues": [ADVISOR_ISSUE]},
-        gives=[decode(AdvisorIssue, ADVISOR_ISSUE)],
+        sends=SentRequest("GET", f"{PATH}/advisors", {}, None),
+        response={"issues": [ADVISOR_ISSUE]},
+        returns=[decode(AdvisorIssue, ADVISOR_ISSUE)],
     ),
     Call(
         lambda neon: neon.projects.list_advisor_issues(
@@ -265,7 +270,7 @@ CALLS = [
             category="SECURITY",
             min_severity="WARN",
         ),
-        asks=Asked(
+        sends=SentRequest(
             "GET",
             f"{PATH}/advisors",
             {
@@ -276,19 +281,19 @@ CALLS = [
             },
             None,
         ),
-        shown={"issues": []},
-        gives=[],
+        response={"issues": []},
+        returns=[],
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
-async def test_what_it_asks_and_gives(call: Call) -> None:
-    await check(call)
+async def test_request_and_result(call: Call) -> None:
+    await check_call(call)
 
 
 @pytest.mark.virtual_time
-async def test_a_deleted_project_is_recovered(neon: NeonClient, project_id: str) -> None:
+async def test_deleted_project_is_recovered(neon: NeonClient, project_id: str) -> None:
     await neon.projects.delete(project_id, wait=True)
     with pytest.raises(NotFoundError):
         await neon.projects.get(project_id)
@@ -300,31 +305,29 @@ async def test_a_deleted_project_is_recovered(neon: NeonClient, project_id: str)
 
 
 @pytest.mark.virtual_time
-async def test_a_project_is_renamed_and_keeps_its_settings(
-    neon: NeonClient, project_id: str
-) -> None:
+async def test_rename_keeps_the_settings(neon: NeonClient, project_id: str) -> None:
     settings = ProjectSettings(enable_logical_replication=True)
     changed = await neon.projects.update(project_id, settings=settings, wait=True)
     assert {operation.status for operation in changed.operations} == {"finished"}
     renamed = await neon.projects.update(project_id, name="store")
     assert (renamed.project.name, renamed.operations) == ("store", [])
-    kept = (await neon.projects.get(project_id)).settings
-    assert kept is not None
-    assert kept.enable_logical_replication is True
+    current_settings = (await neon.projects.get(project_id)).settings
+    assert current_settings is not None
+    assert current_settings.enable_logical_replication is True
 
 
 @pytest.mark.parametrize("timeout", [30, 99, 30_001])
-async def test_a_timeout_in_seconds_is_refused_before_anything_is_sent(timeout: int) -> None:
-    async with answering() as exchange:
+async def test_timeout_out_of_range_is_rejected_before_the_request(timeout: int) -> None:
+    async with responding_with() as exchange:
         for listing in (exchange.neon.projects.list, exchange.neon.projects.list_shared):
             with pytest.raises(ValueError, match=r"^timeout \(milliseconds\) .* 100 to 30000$"):
                 listing(timeout=timeout)
     assert exchange.server.received == []
 
 
-async def test_projects_of_one_name_are_all_listed() -> None:
-    async with answering(
-        {"projects": [{**SHOWN, "id": "p-1"}, {**SHOWN, "id": "p-2"}]}
+async def test_projects_with_equal_names_are_all_listed() -> None:
+    async with responding_with(
+        {"projects": [{**PROJECT_RECORD, "id": "p-1"}, {**PROJECT_RECORD, "id": "p-2"}]}
     ) as exchange:
         for listing in (exchange.neon.projects.list(), exchange.neon.projects.list_shared()):
             assert [project.id for project in await listing.collect()] == ["p-1", "p-2"]

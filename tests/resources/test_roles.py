@@ -4,72 +4,72 @@ import pytest
 
 from neonctl_async import NeonClient, Secret
 from neonctl_async.types import Role, RoleDeleted, RoleUpdated
-from tests.models.answers import OPERATION, ROLE, JsonObject, decode
-from tests.resources.wire import Asked, Call, check
+from tests.models.records import OPERATION, ROLE, JsonObject, decode
+from tests.resources.wire import Call, SentRequest, check_call
 
 PATH = "/projects/p-1/branches/br-1/roles"
 CHANGED: JsonObject = {"role": {**ROLE, "password": "hunter2"}, "operations": [OPERATION]}
-OPERATIONS = decode(RoleUpdated, CHANGED)
+UPDATED = decode(RoleUpdated, CHANGED)
 
 CALLS = [
     Call(
         lambda neon: neon.roles.list("p-1", "br-1"),
-        asks=Asked("GET", PATH, {}, None),
-        shown={"roles": [ROLE]},
-        gives=[decode(Role, ROLE)],
+        sends=SentRequest("GET", PATH, {}, None),
+        response={"roles": [ROLE]},
+        returns=[decode(Role, ROLE)],
     ),
     Call(
         lambda neon: neon.roles.get("p-1", "br-1", "ada@home"),
-        asks=Asked("GET", f"{PATH}/ada%40home", {}, None),
-        shown={"role": ROLE},
-        gives=decode(Role, ROLE),
+        sends=SentRequest("GET", f"{PATH}/ada%40home", {}, None),
+        response={"role": ROLE},
+        returns=decode(Role, ROLE),
     ),
     Call(
         lambda neon: neon.roles.create("p-1", "br-1", name="ada"),
-        asks=Asked("POST", PATH, {}, {"role": {"name": "ada"}}),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest("POST", PATH, {}, {"role": {"name": "ada"}}),
+        response=CHANGED,
+        returns=UPDATED,
     ),
     Call(
         lambda neon: neon.roles.create("p-1", "br-1", name="ada", no_login=False),
-        asks=Asked("POST", PATH, {}, {"role": {"name": "ada", "no_login": False}}),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest("POST", PATH, {}, {"role": {"name": "ada", "no_login": False}}),
+        response=CHANGED,
+        returns=UPDATED,
     ),
     Call(
         lambda neon: neon.roles.delete("p-1", "br-1", "ada"),
-        asks=Asked("DELETE", f"{PATH}/ada", {}, None),
-        shown=CHANGED,
-        gives=decode(RoleDeleted, CHANGED),
+        sends=SentRequest("DELETE", f"{PATH}/ada", {}, None),
+        response=CHANGED,
+        returns=decode(RoleDeleted, CHANGED),
     ),
     Call(
         lambda neon: neon.roles.delete("p-1", "br-1", "ada", wait=True),
-        asks=Asked("DELETE", f"{PATH}/ada", {}, None),
-        shown=None,
-        gives=RoleDeleted(),
+        sends=SentRequest("DELETE", f"{PATH}/ada", {}, None),
+        response=None,
+        returns=RoleDeleted(),
     ),
     Call(
         lambda neon: neon.roles.reveal_password("p-1", "br-1", "ada"),
-        asks=Asked("GET", f"{PATH}/ada/reveal_password", {}, None),
-        shown={"password": "hunter2"},
-        gives=Secret("hunter2"),
+        sends=SentRequest("GET", f"{PATH}/ada/reveal_password", {}, None),
+        response={"password": "hunter2"},
+        returns=Secret("hunter2"),
     ),
     Call(
         lambda neon: neon.roles.reset_password("p-1", "br-1", "ada"),
-        asks=Asked("POST", f"{PATH}/ada/reset_password", {}, None),
-        shown=CHANGED,
-        gives=OPERATIONS,
+        sends=SentRequest("POST", f"{PATH}/ada/reset_password", {}, None),
+        response=CHANGED,
+        returns=UPDATED,
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
-async def test_what_it_asks_and_gives(call: Call) -> None:
-    await check(call)
+async def test_request_and_result(call: Call) -> None:
+    await check_call(call)
 
 
 @pytest.mark.virtual_time
-async def test_a_password_that_is_reset_takes_the_place_of_the_old_one(
+async def test_reset_password_replaces_the_old_one(
     neon: NeonClient, project_id: str, branch_id: str
 ) -> None:
     [role] = await neon.roles.list(project_id, branch_id)
@@ -86,7 +86,9 @@ async def test_a_password_that_is_reset_takes_the_place_of_the_old_one(
 
 
 @pytest.mark.virtual_time
-async def test_a_role_comes_and_goes(neon: NeonClient, project_id: str, branch_id: str) -> None:
+async def test_role_is_created_and_deleted(
+    neon: NeonClient, project_id: str, branch_id: str
+) -> None:
     created = await neon.roles.create(project_id, branch_id, name="ada", wait=True)
     assert created.role.password == await neon.roles.reveal_password(project_id, branch_id, "ada")
     assert (await neon.roles.get(project_id, branch_id, "ada")).password is None

@@ -10,14 +10,14 @@ from neonctl_async.types import (
     SnapshotCreated,
     SnapshotRestored,
 )
-from tests.models.answers import BRANCH, OPERATION, SNAPSHOT, JsonObject, decode
-from tests.resources.wire import Asked, Call, check
+from tests.models.records import BRANCH, OPERATION, SNAPSHOT, JsonObject, decode
+from tests.resources.wire import Call, SentRequest, check_call
 
 PATH = "/projects/p-1/snapshots"
 BRANCH_PATH = "/projects/p-1/branches/br-1"
 CREATED: JsonObject = {"snapshot": SNAPSHOT, "operations": [OPERATION]}
 RESTORED: JsonObject = {"branch": BRANCH, "operations": [OPERATION]}
-STARTED: JsonObject = {"operations": [OPERATION]}
+OPERATIONS: JsonObject = {"operations": [OPERATION]}
 SCHEDULE: JsonObject = {
     "schedule": [
         {"frequency": "daily", "hour": 0},
@@ -28,15 +28,15 @@ SCHEDULE: JsonObject = {
 CALLS = [
     Call(
         lambda neon: neon.snapshots.list("p-1"),
-        asks=Asked("GET", PATH, {}, None),
-        shown={"snapshots": [SNAPSHOT]},
-        gives=[decode(Snapshot, SNAPSHOT)],
+        sends=SentRequest("GET", PATH, {}, None),
+        response={"snapshots": [SNAPSHOT]},
+        returns=[decode(Snapshot, SNAPSHOT)],
     ),
     Call(
         lambda neon: neon.snapshots.create("p-1", "br-1"),
-        asks=Asked("POST", f"{BRANCH_PATH}/snapshot", {}, None),
-        shown=CREATED,
-        gives=decode(SnapshotCreated, CREATED),
+        sends=SentRequest("POST", f"{BRANCH_PATH}/snapshot", {}, None),
+        response=CREATED,
+        returns=decode(SnapshotCreated, CREATED),
     ),
     Call(
         lambda neon: neon.snapshots.create(
@@ -47,7 +47,7 @@ CALLS = [
             timestamp=datetime(2026, 1, 1, 14, 30, tzinfo=timezone(timedelta(hours=2))),
             expires_at=datetime(2026, 2, 1, tzinfo=UTC),
         ),
-        asks=Asked(
+        sends=SentRequest(
             "POST",
             f"{BRANCH_PATH}/snapshot",
             {
@@ -58,51 +58,51 @@ CALLS = [
             },
             None,
         ),
-        shown={"snapshot": SNAPSHOT},
-        gives=decode(SnapshotCreated, {"snapshot": SNAPSHOT}),
+        response={"snapshot": SNAPSHOT},
+        returns=decode(SnapshotCreated, {"snapshot": SNAPSHOT}),
     ),
     Call(
         lambda neon: neon.snapshots.update("p-1", "snap-1"),
-        asks=Asked("PATCH", f"{PATH}/snap-1", {}, {"snapshot": {}}),
-        shown={"snapshot": SNAPSHOT},
-        gives=decode(Snapshot, SNAPSHOT),
+        sends=SentRequest("PATCH", f"{PATH}/snap-1", {}, {"snapshot": {}}),
+        response={"snapshot": SNAPSHOT},
+        returns=decode(Snapshot, SNAPSHOT),
     ),
     Call(
         lambda neon: neon.snapshots.update("p-1", "snap-1", name="nightly"),
-        asks=Asked("PATCH", f"{PATH}/snap-1", {}, {"snapshot": {"name": "nightly"}}),
-        shown={"snapshot": SNAPSHOT},
-        gives=decode(Snapshot, SNAPSHOT),
+        sends=SentRequest("PATCH", f"{PATH}/snap-1", {}, {"snapshot": {"name": "nightly"}}),
+        response={"snapshot": SNAPSHOT},
+        returns=decode(Snapshot, SNAPSHOT),
     ),
     Call(
         lambda neon: neon.snapshots.delete("p-1", "snap-1"),
-        asks=Asked("DELETE", f"{PATH}/snap-1", {}, None),
-        shown=STARTED,
-        gives=decode(OperationsResponse, STARTED),
+        sends=SentRequest("DELETE", f"{PATH}/snap-1", {}, None),
+        response=OPERATIONS,
+        returns=decode(OperationsResponse, OPERATIONS),
     ),
     Call(
         lambda neon: neon.snapshots.restore("p-1", "snap-1"),
-        asks=Asked("POST", f"{PATH}/snap-1/restore", {}, None),
-        shown=RESTORED,
-        gives=decode(SnapshotRestored, RESTORED),
+        sends=SentRequest("POST", f"{PATH}/snap-1/restore", {}, None),
+        response=RESTORED,
+        returns=decode(SnapshotRestored, RESTORED),
     ),
     Call(
         lambda neon: neon.snapshots.restore(
             "p-1", "snap-1", name="as it was", target_branch_id="br-2", finalize_restore=False
         ),
-        asks=Asked(
+        sends=SentRequest(
             "POST",
             f"{PATH}/snap-1/restore",
             {},
             {"name": "as it was", "target_branch_id": "br-2", "finalize_restore": False},
         ),
-        shown=RESTORED,
-        gives=decode(SnapshotRestored, RESTORED),
+        response=RESTORED,
+        returns=decode(SnapshotRestored, RESTORED),
     ),
     Call(
         lambda neon: neon.snapshots.get_schedule("p-1", "br-1"),
-        asks=Asked("GET", f"{BRANCH_PATH}/backup_schedule", {}, None),
-        shown=SCHEDULE,
-        gives=decode(BackupSchedule, SCHEDULE),
+        sends=SentRequest("GET", f"{BRANCH_PATH}/backup_schedule", {}, None),
+        response=SCHEDULE,
+        returns=decode(BackupSchedule, SCHEDULE),
     ),
     Call(
         lambda neon: neon.snapshots.set_schedule(
@@ -113,19 +113,19 @@ CALLS = [
                 BackupScheduleItem(frequency="yearly", day=31, month=12, retention_seconds=3600),
             ),
         ),
-        asks=Asked("PUT", f"{BRANCH_PATH}/backup_schedule", {}, SCHEDULE),
-        shown={},
-        gives=None,
+        sends=SentRequest("PUT", f"{BRANCH_PATH}/backup_schedule", {}, SCHEDULE),
+        response={},
+        returns=None,
     ),
     Call(
         lambda neon: neon.snapshots.set_schedule("p-1", "br-1", schedule=[]),
-        asks=Asked("PUT", f"{BRANCH_PATH}/backup_schedule", {}, {"schedule": []}),
-        shown=None,
-        gives=None,
+        sends=SentRequest("PUT", f"{BRANCH_PATH}/backup_schedule", {}, {"schedule": []}),
+        response=None,
+        returns=None,
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
-async def test_what_it_asks_and_gives(call: Call) -> None:
-    await check(call)
+async def test_request_and_result(call: Call) -> None:
+    await check_call(call)

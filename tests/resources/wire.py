@@ -1,4 +1,4 @@
-"""What is asked over a socket, and what a method hands back for an answer."""
+"""Compares the requests and results of calls with the expected ones, over a real socket."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -8,11 +8,11 @@ from urllib.parse import parse_qs, urlsplit
 
 from neonctl_async import NeonClient
 from tests.support.records import client_of
-from tests.support.server import MisbehavingServer, Received, http_response, in_turn
+from tests.support.server import MisbehavingServer, Received, http_response, in_sequence
 
 
-class Asked(NamedTuple):
-    """A request, taken apart. A query parameter that is repeated is a list."""
+class SentRequest(NamedTuple):
+    """The parts of a request. The value of a repeated query parameter is a list."""
 
     method: str
     path: str
@@ -21,28 +21,28 @@ class Asked(NamedTuple):
 
 
 class Exchange(NamedTuple):
-    """A client, and the server that answers it."""
+    """A client and its server."""
 
     neon: NeonClient
     server: MisbehavingServer
 
     @property
-    def asked(self) -> Asked:
-        """The one request that was sent."""
-        [asked] = self.all_asked
-        return asked
+    def sent(self) -> SentRequest:
+        """The only request of the client."""
+        [request] = self.all_sent
+        return request
 
     @property
-    def all_asked(self) -> list[Asked]:
-        """The requests that were sent."""
-        return [_taken_apart(request) for request in self.server.received]
+    def all_sent(self) -> list[SentRequest]:
+        """All requests of the client."""
+        return [_parse(request) for request in self.server.received]
 
 
 @asynccontextmanager
-async def answering(
+async def responding_with(
     content: object = None, status: int = 200, *, body: bytes | None = None
 ) -> AsyncGenerator[Exchange, None]:
-    """A client that is always answered with ``content``, or with ``body`` as it is."""
+    """Run a client whose server always responds with ``content`` as JSON, or with ``body``."""
     async with (
         MisbehavingServer(lambda _request: http_response(status, content, body=body)) as server,
         client_of(server) as neon,
@@ -51,39 +51,39 @@ async def answering(
 
 
 @asynccontextmanager
-async def answering_in_turn(*contents: object) -> AsyncGenerator[Exchange, None]:
-    """A client that is answered with each of ``contents`` once."""
-    responses = in_turn(*(http_response(200, content) for content in contents))
+async def responding_in_sequence(*contents: object) -> AsyncGenerator[Exchange, None]:
+    """Run a client whose server responds with each of ``contents`` once."""
+    responses = in_sequence(*(http_response(200, content) for content in contents))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         yield Exchange(neon, server)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A call, what it is to ask, what it is answered (None: nothing), and what it is to give."""
+    """A call, the request that it sends, the response to it (None: empty), and its result."""
 
-    made: Callable[[NeonClient], Awaitable[object]]
-    asks: Asked
-    shown: object
-    gives: object
+    function: Callable[[NeonClient], Awaitable[object]]
+    sends: SentRequest
+    response: object
+    returns: object
 
     def __str__(self) -> str:
-        return f"{self.asks.method} {self.asks.path}"
+        return f"{self.sends.method} {self.sends.path}"
 
 
-async def check(call: Call) -> None:
-    """Make a call and hold it against what it is to ask and to give."""
-    status, body = (204, b"") if call.shown is None else (200, None)
-    async with answering(call.shown, status, body=body) as exchange:
-        given = await call.made(exchange.neon)
-    assert exchange.asked == call.asks
-    assert given == call.gives
+async def check_call(call: Call) -> None:
+    """Make a call, and compare its request and its result with the expected ones."""
+    status, body = (204, b"") if call.response is None else (200, None)
+    async with responding_with(call.response, status, body=body) as exchange:
+        result = await call.function(exchange.neon)
+    assert exchange.sent == call.sends
+    assert result == call.returns
 
 
-def _taken_apart(request: Received) -> Asked:
+def _parse(request: Received) -> SentRequest:
     target = urlsplit(request.target)
     query = parse_qs(target.query, keep_blank_values=True)
-    return Asked(
+    return SentRequest(
         request.method,
         target.path.removeprefix("/api/v2"),
         {name: values if len(values) > 1 else values[0] for name, values in query.items()},

@@ -1,4 +1,4 @@
-"""Arguments for the methods, from the types of their parameters."""
+"""Arguments for the methods of the API, built from the types of their parameters."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -11,9 +11,9 @@ from msgspec import Struct, UnsetType
 
 from tests.support.methods import Method
 
-MOMENT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+TIMESTAMP = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
-FORMS: Mapping[str, object] = {
+VALUES: Mapping[str, object] = {
     "frequency": "daily",
     "email": "someone@example.com",
     "jwks_url": "https://example.com/jwks.json",
@@ -28,17 +28,17 @@ FORMS: Mapping[str, object] = {
     "audit_log_level": "full",
     "pooler_mode": "transaction",
 }
-"""Values that the API wants of a form which their type does not tell, by name of the parameter."""
+"""Values of parameters that the API restricts beyond their type, by name."""
 
 
 def every_argument(method: Method) -> dict[str, object]:
-    """A value for each parameter of a method."""
+    """Return a value for each parameter of a method."""
     hints = method.hints
     return {name: _value(name, hints[name]) for name in method.parameters}
 
 
 def _value(name: str, hint: Any) -> Any:
-    """A value of a type. Strings are the names of their parameters, datetimes made from them."""
+    """Return a value of a type. Strings and datetimes are derived from the parameter's name."""
     match get_origin(hint):
         case origin if origin in {Union, UnionType}:
             return _value(name, _first_value(get_args(hint)))
@@ -54,33 +54,33 @@ def _value(name: str, hint: Any) -> Any:
         case _ if issubclass(hint, Enum):
             return next(iter(hint))
         case _:
-            return FORMS.get(name) or _plain(name, hint)
+            return VALUES.get(name) or _plain(name, hint)
 
 
 def _plain(name: str, hint: type) -> object:
     if hint is datetime:
-        return MOMENT + timedelta(seconds=crc32(name.encode()) % 1_000_000)
+        return TIMESTAMP + timedelta(seconds=crc32(name.encode()) % 1_000_000)
     return {str: name.replace("_", "-"), bool: True, int: 7, float: 0.5}[hint]
 
 
 def _first_value(hints: Iterable[Any]) -> Any:
-    """The first of a union that is a value, rather than left out or null."""
+    """Return the first type of a union that is neither UnsetType nor None."""
     return next(hint for hint in hints if hint not in {UnsetType, NoneType})
 
 
 def choices(method: Method) -> dict[str, set[object]]:
-    """The values of each parameter that takes some and no others."""
+    """Return the allowed values of each parameter whose type is a Literal."""
     hints = method.hints
     literals = {
-        name: one
+        name: hint
         for name in method.parameters
-        for one in (hints[name], *get_args(hints[name]))
-        if get_origin(one) is Literal
+        for hint in (hints[name], *get_args(hints[name]))
+        if get_origin(hint) is Literal
     }
     return {name: set(get_args(literal)) for name, literal in literals.items()}
 
 
 def may_be_null(method: Method) -> list[str]:
-    """The parameters that take None."""
+    """Return the names of the parameters that accept None."""
     hints = method.hints
     return [name for name in method.parameters if NoneType in get_args(hints[name])]

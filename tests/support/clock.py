@@ -1,8 +1,8 @@
-"""The clock of the running loop."""
+"""The clock of the running event loop."""
 
 import asyncio
 
 
 def now() -> float:
-    """The time on it, in seconds."""
+    """Return the time of the loop, in seconds."""
     return asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""The examples, run as processes."""
+"""Runs the examples in separate processes."""
 
 import asyncio
 import os
@@ -20,14 +20,20 @@ async def started(
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
 ) -> AsyncGenerator[asyncio.subprocess.Process]:
-    """An example as a process, warnings being errors, against ``plane`` or one of its own."""
-    there = {name: value for name, value in os.environ.items() if "NEON_" not in name}
+    """Start an example with warnings as errors.
+
+    It uses ``control_plane``, or starts a local control plane if that is None.
+    """
+    variables = {name: value for name, value in os.environ.items() if "NEON_" not in name}
     if control_plane is not None:
-        there |= {"NEON_API_KEY": control_plane.api_key, "NEON_API_HOST": control_plane.base_url}
+        variables |= {
+            "NEON_API_KEY": control_plane.api_key,
+            "NEON_API_HOST": control_plane.base_url,
+        }
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", str(EXAMPLES / example), *arguments),
         cwd=directory,
-        env=there | dict(environment or {}),
+        env=variables | dict(environment or {}),
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
@@ -46,10 +52,10 @@ async def run(
     environment: Mapping[str, str] | None = None,
     directory: Path | None = None,
 ) -> tuple[int | None, str, str]:
-    """The exit code of an example, what it said, and what it complained of."""
+    """Run an example. Return its exit code, its output and its errors."""
     start = started(
         control_plane, example, *arguments, environment=environment, directory=directory
     )
     async with start as process:
-        output, complaints = await process.communicate()
-    return process.returncode, output.decode(), complaints.decode()
+        output, errors = await process.communicate()
+    return process.returncode, output.decode(), errors.decode()

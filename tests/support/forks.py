@@ -1,6 +1,7 @@
-"""Processes that begin within milliseconds: forked from one that has imported everything.
+"""Runs a script in processes that start within milliseconds.
 
-Starting Python and importing the package takes a third of a second and more.
+They are forked from a server process that has imported everything. Starting Python and importing
+the package would take a third of a second or more.
 """
 
 import asyncio
@@ -20,30 +21,30 @@ ROOT = Path(__file__).parents[2]
 
 
 class Forks:
-    """Runs of a script, each in a process of its own, one after another."""
+    """Runs a script repeatedly, each time in a new process."""
 
     def __init__(self, server: "subprocess.Popen[str]") -> None:
         self._server = server
         self._pid = 0
 
     async def start(self, *arguments: str, environment: Mapping[str, str], output: Path) -> None:
-        """Have a process begin."""
-        self._pid = await self._order(str(output), dict(environment), *arguments)
+        """Start a process."""
+        self._pid = await self._request(str(output), dict(environment), *arguments)
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
-        """Signal the process wherever it is. Until :meth:`end`, its id is no other's."""
+        """Send a signal to the process. Its id cannot be reused before :meth:`end`."""
         os.kill(self._pid, number)
 
     async def end(self) -> int:
-        """The exit code of the process, once it has ended."""
+        """Wait for the process, and return its exit code."""
         try:
-            return await self._order()
+            return await self._request()
         except asyncio.CancelledError:
-            self.kill()  # or the thread that waits for it would wait on
+            self.kill()  # otherwise the thread that waits for the process never returns
             raise
 
-    async def _order(self, *order: object) -> int:
-        return await asyncio.to_thread(self._exchange, json.dumps(order))
+    async def _request(self, *request: object) -> int:
+        return await asyncio.to_thread(self._exchange, json.dumps(request))
 
     def _exchange(self, line: str) -> int:
         assert self._server.stdin is not None
@@ -55,7 +56,7 @@ class Forks:
 
 @contextmanager
 def forks_of(script: Path) -> Generator[Forks]:
-    """Have runs of ``script``, warnings being errors."""
+    """Start a server process that runs ``script`` on request, with warnings as errors."""
     with subprocess.Popen(
         [sys.executable, "-W", "error", "-m", __name__, script],
         cwd=ROOT,
@@ -70,28 +71,31 @@ def forks_of(script: Path) -> Generator[Forks]:
 
 
 def serve(script: str) -> None:
-    """Start a process an order and tell its id; at the next order reap it and tell its exit."""
-    sys.path.insert(0, str(Path(script).parent))  # as Python does
-    runpy.run_path(script)  # not as __main__: it imports, and no more
-    asyncio.run(anyio.lowlevel.checkpoint())  # what anyio imports when it is first used
+    """Handle requests: alternately start a process and wait for it.
+
+    The responses are the id of the process and its exit code.
+    """
+    sys.path.insert(0, str(Path(script).parent))  # as Python does for a script
+    runpy.run_path(script)  # imports the script; its __name__ is not __main__
+    asyncio.run(anyio.lowlevel.checkpoint())  # imports what anyio imports at the first use
     while line := sys.stdin.readline():
         pid = os.fork()
         if not pid:
-            become(script, *json.loads(line))
+            run_script(script, *json.loads(line))
             return
-        tell(pid)
-        if not sys.stdin.readline():  # the tests have ended, or failed
+        respond(pid)
+        if not sys.stdin.readline():  # the tests have finished or failed
             os.kill(pid, signal.SIGKILL)
-        tell(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+        respond(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 
 
-def tell(number: int) -> None:
+def respond(number: int) -> None:
     sys.stdout.write(f"{number}\n")
     sys.stdout.flush()
 
 
-def become(script: str, output: str, environment: Mapping[str, str], *arguments: str) -> None:
-    """Run the script, as Python does when it is given one."""
+def run_script(script: str, output: str, environment: Mapping[str, str], *arguments: str) -> None:
+    """Run the script as ``python SCRIPT`` does."""
     with Path(output).open("ab") as file:
         for number in (1, 2):
             os.dup2(file.fileno(), number)

@@ -1,4 +1,4 @@
-"""The methods of the API, found by reflection."""
+"""Finds the methods of the resources by reflection."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ CONVENIENCES: Mapping[str, str] = {
     "operations.wait": "polls",
     "operations.watch": "polls",
 }
-"""The methods that are no request of their own, and why."""
+"""The methods that are not exactly one request, with the reason."""
 
-NO_PART_OF_THE_REQUEST = frozenset({"wait"})
+NOT_IN_THE_REQUEST = frozenset({"wait"})
 
 
 class Method(NamedTuple):
@@ -34,42 +34,50 @@ class Method(NamedTuple):
 
     @property
     def hints(self) -> dict[str, Any]:
-        """The types of its parameters and of what it returns."""
+        """The types of the parameters and of the result."""
         return get_type_hints(self.function)
 
     @property
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """What it takes that goes into the request."""
+        """The parameters that are part of the request."""
         signature = inspect.signature(self.function)
-        left_out = NO_PART_OF_THE_REQUEST | {"self"}
-        return {name: one for name, one in signature.parameters.items() if name not in left_out}
+        excluded = NOT_IN_THE_REQUEST | {"self"}
+        return {
+            name: parameter
+            for name, parameter in signature.parameters.items()
+            if name not in excluded
+        }
 
     @property
     def required(self) -> list[str]:
         """The parameters without a default."""
-        return [name for name, one in self.parameters.items() if one.default is one.empty]
+        return [
+            name
+            for name, parameter in self.parameters.items()
+            if parameter.default is parameter.empty
+        ]
 
     @property
     def takes_wait(self) -> bool:
-        """Whether it can wait for what it starts."""
+        """True if the method can wait for the operations that it starts."""
         return "wait" in inspect.signature(self.function).parameters
 
     @property
     def is_paginated(self) -> bool:
-        """Whether it lists records page by page."""
+        """True if the method returns a paginator."""
         return get_origin(self.hints["return"]) is Paginator
 
     @property
     def ids(self) -> list[str]:
-        """The parameters that go into the path."""
+        """The parameters that are part of the path."""
         return [
             name
-            for name, one in self.parameters.items()
-            if one.kind is not one.KEYWORD_ONLY and name.endswith(("_id", "_name"))
+            for name, parameter in self.parameters.items()
+            if parameter.kind is not parameter.KEYWORD_ONLY and name.endswith(("_id", "_name"))
         ]
 
     @property
-    def moments(self) -> list[str]:
+    def timestamps(self) -> list[str]:
         """The parameters that are timestamps."""
         return self._of_kind(datetime)
 
@@ -83,17 +91,17 @@ class Method(NamedTuple):
         return [
             name
             for name in self.parameters
-            if kind in {get_origin(one) or one for one in (hints[name], *get_args(hints[name]))}
+            if kind in {get_origin(hint) or hint for hint in (hints[name], *get_args(hints[name]))}
         ]
 
     async def call(self, neon: NeonClient, arguments: Mapping[str, object]) -> Any:
-        """Send its one request; of a listing the first page."""
-        made = getattr(getattr(neon, self.resource), self.name)(**arguments)
-        return await (made.collect(limit=1) if self.is_paginated else made)
+        """Send the request of the method. A method with pages requests only the first one."""
+        result = getattr(getattr(neon, self.resource), self.name)(**arguments)
+        return await (result.collect(limit=1) if self.is_paginated else result)
 
 
 def public_methods() -> Iterator[Method]:
-    """Every public method of every resource."""
+    """Yield every public method of every resource."""
     for resource, kind in get_type_hints(NeonClient).items():
         if isinstance(kind, type) and issubclass(kind, Resource):
             for name, function in inspect.getmembers(kind, inspect.isfunction):

@@ -1,4 +1,4 @@
-"""A proxy that makes tunnels, and writes down which."""
+"""A proxy that opens tunnels and records the requests for them."""
 
 import asyncio
 
@@ -6,12 +6,12 @@ from tests.support.server import Server
 
 
 class ConnectProxy(Server):
-    """Answers CONNECT with a status, and passes on what goes through the tunnel."""
+    """Responds to CONNECT with a status, and forwards the data of the tunnel."""
 
     def __init__(self, status: int = 200) -> None:
         super().__init__()
         self.heads: list[str] = []
-        """The heads of the requests it was sent."""
+        """The heads of all requests."""
         self._status = status
 
     @property
@@ -25,14 +25,16 @@ class ConnectProxy(Server):
         if self._status != 200:
             return
         host, _, port = head.split(" ")[1].rpartition(":")
-        far_reader, far_writer = await asyncio.open_connection(host, int(port))
+        upstream_reader, upstream_writer = await asyncio.open_connection(host, int(port))
         try:
-            await asyncio.gather(_pass_on(reader, far_writer), _pass_on(far_reader, writer))
+            await asyncio.gather(
+                _forward(reader, upstream_writer), _forward(upstream_reader, writer)
+            )
         finally:
-            far_writer.close()
+            upstream_writer.close()
 
 
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while part := await reader.read(65536):
         writer.write(part)
         await writer.drain()

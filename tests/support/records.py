@@ -1,4 +1,4 @@
-"""Answers of the API as the tests need them."""
+"""Records of the API for the tests."""
 
 import re
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from tests.support.server import MisbehavingServer
 API_KEY = "napi_test_key_that_must_never_show"
 PROJECT = "late-frost-12345678"
 SECRETS = re.compile(rb"npg_[\w-]{16}|(?:napi_|neon_[a-z]+_key_)[0-9a-f]{32}")
-"""The keys and passwords that the local control plane makes."""
+"""The API keys and passwords that the local control plane generates."""
 EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 JsonObject = dict[str, object]
@@ -25,7 +25,7 @@ def operation_json(
     at: float = 0.0,
     **more: object,
 ) -> JsonObject:
-    """An operation record whose ``updated_at`` is ``at`` seconds after the epoch of the tests."""
+    """Return the JSON of an operation that was updated ``at`` seconds after ``EPOCH``."""
     updated = EPOCH + timedelta(seconds=at)
     return {
         "id": id,
@@ -64,11 +64,11 @@ def branch_json(id: str = "br-quiet-sun-87654321") -> JsonObject:
 
 
 def ref(id: str) -> OperationRef:
-    """What names an operation of the tests' project."""
+    """Return a reference to an operation of the tests' project."""
     return OperationRef(project_id=PROJECT, id=id)
 
 
 def client_of(server: MisbehavingServer, **settings: Any) -> NeonClient:
-    """A client of ``server`` that no budget slows down."""
+    """Return a client of ``server`` without rate limits."""
     settings.setdefault("budget", RateBudget.unlimited())
     return NeonClient(API_KEY, base_url=server.base_url, **settings)

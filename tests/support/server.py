@@ -1,4 +1,4 @@
-"""A small HTTP server on a real socket that answers as badly as it is told to."""
+"""A small HTTP server on a real socket, which can send invalid responses."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
 class Received(NamedTuple):
-    """A request as it came over the wire."""
+    """A request as the server received it."""
 
     method: str
     target: str
@@ -33,7 +33,7 @@ def http_response(
     body: bytes | None = None,
     headers: Mapping[str, str] | None = None,
 ) -> Respond:
-    """A well-formed answer: ``content`` as JSON, or ``body`` as it is."""
+    """Return a valid response with ``content`` as JSON, or with ``body``."""
     payload = json.dumps(content).encode() if body is None else body
     fields = {
         "Content-Type": "application/json",
@@ -53,7 +53,7 @@ def raw(sent: bytes) -> Respond:
 
 
 def drop(after: bytes = b"") -> Respond:
-    """Close the connection, having sent nothing or the beginning of an answer."""
+    """Send ``after``, and close the connection."""
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         writer.write(after)
@@ -63,19 +63,19 @@ def drop(after: bytes = b"") -> Respond:
 
 
 async def hang(_writer: asyncio.StreamWriter) -> None:
-    """Never answer."""
+    """Never respond."""
     await asyncio.Event().wait()
 
 
-def in_turn(*responses: Respond) -> Callable[[Received], Respond]:
-    """Each response once, the last one again and again."""
+def in_sequence(*responses: Respond) -> Callable[[Received], Respond]:
+    """Send each response once, in order, and repeat the last one."""
     remaining: Iterator[Respond] = iter(responses)
     last = responses[-1]
     return lambda _request: next(remaining, last)
 
 
 class Server:
-    """Serves connections, a task each, for as long as it is entered."""
+    """Serves each connection in its own task, within ``async with``."""
 
     def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.connections = 0
@@ -107,7 +107,7 @@ class Server:
         return len(self._tasks)
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """What is done with a connection, which is closed thereafter."""
+        """Serve a connection. The caller closes it afterwards."""
         raise NotImplementedError
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,14 +118,14 @@ class Server:
         try:
             await self.handle(reader, writer)
         except (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-            pass  # the client is gone, or the test is over
+            pass  # the client has disconnected, or the test has finished
         finally:
             self._tasks.discard(task)
             writer.close()
 
 
 class MisbehavingServer(Server):
-    """Writes down what it receives and answers with what ``respond`` chooses."""
+    """Records all requests, and sends the responses that ``respond`` returns."""
 
     def __init__(
         self, respond: Callable[[Received], Respond], tls: ssl.SSLContext | None = None

@@ -1,4 +1,4 @@
-"""What a server shows of itself."""
+"""TLS certificates of servers."""
 
 import ssl
 from datetime import datetime
@@ -9,8 +9,8 @@ import trustme
 def certified(
     authority: trustme.CA, host: str, not_after: datetime | None = None
 ) -> ssl.SSLContext:
-    """A server's context, certified for ``host``."""
+    """Return a TLS context for a server, with a certificate for ``host``."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     issued = authority.issue_cert(host, not_after=not_after)
-    issued.configure_cert(context)  # pyright: ignore[reportUnknownMemberType] - also takes what pyOpenSSL has
+    issued.configure_cert(context)  # pyright: ignore[reportUnknownMemberType] - also accepts contexts of pyOpenSSL, which is untyped
     return context

@@ -1,4 +1,4 @@
-"""Waiting for what no event tells."""
+"""Waits for conditions that have no event."""
 
 import asyncio
 import inspect
@@ -6,14 +6,11 @@ from collections.abc import Awaitable, Callable
 
 
 async def until(condition: Callable[[], bool | Awaitable[bool]], *, every: float = 0.001) -> None:
-    """Ask again and again until it holds; the test's own timeout is the bound.
-
-    ``every`` is in seconds.
-    """
-    while not await _holds(condition):  # noqa: ASYNC110 - what is waited for sets no event
+    """Check ``condition`` every ``every`` seconds until it is true or the test times out."""
+    while not await _is_true(condition):  # noqa: ASYNC110 - the condition has no event
         await asyncio.sleep(every)
 
 
-async def _holds(condition: Callable[[], bool | Awaitable[bool]]) -> bool:
-    answer = condition()
-    return await answer if inspect.isawaitable(answer) else answer
+async def _is_true(condition: Callable[[], bool | Awaitable[bool]]) -> bool:
+    result = condition()
+    return await result if inspect.isawaitable(result) else result

@@ -1,4 +1,4 @@
-"""Code that uses the client, on a clock that jumps."""
+"""Code that uses the client runs on a loop whose clock jumps to the next timer."""
 
 import asyncio
 import http.server
@@ -18,18 +18,18 @@ from tests.support.records import API_KEY
 
 pytestmark = pytest.mark.virtual_time
 
-A_MOMENT = 0.05
-"""Real seconds, in which a clock that jumps gets far."""
+REAL_SECONDS = 0.05
+"""A short time, in which a clock that jumps would pass an hour."""
 
 
-async def test_an_hour_passes_in_no_time_and_to_the_second() -> None:
+async def test_timeout_of_an_hour_expires_exactly_and_without_waiting() -> None:
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(3600):
             await asyncio.Event().wait()
     assert now() == pytest.approx(3600, abs=1e-6)
 
 
-async def test_operations_of_a_plane_on_the_loops_clock_end_in_step_with_it() -> None:
+async def test_operations_of_a_server_on_the_loop_clock_take_fake_time() -> None:
     durations = Durations(default=60.0)
     async with LocalControlPlane(clock=loop_clock(), durations=durations) as control_plane:
         async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
@@ -38,18 +38,18 @@ async def test_operations_of_a_plane_on_the_loops_clock_end_in_step_with_it() ->
     assert 2 * 60 <= now() <= 2 * 60 + 2 * 5.5
 
 
-async def test_a_deadline_comes_when_it_is_due() -> None:
+async def test_wait_raises_at_its_timeout_on_the_fake_clock() -> None:
     durations = Durations(default=60.0)
     async with LocalControlPlane(clock=loop_clock(), durations=durations) as control_plane:
         async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             created = await neon.projects.create(name="slow")
-            begun = now()
+            started_at = now()
             with pytest.raises(WaitTimeoutError):
                 await neon.operations.wait(created, timeout=20)
-    assert now() - begun == pytest.approx(20, abs=1e-6)
+    assert now() - started_at == pytest.approx(20, abs=1e-6)
 
 
-async def test_the_delay_that_a_server_asks_for_takes_no_time() -> None:
+async def test_delays_of_retry_after_take_fake_time() -> None:
     async with LocalControlPlane(clock=loop_clock()) as control_plane:
         control_plane.inject(Fault(status=503, headers={"Retry-After": "90"}, times=3))
         retry = RetryPolicy(deadline=1000)
@@ -60,7 +60,7 @@ async def test_the_delay_that_a_server_asks_for_takes_no_time() -> None:
     assert 3 * 90 <= now() <= 3 * 90 + 1
 
 
-async def test_the_time_of_day_of_client_and_plane_goes_along() -> None:
+async def test_client_and_server_read_the_time_of_day_from_the_fake_clock() -> None:
     async with LocalControlPlane(clock=loop_clock()) as control_plane:
         async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             project = (await neon.projects.create(name="p", wait=True)).project
@@ -71,7 +71,7 @@ async def test_the_time_of_day_of_client_and_plane_goes_along() -> None:
     assert timedelta(seconds=500) < left < timedelta(seconds=601)
 
 
-async def test_an_operation_that_is_tried_again_later_is_pending_until_then() -> None:
+async def test_operation_with_a_retry_is_pending_until_its_retry_at() -> None:
     async with LocalControlPlane(clock=loop_clock()) as control_plane:
         async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             await control_plane.fail_next("create_timeline", retry_after=120)
@@ -79,43 +79,43 @@ async def test_an_operation_that_is_tried_again_later_is_pending_until_then() ->
     assert 120 < now() < 150
 
 
-async def test_the_clock_does_not_jump_while_a_thread_works() -> None:
+async def test_clock_does_not_jump_while_a_thread_works() -> None:
     async with asyncio.timeout(3600):
-        await asyncio.to_thread(time.sleep, A_MOMENT)
+        await asyncio.to_thread(time.sleep, REAL_SECONDS)
     assert now() < 3600
 
 
-async def test_timers_are_not_held_up_by_a_thread_that_waits_for_them() -> None:
+async def test_timer_runs_while_a_thread_waits_for_it() -> None:
     loop = asyncio.get_running_loop()
 
-    def ask() -> str:
-        later = asyncio.run_coroutine_threadsafe(asyncio.sleep(A_MOMENT, "slept"), loop)
-        return later.result()
+    def sleep_on_the_loop() -> str:
+        slept = asyncio.run_coroutine_threadsafe(asyncio.sleep(REAL_SECONDS, "slept"), loop)
+        return slept.result()
 
-    assert await asyncio.to_thread(ask) == "slept"
+    assert await asyncio.to_thread(sleep_on_the_loop) == "slept"
 
 
-async def test_the_clock_jumps_again_once_nobody_waits_for_the_thread() -> None:
+async def test_clock_jumps_again_after_the_wait_for_a_thread_is_cancelled() -> None:
     stop = threading.Event()
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(A_MOMENT):
+        async with asyncio.timeout(REAL_SECONDS):
             await asyncio.to_thread(stop.wait)
     await asyncio.sleep(3600)
     stop.set()
 
 
 @pytest.mark.process
-async def test_within_real_time_the_clock_waits_for_another_process() -> None:
-    sleeper = await asyncio.create_subprocess_exec("sleep", str(A_MOMENT))
+async def test_clock_does_not_jump_inside_real_time() -> None:
+    sleeper = await asyncio.create_subprocess_exec("sleep", str(REAL_SECONDS))
     with real_time():
         async with asyncio.timeout(3600):
             await sleeper.wait()
     assert now() < 3600
 
 
-class SlowToAnswer(http.server.BaseHTTPRequestHandler):
+class SlowHandler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        time.sleep(A_MOMENT)
+        time.sleep(REAL_SECONDS)
         body = b'{"regions": []}'
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -125,13 +125,13 @@ class SlowToAnswer(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Write no log line."""
 
 
 @pytest.fixture
-def background_loop() -> Iterator[str]:
-    """A server that the loop knows nothing of."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), SlowToAnswer)
+def slow_server() -> Iterator[str]:
+    """A server in another thread. Its sockets are not on the loop of the test."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), SlowHandler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield f"http://127.0.0.1:{server.server_port}/api/v2"
@@ -140,23 +140,23 @@ def background_loop() -> Iterator[str]:
     thread.join()
 
 
-async def test_a_server_elsewhere_is_given_real_time_to_answer(background_loop: str) -> None:
-    async with NeonClient(API_KEY, base_url=background_loop, hooks=[real_time_hooks()]) as neon:
+async def test_clock_runs_in_real_time_during_requests_with_the_hooks(slow_server: str) -> None:
+    async with NeonClient(API_KEY, base_url=slow_server, hooks=[real_time_hooks()]) as neon:
         assert await neon.regions.list() == []
         await asyncio.sleep(3600)
         assert await neon.regions.list() == []
     assert 3600 < now() < 3610
 
 
-async def test_without_it_the_clock_runs_ahead_of_the_answer(background_loop: str) -> None:
-    bounds = Timeout(total=5.0)
+async def test_request_without_the_hooks_times_out(slow_server: str) -> None:
+    timeout = Timeout(total=5.0)
     never = RetryPolicy.never()
-    async with NeonClient(API_KEY, base_url=background_loop, timeout=bounds, retry=never) as neon:
+    async with NeonClient(API_KEY, base_url=slow_server, timeout=timeout, retry=never) as neon:
         with pytest.raises(RequestTimeoutError):
             await neon.regions.list()
 
 
-def test_on_a_real_loop_it_all_does_nothing() -> None:
+def test_real_time_and_loop_clock_work_on_other_loops() -> None:
     async def scenario() -> datetime:
         with real_time():
             return loop_clock()()
@@ -165,7 +165,7 @@ def test_on_a_real_loop_it_all_does_nothing() -> None:
     assert before <= asyncio.run(scenario()) <= datetime.now(UTC)
 
 
-def test_any_runner_takes_the_loop() -> None:
+def test_runner_accepts_the_loop_as_a_factory() -> None:
     with asyncio.Runner(loop_factory=FakeClockLoop) as runner:
         runner.run(asyncio.sleep(3600))
         assert runner.get_loop().time() == pytest.approx(3600)

@@ -1,4 +1,4 @@
-"""What an answer may take: bytes, and time; on real sockets."""
+"""Size and time limits of responses, on real sockets."""
 
 import asyncio
 import gzip
@@ -19,14 +19,14 @@ from neonctl_async import (
 )
 from tests.support.clock import now
 from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, Respond, Server, http_response, in_turn, raw
+from tests.support.server import MisbehavingServer, Respond, Server, http_response, in_sequence, raw
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 BOMB = gzip.compress(b"[" + b" " * 50_000_000 + b"]")
 
 
-class Endless:
-    """An answer that has no end, and how much of it was taken."""
+class EndlessResponse:
+    """A response whose body never ends. ``sent`` counts its bytes."""
 
     def __init__(self, status: int = 200) -> None:
         self.status = status
@@ -40,20 +40,20 @@ class Endless:
             await writer.drain()
 
 
-async def test_a_body_that_has_no_end_is_refused_while_it_is_read() -> None:
-    endless = Endless()
+async def test_endless_body_is_refused_at_the_size_limit() -> None:
+    response = EndlessResponse()
     async with (
-        MisbehavingServer(in_turn(endless)) as server,
+        MisbehavingServer(in_sequence(response)) as server,
         client_of(server, max_response_bytes=1_000_000) as neon,
     ):
         with pytest.raises(InvalidResponseError, match="larger than 1000000 bytes"):
             await neon.request("GET", "/projects")
-    assert endless.sent < 20_000_000  # what sockets hold, and not all that there is
+    assert response.sent < 20_000_000  # the buffers of the sockets
 
 
-async def test_an_error_with_a_body_that_has_no_end_is_told_by_its_status() -> None:
+async def test_error_with_an_endless_body_is_raised_by_its_status() -> None:
     async with (
-        MisbehavingServer(in_turn(Endless(500))) as server,
+        MisbehavingServer(in_sequence(EndlessResponse(500))) as server,
         client_of(server, max_response_bytes=1_000_000) as neon,
     ):
         with pytest.raises(ServerError) as caught:
@@ -61,32 +61,32 @@ async def test_an_error_with_a_body_that_has_no_end_is_told_by_its_status() -> N
     assert caught.value.maybe_delivered
 
 
-@pytest.mark.parametrize(("size", "is_taken"), [(100, True), (101, False)])
+@pytest.mark.parametrize(("size", "is_accepted"), [(100, True), (101, False)])
 @pytest.mark.parametrize("is_compressed", [False, True])
-async def test_a_body_may_be_as_large_as_the_limit(
-    size: int, is_taken: bool, is_compressed: bool
+async def test_body_may_be_as_large_as_the_limit(
+    size: int, is_accepted: bool, is_compressed: bool
 ) -> None:
     content = json.dumps("x" * (size - 2)).encode()
     response = http_response(body=content)
     if is_compressed:
         response = http_response(body=gzip.compress(content), headers={"Content-Encoding": "gzip"})
     async with (
-        MisbehavingServer(in_turn(response)) as server,
+        MisbehavingServer(in_sequence(response)) as server,
         client_of(server, max_response_bytes=100) as neon,
     ):
         call = neon.request("GET", "/projects")
-        if is_taken:
+        if is_accepted:
             assert await call == "x" * 98
         else:
             with pytest.raises(InvalidResponseError, match="max_response_bytes"):
                 await call
 
 
-async def test_a_small_body_that_would_decompress_to_a_huge_one_is_refused() -> None:
+async def test_small_body_that_decompresses_to_a_huge_one_is_refused() -> None:
     assert len(BOMB) < 100_000
     response = http_response(body=BOMB, headers={"Content-Encoding": "gzip"})
     async with (
-        MisbehavingServer(in_turn(response)) as server,
+        MisbehavingServer(in_sequence(response)) as server,
         client_of(server, max_response_bytes=1_000_000) as neon,
     ):
         with pytest.raises(InvalidResponseError, match="larger than 1000000 bytes"):
@@ -94,18 +94,18 @@ async def test_a_small_body_that_would_decompress_to_a_huge_one_is_refused() -> 
 
 
 @pytest.mark.parametrize("status", [200, 400])
-async def test_a_body_that_is_not_compressed_as_it_says_is_no_crash(status: int) -> None:
+async def test_body_with_a_wrong_content_encoding_raises_a_neon_error(status: int) -> None:
     response = http_response(status, {}, headers={"Content-Encoding": "gzip"})
-    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
         with pytest.raises(InvalidResponseError if status == 200 else APIError):
             await neon.request("GET", "/projects")
 
 
 @pytest.mark.parametrize("opening", [b"[", b'{"a":'])
-async def test_a_body_nested_too_deep_is_refused(opening: bytes) -> None:
+async def test_body_with_too_deep_nesting_is_refused(opening: bytes) -> None:
     body = opening * (10 * sys.getrecursionlimit())
     async with (
-        MisbehavingServer(in_turn(http_response(body=body))) as server,
+        MisbehavingServer(in_sequence(http_response(body=body))) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(InvalidResponseError):
@@ -113,7 +113,7 @@ async def test_a_body_nested_too_deep_is_refused(opening: bytes) -> None:
 
 
 def drip(pause: float, stop_after: int = 1000) -> Respond:
-    """A byte of an answer each ``pause`` seconds, and no more after a while."""
+    """Send one byte of a response every ``pause`` seconds, and hang after ``stop_after`` bytes."""
 
     async def respond(writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD + b"Content-Length: 1000\r\n\r\n")
@@ -130,23 +130,23 @@ def drip(pause: float, stop_after: int = 1000) -> Respond:
     ("response", "ends_at"),
     [(drip(1, stop_after=3), 8), (drip(4), 12.5), (drip(5.5), 5), (drip(1, stop_after=0), 5)],
 )
-async def test_a_slow_answer_ends_when_no_byte_comes_or_all_takes_too_long(
+async def test_slow_response_ends_at_the_read_timeout_or_the_total_timeout(
     response: Respond, ends_at: float
 ) -> None:
     timeout = Timeout(read=5, total=12.5)
     async with (
-        MisbehavingServer(in_turn(response)) as server,
+        MisbehavingServer(in_sequence(response)) as server,
         client_of(server, timeout=timeout, retry=RetryPolicy.never()) as neon,
     ):
         with pytest.raises(RequestTimeoutError) as caught:
             await neon.request("POST", "/projects")
         assert now() == pytest.approx(ends_at, abs=0.1)
     assert caught.value.maybe_delivered
-    assert ("no byte" in str(caught.value)) == (ends_at < 12.5)
+    assert ("stalled" in str(caught.value)) == (ends_at < 12.5)
 
 
-class Deaf(Server):
-    """Takes a connection and nothing of what comes."""
+class UnreadingServer(Server):
+    """Accepts connections and reads nothing."""
 
     async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         del reader, writer
@@ -154,8 +154,8 @@ class Deaf(Server):
 
 
 @pytest.mark.virtual_time
-async def test_a_server_that_takes_no_request_is_given_up() -> None:
-    async with Deaf() as server:
+async def test_request_to_a_server_that_reads_nothing_times_out() -> None:
+    async with UnreadingServer() as server:
         url = f"http://127.0.0.1:{server.port}"
         async with NeonClient(API_KEY, base_url=url, timeout=Timeout(read=5, total=7)) as neon:
             with pytest.raises(RequestTimeoutError) as caught:
@@ -171,9 +171,9 @@ async def test_a_server_that_takes_no_request_is_given_up() -> None:
         b"HTTP/1.1 200 " + b"y" * 100_000 + b"\r\n\r\n",
     ],
 )
-async def test_a_head_that_is_too_large_is_refused(head: bytes) -> None:
+async def test_too_large_response_head_is_refused(head: bytes) -> None:
     async with (
-        MisbehavingServer(in_turn(raw(head))) as server,
+        MisbehavingServer(in_sequence(raw(head))) as server,
         client_of(server, retry=RetryPolicy.never()) as neon,
     ):
         with pytest.raises(NeonError):

@@ -1,4 +1,4 @@
-"""The wire format, without a wire: what is sent."""
+"""Encoding of requests."""
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
@@ -41,7 +41,7 @@ def query_of(query: Mapping[str, QueryValue]) -> list[tuple[str, str]]:
 @example(id="a%2Fb")
 @example(id="\\..")
 @example(id="..;")
-def test_an_id_stays_within_its_segment_or_is_refused(id: str) -> None:
+def test_id_stays_within_its_path_segment_or_is_refused(id: str) -> None:
     try:
         url = url_of(id)
     except ValueError:
@@ -57,19 +57,19 @@ def test_an_id_stays_within_its_segment_or_is_refused(id: str) -> None:
 
 
 @pytest.mark.parametrize("id", ["", ".", "..", "/", "a/b", "../..", "/etc", "a/../b"])
-def test_an_id_that_is_empty_or_would_change_the_path_is_refused(id: str) -> None:
+def test_id_that_is_empty_or_would_change_the_path_is_refused(id: str) -> None:
     with pytest.raises(ValueError, match=r"^project_id is .* which would change the path$"):
         url_of(id)
 
 
 @pytest.mark.parametrize("id", ["\ud800", "a\udfffb"])
-def test_an_id_that_is_no_unicode_is_refused_by_name(id: str) -> None:
+def test_id_with_invalid_unicode_is_refused_by_name(id: str) -> None:
     with pytest.raises(ValueError, match="project_id"):
         url_of(id)
 
 
 @pytest.mark.parametrize("id", [True, False, None, 1.5, b"p-1", ["p-1"]])
-def test_an_id_that_is_no_string_is_refused_by_name(id: Any) -> None:
+def test_id_that_is_not_a_string_is_refused_by_name(id: Any) -> None:
     with pytest.raises(TypeError, match=r"project_id is .*: expected a string"):
         url_of(id)
 
@@ -89,11 +89,11 @@ def test_an_id_that_is_no_string_is_refused_by_name(id: Any) -> None:
         (OperationStatus.FAILED, "failed"),
     ],
 )
-def test_an_id_is_percent_encoded(id: str | int, segment: str) -> None:
+def test_id_is_percent_encoded(id: str | int, segment: str) -> None:
     assert url_of(id) == f"{BASE_URL}/projects/{segment}/operations"
 
 
-def test_the_route_is_the_template_whatever_the_id() -> None:
+def test_route_contains_no_id() -> None:
     call = request("GET", TEMPLATE, OperationsResponse, "p-1")
     assert call.route == "GET " + TEMPLATE.replace("{project_id}", "{id}")
     assert call.__rich_repr__() == [("route", call.route)]
@@ -104,7 +104,7 @@ def test_the_route_is_the_template_whatever_the_id() -> None:
         st.text(st.characters(codec="utf-8"), min_size=1), st.text(st.characters(codec="utf-8"))
     )
 )
-def test_a_query_decodes_to_what_was_given(query: dict[str, str]) -> None:
+def test_query_decodes_to_its_original_values(query: dict[str, str]) -> None:
     assert query_of(query) == list(query.items())
 
 
@@ -128,24 +128,24 @@ def test_a_query_decodes_to_what_was_given(query: dict[str, str]) -> None:
         ),
     ],
 )
-def test_each_kind_of_query_value(value: QueryValue, sent: list[str]) -> None:
-    assert query_of({"x": value}) == [("x", one) for one in sent]
+def test_query_values_are_encoded_by_type(value: QueryValue, sent: list[str]) -> None:
+    assert query_of({"x": value}) == [("x", text) for text in sent]
 
 
-def test_a_query_of_nothing_leaves_no_question_mark() -> None:
+def test_empty_query_adds_no_question_mark() -> None:
     assert (
         WIRE.url(request("GET", "/projects", OperationsResponse, query={"a": UNSET}))
         == f"{BASE_URL}/projects"
     )
 
 
-def test_a_cursor_is_percent_encoded() -> None:
+def test_cursor_is_percent_encoded() -> None:
     url = WIRE.url(request("GET", "/projects", OperationsResponse, query={"cursor": "a+b/c= &d"}))
     assert url.endswith("?cursor=a%2Bb%2Fc%3D%20%26d")
 
 
-class Nowhere(tzinfo):
-    """A time zone that does not tell its offset."""
+class ZoneWithoutOffset(tzinfo):
+    """A time zone without a UTC offset."""
 
     def utcoffset(self, _moment: datetime | None) -> None:
         return None
@@ -153,24 +153,24 @@ class Nowhere(tzinfo):
     dst = tzname = utcoffset
 
 
-@pytest.mark.parametrize("zone", [None, Nowhere()])
-def test_a_naive_datetime_names_no_moment(zone: tzinfo | None) -> None:
+@pytest.mark.parametrize("zone", [None, ZoneWithoutOffset()])
+def test_datetime_without_offset_is_refused_by_name(zone: tzinfo | None) -> None:
     with pytest.raises(ValueError, match=r"since is 2026-01-01T00:00:00: .*time zone"):
         query_of({"since": datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=zone)})
 
 
 @pytest.mark.parametrize("value", [None, b"ab", date(2026, 1, 1), object(), [None]])
-def test_a_query_value_of_no_known_kind_is_refused_by_name(value: Any) -> None:
+def test_query_value_of_an_unsupported_type_is_refused_by_name(value: Any) -> None:
     with pytest.raises(TypeError, match="since"):
         query_of({"since": value})
 
 
-def test_a_query_value_that_is_no_unicode_is_refused_by_name() -> None:
+def test_query_value_with_invalid_unicode_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="search"):
         query_of({"search": "\ud800"})
 
 
-def test_a_query_parameter_whose_name_is_no_unicode_is_refused_before_it_is_sent() -> None:
+def test_query_name_with_invalid_unicode_is_refused() -> None:
     with pytest.raises(ValueError, match=r"a name in query is '\\ud800': it cannot"):
         request("GET", "/projects", OperationsResponse, query={"\ud800": "x"})
 
@@ -182,7 +182,7 @@ def test_a_query_parameter_whose_name_is_no_unicode_is_refused_before_it_is_sent
         datetime(9999, 12, 31, 23, tzinfo=timezone(timedelta(hours=-1))),
     ],
 )
-def test_a_datetime_beyond_the_years_of_utc_is_refused_by_name(moment: datetime) -> None:
+def test_datetime_outside_the_years_of_utc_is_refused_by_name(moment: datetime) -> None:
     with pytest.raises(ValueError, match=r"since is .*UTC"):
         query_of({"since": moment})
 
@@ -197,7 +197,7 @@ def test_a_datetime_beyond_the_years_of_utc_is_refused_by_name(moment: datetime)
         ("/%C3%BC", "GET /{id}"),
     ],
 )
-def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
+def test_raw_request_url_starts_with_the_base_url(path: str, route: str) -> None:
     call = raw_request("get", path, OperationsResponse, query={"limit": 5})
     assert WIRE.url(call) == f"{BASE_URL}{path}?limit=5"
     assert (call.method, call.route) == ("GET", route)
@@ -212,9 +212,7 @@ def test_a_raw_request_goes_below_the_base_url(path: str, route: str) -> None:
         ("/regions/p-1", None),
     ],
 )
-def test_a_call_knows_its_project_however_its_id_is_written(
-    path: str, project_id: str | None
-) -> None:
+def test_project_id_is_decoded_from_the_path(path: str, project_id: str | None) -> None:
     assert raw_request("POST", path, OperationsResponse).project_id == project_id
 
 
@@ -250,18 +248,18 @@ def test_a_call_knows_its_project_however_its_id_is_written(
         "/\ud800",
     ],
 )
-def test_a_raw_path_that_could_leave_the_base_url_is_refused(path: str) -> None:
+def test_raw_path_that_could_leave_the_base_url_is_refused(path: str) -> None:
     with pytest.raises(ValueError, match=r"^path is "):
         raw_request("GET", path, OperationsResponse)
 
 
-def test_who_writes_a_query_into_a_raw_path_is_told_where_it_goes() -> None:
-    with pytest.raises(ValueError, match=r"characters, none of .*; a query goes into query=$"):
+def test_raw_path_with_a_query_is_refused_with_a_hint() -> None:
+    with pytest.raises(ValueError, match=r"characters, none of .*; pass the query as query=$"):
         raw_request("GET", "/projects?limit=5", OperationsResponse)
 
 
 @given(path=st.lists(HOSTILE).map(lambda parts: "/" + "/".join(parts)))
-def test_whatever_raw_path_is_taken_has_no_segment_that_moves(path: str) -> None:
+def test_accepted_raw_path_stays_below_the_base_url(path: str) -> None:
     try:
         url = WIRE.url(raw_request("GET", path, OperationsResponse))
     except ValueError:
@@ -275,18 +273,18 @@ def test_whatever_raw_path_is_taken_has_no_segment_that_moves(path: str) -> None
 
 
 @pytest.mark.parametrize("method", ["", "GET ", "GE T", "GET\r\nX: y", "GÉT", "GET\n"])
-def test_a_method_that_is_no_name_is_refused(method: str) -> None:
+def test_invalid_method_is_refused(method: str) -> None:
     with pytest.raises(ValueError, match=r"^method is "):
         raw_request(method, "/projects", OperationsResponse)
 
 
 @pytest.mark.parametrize("ids", [(), ("p-1", "op-1")])
-def test_ids_that_do_not_fit_the_template_are_refused(ids: tuple[str, ...]) -> None:
+def test_wrong_number_of_ids_is_refused(ids: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="zip"):
         request("GET", TEMPLATE, OperationsResponse, *ids)
 
 
-def test_the_headers_hold_no_key() -> None:
+def test_headers_contain_no_key() -> None:
     headers = WIRE.headers(request("GET", "/projects", OperationsResponse), "req-1")
     assert DEFAULT_HEADERS | headers == {
         "Accept": "application/json",
@@ -301,22 +299,22 @@ def test_the_headers_hold_no_key() -> None:
     ("body", "sent"),
     [({"a": [1, None]}, b'{"a":[1,null]}'), (None, b"null"), ({}, b"{}"), ([], b"[]")],
 )
-def test_a_body_is_json_and_says_so(body: object, sent: bytes) -> None:
+def test_body_is_json_with_its_content_type(body: object, sent: bytes) -> None:
     call = raw_request("POST", "/projects", OperationsResponse, body=body)
     assert call.body == sent
     assert WIRE.headers(call, "req-1")["Content-Type"] == "application/json"
 
 
-def test_without_a_body_none_is_sent() -> None:
+def test_request_without_a_body_sends_no_body() -> None:
     assert raw_request("POST", "/projects", OperationsResponse).body is None
 
 
-def test_a_secret_in_a_body_says_how_to_send_it() -> None:
+def test_secret_in_a_body_is_refused_with_a_hint() -> None:
     with pytest.raises(TypeError, match=r"a Secret .*: pass secret\.reveal\(\)") as caught:
         raw_request("POST", "/projects", OperationsResponse, body={"password": Secret("hunter2")})
     assert "hunter2" not in str(caught.value)
 
 
-def test_what_json_has_no_form_for_is_refused_by_its_type() -> None:
+def test_body_with_a_type_unknown_to_json_is_refused_by_type() -> None:
     with pytest.raises(TypeError, match=r"a complex in a body cannot be written as JSON$"):
         raw_request("POST", "/projects", OperationsResponse, body=[1j])

@@ -1,4 +1,4 @@
-"""What is hidden where an answer is shown."""
+"""Removal of secrets from error messages and excerpts."""
 
 import json
 import traceback
@@ -10,26 +10,26 @@ from hypothesis import strategies as st
 
 from neonctl_async import Secret
 from neonctl_async.transport import redaction
-from neonctl_async.transport.redaction import SEARCHED, hide_secrets
+from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from tests.support.records import API_KEY
 from tests.transport.wire import api_error, invalid
 
 OTHER_KEY = "Zq7x0vJ2-mW8k.Tb4R"
-"""A key that nothing gives away but being the client's own."""
+"""An API key without a known prefix. Only the client's own key may look like this."""
 
 
 @pytest.mark.parametrize("name", ["code", "message", "request_id"])
-def test_an_error_body_that_echoes_the_key_does_not_show_it(name: str) -> None:
+def test_key_in_an_error_body_is_hidden(name: str) -> None:
     error = api_error(json.dumps({name: f"bad key {API_KEY}"}).encode(), 400)
     assert API_KEY not in f"{error} {error!r} {error.code} {error.message} {error.request_id}"
 
 
 @pytest.mark.parametrize(("length", "shown"), [(0, 0), (199, 199), (200, 200), (201, 200)])
-def test_the_excerpt_is_the_first_200_characters(length: int, shown: int) -> None:
+def test_excerpt_is_the_first_200_characters(length: int, shown: int) -> None:
     assert invalid(b"x" * length).excerpt == "x" * shown
 
 
-def test_the_excerpt_counts_characters_not_bytes() -> None:
+def test_excerpt_counts_characters_and_not_bytes() -> None:
     assert invalid("é".encode() * 300).excerpt == "é" * 200
 
 
@@ -72,7 +72,7 @@ def test_the_excerpt_counts_characters_not_bytes() -> None:
         "password='may be hunter2' is wrong",
     ],
 )
-def test_the_excerpt_hides_secrets(text: str) -> None:
+def test_excerpt_hides_secrets(text: str) -> None:
     error = invalid(f"{text}".encode())
     shown = "".join(traceback.format_exception_only(error)) + error.excerpt
     assert "hunter2" not in shown
@@ -80,39 +80,37 @@ def test_the_excerpt_hides_secrets(text: str) -> None:
 
 
 @given(before=st.text(max_size=300), after=st.text(max_size=300))
-def test_the_own_key_never_shows(before: str, after: str) -> None:
+def test_own_key_is_hidden_in_every_text(before: str, after: str) -> None:
     text = before.encode(errors="replace") + API_KEY.encode() + after.encode(errors="replace")
     assert API_KEY not in str(invalid(text, list[bytes]))
     assert API_KEY not in str(api_error(text))
 
 
-def test_a_secret_at_the_edge_of_the_excerpt_is_not_cut_into_view() -> None:
+def test_secret_at_the_end_of_the_excerpt_is_hidden() -> None:
     for padding in range(150, 201):
         body = b"x" * padding + b'{"password":"hunter2"}'
         assert "hunt" not in invalid(body).excerpt
 
 
-def test_a_key_at_the_end_of_what_is_searched_is_not_cut_into_view() -> None:
-    for left_out in range(len(OTHER_KEY)):
-        text = "x" * (SEARCHED - len(OTHER_KEY) + left_out) + OTHER_KEY
+def test_own_key_at_the_cut_of_the_text_is_hidden() -> None:
+    for cut in range(len(OTHER_KEY)):
+        text = "x" * (MAX_CHARACTERS - len(OTHER_KEY) + cut) + OTHER_KEY
         assert hide_secrets(text, Secret(OTHER_KEY)).strip("x*") == ""
 
 
-def test_what_cannot_be_read_is_not_quoted_with_the_key() -> None:
+def test_key_in_a_decoding_error_is_hidden() -> None:
     error = invalid(f'"{API_KEY}"'.encode(), cast("type[object]", Literal["on", "off"]))
     assert "Invalid enum value" in str(error.__cause__)
     assert API_KEY not in f"{error} {error.__cause__!r}"
 
 
 @pytest.mark.parametrize("text", ["://:", '"_', "bearer ", "napi_", "\\", '"key":"\\', "a_"])
-def test_hiding_takes_time_in_proportion_to_the_text(
-    text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # Quadratic, this would run into the time limit of the test.
-    monkeypatch.setattr(redaction, "SEARCHED", 2**18)
+def test_redaction_takes_linear_time(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With quadratic time, the test would exceed its time limit.
+    monkeypatch.setattr(redaction, "MAX_CHARACTERS", 2**18)
     assert hide_secrets(text * (2**18 // len(text)) + " x", Secret(OTHER_KEY))
 
 
-def test_what_is_no_secret_stays() -> None:
+def test_text_without_secrets_is_unchanged() -> None:
     text = '{"id":1,"name":"monkey","keyboard":"azerty","url":"https://h.example.com:8443/x y"}'
     assert invalid(text.encode()).excerpt == text

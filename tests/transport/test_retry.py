@@ -1,4 +1,4 @@
-"""The whole table of what is sent again, and when, on a virtual clock."""
+"""Retries: which failures, when, and how often; on a fake clock."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ from neonctl_async import (
 )
 from tests.support.clock import now
 from tests.support.records import API_KEY, client_of
-from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn
+from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_sequence
 
 pytestmark = pytest.mark.virtual_time
 
@@ -26,10 +26,10 @@ NEVER = [400, 401, 403, 404, 405, 409, 410, 412, 418, 422, 501, 505, 520]
 MUTATIONS = ["POST", "PUT", "PATCH", "DELETE"]
 
 
-async def tries(method: str, response: Respond, policy: RetryPolicy | None = None) -> int:
-    """How many requests a call costs that is always answered so."""
+async def count_requests(method: str, response: Respond, policy: RetryPolicy | None = None) -> int:
+    """Return the number of requests of a call that always gets ``response``."""
     async with (
-        MisbehavingServer(in_turn(response)) as server,
+        MisbehavingServer(in_sequence(response)) as server,
         client_of(server, retry=policy or RetryPolicy()) as neon,
     ):
         with pytest.raises(NeonError):
@@ -39,37 +39,39 @@ async def tries(method: str, response: Respond, policy: RetryPolicy | None = Non
 
 @pytest.mark.parametrize("status", ALWAYS)
 @pytest.mark.parametrize("method", ["GET", *MUTATIONS])
-async def test_what_did_nothing_is_sent_again_for_every_method(method: str, status: int) -> None:
-    assert await tries(method, http_response(status)) == 5
+async def test_request_that_had_no_effect_is_retried_for_every_method(
+    method: str, status: int
+) -> None:
+    assert await count_requests(method, http_response(status)) == 5
 
 
 @pytest.mark.parametrize("status", GET_ONLY)
-async def test_what_may_have_done_something_is_sent_again_for_get_alone(status: int) -> None:
-    assert await tries("GET", http_response(status)) == 5
+async def test_request_that_may_have_been_executed_is_retried_only_for_get(status: int) -> None:
+    assert await count_requests("GET", http_response(status)) == 5
     for method in MUTATIONS:
-        assert await tries(method, http_response(status)) == 1
+        assert await count_requests(method, http_response(status)) == 1
 
 
 @pytest.mark.parametrize("status", NEVER)
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_what_will_not_change_is_asked_once(method: str, status: int) -> None:
-    assert await tries(method, http_response(status)) == 1
+async def test_permanent_failure_is_not_retried(method: str, status: int) -> None:
+    assert await count_requests(method, http_response(status)) == 1
 
 
 @pytest.mark.parametrize("response", [drop(), hang])
-async def test_no_answer_is_tried_again_for_get_alone(response: Respond) -> None:
-    assert await tries("GET", response, RetryPolicy(deadline=1000)) == 5
+async def test_missing_response_is_retried_only_for_get(response: Respond) -> None:
+    assert await count_requests("GET", response, RetryPolicy(deadline=1000)) == 5
     for method in MUTATIONS:
-        assert await tries(method, response) == 1
+        assert await count_requests(method, response) == 1
 
 
-async def test_a_body_that_cannot_be_read_is_asked_for_once() -> None:
-    assert await tries("GET", http_response(body=b"<html>")) == 1
+async def test_invalid_body_is_not_retried() -> None:
+    assert await count_requests("GET", http_response(body=b"<html>")) == 1
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_refused_connection_is_tried_again_for_every_method(method: str) -> None:
-    async with MisbehavingServer(in_turn(hang)) as server:
+async def test_refused_connection_is_retried_for_every_method(method: str) -> None:
+    async with MisbehavingServer(in_sequence(hang)) as server:
         base_url = server.base_url
     async with NeonClient(API_KEY, base_url=base_url) as neon:
         with pytest.raises(ConnectionFailedError):
@@ -77,8 +79,8 @@ async def test_a_refused_connection_is_tried_again_for_every_method(method: str)
         assert neon.requests_sent == 5
 
 
-async def test_a_success_after_failures_is_a_success(caplog: pytest.LogCaptureFixture) -> None:
-    responses = in_turn(
+async def test_success_after_retries_is_returned(caplog: pytest.LogCaptureFixture) -> None:
+    responses = in_sequence(
         http_response(503),
         http_response(429),
         http_response(423),
@@ -86,20 +88,20 @@ async def test_a_success_after_failures_is_a_success(caplog: pytest.LogCaptureFi
     )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         assert await neon.request("POST", "/projects") == {"projects": []}
-    logged = [one.getMessage() for one in caplog.records]
-    assert len(logged) == 3
-    assert all(one.startswith("trying again in ") for one in logged)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == 3
+    assert all(message.startswith("retrying in ") for message in messages)
 
 
 @pytest.mark.parametrize(
     ("policy", "attempts"), [(RetryPolicy.never(), 1), (RetryPolicy(attempts=2), 2)]
 )
-async def test_no_more_is_tried_than_the_policy_says(policy: RetryPolicy, attempts: int) -> None:
-    assert await tries("GET", http_response(503), policy) == attempts
+async def test_attempts_are_limited_by_the_policy(policy: RetryPolicy, attempts: int) -> None:
+    assert await count_requests("GET", http_response(503), policy) == attempts
 
 
-async def test_the_newest_failure_is_the_one_raised() -> None:
-    responses = in_turn(
+async def test_newest_failure_is_raised() -> None:
+    responses = in_sequence(
         http_response(503), http_response(503), http_response(404, {"message": "gone meanwhile"})
     )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
@@ -108,8 +110,8 @@ async def test_the_newest_failure_is_the_one_raised() -> None:
     assert len(server.received) == 3
 
 
-async def test_a_lost_connection_asks_for_no_delay_but_the_backoff() -> None:
-    responses = in_turn(drop(), http_response(content={}))
+async def test_lost_connection_is_retried_after_the_backoff() -> None:
+    responses = in_sequence(drop(), http_response(content={}))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         await neon.request("GET", "/projects")
         assert now() <= 0.3
@@ -126,7 +128,9 @@ async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
         return high
 
     monkeypatch.setattr("random.uniform", highest)
-    await tries("GET", http_response(503), RetryPolicy(attempts=6, initial=0.25, maximum=2.0))
+    await count_requests(
+        "GET", http_response(503), RetryPolicy(attempts=6, initial=0.25, maximum=2.0)
+    )
     assert bounds[:5] == [0.25, 0.5, 1.0, 2.0, 2.0]
     assert now() == pytest.approx(5.75, abs=0.1)
 
@@ -142,18 +146,18 @@ async def test_backoff_is_exponential_with_full_jitter_and_a_maximum(
     ],
 )
 @pytest.mark.parametrize("status", [423, 429, 503])
-async def test_retry_after_is_the_least_delay_in_both_forms(
+async def test_retry_after_is_the_minimum_delay_in_both_forms(
     headers: dict[str, str], status: int
 ) -> None:
-    responses = in_turn(http_response(status, headers=headers), http_response(content={}))
+    responses = in_sequence(http_response(status, headers=headers), http_response(content={}))
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
         await neon.request("POST", "/projects")
         assert now() == pytest.approx(17, abs=0.3)
 
 
 @pytest.mark.parametrize("value", ["0", "soon", "-3", "", "Fri, 32 Foo 2026"])
-async def test_a_retry_after_that_says_nothing_leaves_the_backoff(value: str) -> None:
-    responses = in_turn(
+async def test_invalid_retry_after_leaves_the_backoff(value: str) -> None:
+    responses = in_sequence(
         http_response(503, headers={"Retry-After": value}), http_response(content={})
     )
     async with MisbehavingServer(responses) as server, client_of(server) as neon:
@@ -161,9 +165,9 @@ async def test_a_retry_after_that_says_nothing_leaves_the_backoff(value: str) ->
         assert now() <= 0.25
 
 
-async def test_a_retry_after_beyond_the_deadline_surfaces_at_once() -> None:
+async def test_retry_after_beyond_the_deadline_raises_at_once() -> None:
     response = http_response(429, headers={"Retry-After": "7200"})
-    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
         with pytest.raises(APIError) as caught:
             await neon.request("GET", "/projects")
         assert now() < 0.1
@@ -171,10 +175,10 @@ async def test_a_retry_after_beyond_the_deadline_surfaces_at_once() -> None:
     assert len(server.received) == 1
 
 
-async def test_no_try_begins_after_the_deadline() -> None:
+async def test_no_attempt_starts_after_the_deadline() -> None:
     policy = RetryPolicy(attempts=1000, initial=4.0, maximum=4.0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(http_response(503))) as server,
+        MisbehavingServer(in_sequence(http_response(503))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(APIError):
@@ -191,10 +195,10 @@ def slow(response: Respond, seconds: float) -> Respond:
     return respond
 
 
-async def test_the_deadline_bounds_a_try_that_is_under_way() -> None:
+async def test_deadline_limits_an_attempt_in_flight() -> None:
     policy = RetryPolicy(attempts=1000, initial=3.0, maximum=3.0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(slow(http_response(503), 12))) as server,
+        MisbehavingServer(in_sequence(slow(http_response(503), 12))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(RequestTimeoutError):
@@ -203,10 +207,10 @@ async def test_the_deadline_bounds_a_try_that_is_under_way() -> None:
     assert len(server.received) == 2
 
 
-async def test_no_try_begins_that_has_no_time_to_be_answered() -> None:
+async def test_no_attempt_starts_without_time_for_a_response() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(slow(http_response(503), 19.95))) as server,
+        MisbehavingServer(in_sequence(slow(http_response(503), 19.95))) as server,
         client_of(server, retry=policy) as neon,
     ):
         with pytest.raises(ServerError) as caught:
@@ -215,10 +219,10 @@ async def test_no_try_begins_that_has_no_time_to_be_answered() -> None:
     assert len(server.received) == 1
 
 
-async def test_the_deadline_bounds_what_further_tries_wait_for_in_the_budget() -> None:
+async def test_deadline_limits_the_wait_of_a_retry_for_the_budget() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
     async with (
-        MisbehavingServer(in_turn(http_response(503))) as server,
+        MisbehavingServer(in_sequence(http_response(503))) as server,
         client_of(server, retry=policy, budget=RateBudget(per_minute=3)) as neon,
     ):
         with pytest.raises(RequestTimeoutError, match="budget") as caught:
@@ -228,9 +232,11 @@ async def test_the_deadline_bounds_what_further_tries_wait_for_in_the_budget() -
     assert len(server.received) == 3
 
 
-async def test_the_deadline_begins_once_the_budget_has_room() -> None:
+async def test_deadline_starts_when_the_budget_has_a_free_slot() -> None:
     policy = RetryPolicy(initial=0, deadline=20.0)
-    responses = in_turn(http_response(content={}), http_response(503), http_response(content={}))
+    responses = in_sequence(
+        http_response(content={}), http_response(503), http_response(content={})
+    )
     async with (
         MisbehavingServer(responses) as server,
         client_of(server, retry=policy, budget=RateBudget(per_minute=1)) as neon,
@@ -241,9 +247,9 @@ async def test_the_deadline_begins_once_the_budget_has_room() -> None:
         assert now() == pytest.approx(80, abs=0.1)
 
 
-async def test_cancelling_during_the_backoff_ends_the_call() -> None:
+async def test_call_can_be_cancelled_during_the_backoff() -> None:
     response = http_response(503, headers={"Retry-After": "30"})
-    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
         call = asyncio.create_task(neon.request("GET", "/projects"))
         await asyncio.sleep(10)
         call.cancel()
@@ -253,10 +259,10 @@ async def test_cancelling_during_the_backoff_ends_the_call() -> None:
     assert len(server.received) == 1
 
 
-async def test_the_first_try_goes_without_retry_machinery(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_first_attempt_does_not_use_tenacity(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neonctl_async.transport.retry.AsyncRetrying", None)
     async with (
-        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={}))) as server,
         client_of(server) as neon,
     ):
         assert await neon.request("GET", "/projects") == {}

@@ -1,4 +1,4 @@
-"""What goes over the wire, and what becomes of what comes back; on real sockets."""
+"""Requests and responses of a session, on real sockets."""
 
 import asyncio
 import sys
@@ -21,15 +21,23 @@ from neonctl_async import (
     Timeout,
 )
 from tests.support.records import API_KEY, PROJECT, client_of, operation_json
-from tests.support.server import MisbehavingServer, Respond, drop, hang, http_response, in_turn, raw
+from tests.support.server import (
+    MisbehavingServer,
+    Respond,
+    drop,
+    hang,
+    http_response,
+    in_sequence,
+    raw,
+)
 
 OPERATION = {"operation": operation_json()}
 PATH = f"/projects/{PROJECT}/operations/op-1"
 
 
-async def test_every_request_carries_key_accept_agent_and_an_id_of_its_own() -> None:
+async def test_every_request_has_the_standard_headers_and_a_unique_id() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
+        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
         client_of(server) as neon,
     ):
         for _ in range(2):
@@ -44,14 +52,14 @@ async def test_every_request_carries_key_accept_agent_and_an_id_of_its_own() -> 
     assert first.target == f"/api/v2{PATH}"
 
 
-FORKS = """
+FORKING_PROGRAM = """
 import asyncio, os
 from neonctl_async import Hooks, NeonClient, RetryPolicy
 
-def tell(sent):
-    print(sent.id, flush=True)
+def print_id(request):
+    print(request.id, flush=True)
 
-hooks = [Hooks(on_request=tell)]
+hooks = [Hooks(on_request=print_id)]
 neon = NeonClient("napi_key", base_url="http://127.0.0.1:1", retry=RetryPolicy.never(), hooks=hooks)
 
 async def send():
@@ -67,19 +75,23 @@ for _ in range(2):
 
 
 @pytest.mark.process
-async def test_processes_forked_with_a_client_have_ids_of_their_own() -> None:
+async def test_forked_processes_send_different_request_ids() -> None:
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", FORKS, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        sys.executable,
+        "-c",
+        FORKING_PROGRAM,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
     )
-    told, _ = await process.communicate()
-    first, second = told.split()
+    output, _ = await process.communicate()
+    first, second = output.split()
     assert first != second
 
 
-async def test_a_body_is_sent_as_json() -> None:
+async def test_body_is_sent_as_json() -> None:
     created = {"id": 1, "key": "k"}
     async with (
-        MisbehavingServer(in_turn(http_response(content=created))) as server,
+        MisbehavingServer(in_sequence(http_response(content=created))) as server,
         client_of(server) as neon,
     ):
         await neon.api_keys.create(key_name="ci")
@@ -90,7 +102,7 @@ async def test_a_body_is_sent_as_json() -> None:
 
 async def test_connections_are_kept_alive() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
+        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
         client_of(server) as neon,
     ):
         for _ in range(10):
@@ -98,27 +110,29 @@ async def test_connections_are_kept_alive() -> None:
     assert (len(server.received), server.connections) == (10, 1)
 
 
-async def test_no_more_connections_are_open_than_allowed() -> None:
+async def test_connections_are_limited_by_max_connections() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(content=OPERATION))) as server,
+        MisbehavingServer(in_sequence(http_response(content=OPERATION))) as server,
         client_of(server, max_connections=3) as neon,
     ):
         await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(50)))
     assert (len(server.received), server.connections) == (50, 3)
 
 
-async def test_requests_sent_counts_further_tries_too() -> None:
+async def test_requests_sent_includes_retries() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(503), http_response(content=OPERATION))) as server,
+        MisbehavingServer(
+            in_sequence(http_response(503), http_response(content=OPERATION))
+        ) as server,
         client_of(server, retry=RetryPolicy(initial=0)) as neon,
     ):
         await neon.operations.get(PROJECT, "op-1")
         assert neon.requests_sent == 2
 
 
-async def test_a_401_costs_exactly_one_request() -> None:
+async def test_401_costs_exactly_one_request() -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(401, {"message": "no such key"}))) as server,
+        MisbehavingServer(in_sequence(http_response(401, {"message": "no such key"}))) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(AuthenticationError) as caught:
@@ -132,33 +146,33 @@ async def test_a_401_costs_exactly_one_request() -> None:
 @pytest.mark.parametrize(
     "response", [drop(), drop(b"HTTP/1.1 200 OK\r\nContent-Length: 90\r\n\r\n{")]
 )
-async def test_a_mutation_whose_connection_drops_is_sent_once_and_may_have_been_done(
+async def test_mutation_with_a_lost_connection_is_sent_once_and_maybe_delivered(
     method: str, response: Respond
 ) -> None:
     first = http_response(content={})
     async with (
-        MisbehavingServer(in_turn(first, response)) as server,
+        MisbehavingServer(in_sequence(first, response)) as server,
         client_of(server) as neon,
     ):
-        await neon.request("GET", "/projects")  # from here on the connection is a kept-alive one
-        with pytest.raises(ConnectionLostError, match="may have been carried out") as caught:
+        await neon.request("GET", "/projects")  # the next request uses the kept-alive connection
+        with pytest.raises(ConnectionLostError, match="Neon may have executed") as caught:
             await neon.request(method, "/projects")
     assert [request.method for request in server.received] == ["GET", method]
     assert caught.value.maybe_delivered
     assert caught.value.request_id == server.received[1].headers["x-request-id"]
 
 
-async def test_a_get_whose_connection_drops_is_sent_again() -> None:
+async def test_get_with_a_lost_connection_is_sent_again() -> None:
     async with (
-        MisbehavingServer(in_turn(drop(), http_response(content=OPERATION))) as server,
+        MisbehavingServer(in_sequence(drop(), http_response(content=OPERATION))) as server,
         client_of(server, retry=RetryPolicy(initial=0)) as neon,
     ):
         assert (await neon.operations.get(PROJECT, "op-1")).id == "op-1"
     assert len(server.received) == 2
 
 
-async def test_where_nobody_listens_nothing_was_sent() -> None:
-    async with MisbehavingServer(in_turn(hang)) as server:
+async def test_refused_connection_means_nothing_was_sent() -> None:
+    async with MisbehavingServer(in_sequence(hang)) as server:
         base_url = server.base_url
     async with NeonClient(API_KEY, base_url=base_url, retry=RetryPolicy.never()) as neon:
         with pytest.raises(ConnectionFailedError, match="nothing was sent") as caught:
@@ -167,7 +181,7 @@ async def test_where_nobody_listens_nothing_was_sent() -> None:
     assert isinstance(caught.value.__cause__, aiohttp.ClientError)
 
 
-async def test_a_name_that_does_not_resolve_means_nothing_was_sent() -> None:
+async def test_unknown_host_name_means_nothing_was_sent() -> None:
     neon = NeonClient(API_KEY, base_url="https://no-such-host.invalid", retry=RetryPolicy.never())
     async with neon:
         with pytest.raises(ConnectionFailedError):
@@ -179,7 +193,7 @@ async def test_a_name_that_does_not_resolve_means_nothing_was_sent() -> None:
     ("timeout", "seconds"),
     [(Timeout(connect=3), "3"), (Timeout(read=2), "1.8"), (Timeout(total=1), "0.9")],
 )
-async def test_a_connection_that_is_never_accepted_means_nothing_was_sent(
+async def test_connection_that_is_never_accepted_means_nothing_was_sent(
     full_port: int, timeout: Timeout, seconds: str
 ) -> None:
     neon = NeonClient(
@@ -197,9 +211,9 @@ async def test_a_connection_that_is_never_accepted_means_nothing_was_sent(
 
 
 @pytest.mark.virtual_time
-async def test_a_hanging_mutation_is_given_up_and_may_have_been_done() -> None:
+async def test_mutation_without_a_response_times_out_and_is_maybe_delivered() -> None:
     async with (
-        MisbehavingServer(in_turn(hang)) as server,
+        MisbehavingServer(in_sequence(hang)) as server,
         client_of(server, timeout=Timeout(total=4)) as neon,
     ):
         with pytest.raises(RequestTimeoutError, match="4 s") as caught:
@@ -210,13 +224,13 @@ async def test_a_hanging_mutation_is_given_up_and_may_have_been_done() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_time_spent_queueing_for_a_connection_is_not_taken_for_a_slow_answer() -> None:
+async def test_queueing_for_a_connection_does_not_count_towards_the_timeout() -> None:
     async def slow(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(3)
         await http_response(content=OPERATION)(writer)
 
     async with (
-        MisbehavingServer(in_turn(slow)) as server,
+        MisbehavingServer(in_sequence(slow)) as server,
         client_of(server, timeout=Timeout(total=4), max_connections=1) as neon,
     ):
         await asyncio.gather(*(neon.operations.get(PROJECT, "op-1") for _ in range(5)))
@@ -225,22 +239,22 @@ async def test_time_spent_queueing_for_a_connection_is_not_taken_for_a_slow_answ
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_redirects_are_errors_and_never_followed(status: int) -> None:
-    async with MisbehavingServer(in_turn(http_response(content=OPERATION))) as elsewhere:
-        moved = http_response(status, headers={"Location": f"{elsewhere.base_url}{PATH}"})
-        async with MisbehavingServer(in_turn(moved)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(http_response(content=OPERATION))) as target:
+        redirect = http_response(status, headers={"Location": f"{target.base_url}{PATH}"})
+        async with MisbehavingServer(in_sequence(redirect)) as server, client_of(server) as neon:
             with pytest.raises(APIError) as caught:
                 await neon.operations.get(PROJECT, "op-1")
     assert caught.value.status == status
-    assert elsewhere.received == []
+    assert target.received == []
 
 
 @pytest.mark.parametrize(
     "body",
     [b"<html>welcome</html>", b'{"operation": {"id": "op', b'{"operations": []}', b"[]", b""],
 )
-async def test_a_200_that_cannot_be_read_says_where_and_what(body: bytes) -> None:
+async def test_invalid_200_raises_an_error_with_request_and_excerpt(body: bytes) -> None:
     response = http_response(body=body, headers={"x-neon-ret-request-id": "req-7"})
-    async with MisbehavingServer(in_turn(response)) as server, client_of(server) as neon:
+    async with MisbehavingServer(in_sequence(response)) as server, client_of(server) as neon:
         with pytest.raises(InvalidResponseError) as caught:
             await neon.operations.get(PROJECT, "op-1")
     error = caught.value
@@ -250,11 +264,11 @@ async def test_a_200_that_cannot_be_read_says_where_and_what(body: bytes) -> Non
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad Gateway</html>", b"", b"[1]", b'{"message": 7}'])
-async def test_an_error_that_is_not_the_apis_json_is_an_api_error_all_the_same(
+async def test_error_with_an_unexpected_body_is_an_api_error(
     body: bytes,
 ) -> None:
     async with (
-        MisbehavingServer(in_turn(http_response(400, body=body))) as server,
+        MisbehavingServer(in_sequence(http_response(400, body=body))) as server,
         client_of(server) as neon,
     ):
         with pytest.raises(APIError) as caught:
@@ -263,9 +277,9 @@ async def test_an_error_that_is_not_the_apis_json_is_an_api_error_all_the_same(
     assert caught.value.message
 
 
-async def test_what_is_not_http_is_a_lost_connection() -> None:
+async def test_response_that_is_not_http_is_a_lost_connection() -> None:
     async with (
-        MisbehavingServer(in_turn(raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))) as server,
+        MisbehavingServer(in_sequence(raw(b"SSH-2.0-OpenSSH_9.2\r\n\r\n"))) as server,
         client_of(server, retry=RetryPolicy.never()) as neon,
     ):
         with pytest.raises(ConnectionLostError):
@@ -273,8 +287,8 @@ async def test_what_is_not_http_is_a_lost_connection() -> None:
 
 
 @pytest.mark.virtual_time
-async def test_cancelling_a_call_drops_its_connection() -> None:
-    async with MisbehavingServer(in_turn(hang)) as server, client_of(server) as neon:
+async def test_cancelled_call_is_not_retried() -> None:
+    async with MisbehavingServer(in_sequence(hang)) as server, client_of(server) as neon:
         call = asyncio.create_task(neon.operations.get(PROJECT, "op-1"))
         await asyncio.sleep(1)
         call.cancel()
@@ -283,10 +297,10 @@ async def test_cancelling_a_call_drops_its_connection() -> None:
         assert neon.requests_sent == 1
 
 
-async def test_cookies_are_not_kept() -> None:
+async def test_cookies_are_not_stored() -> None:
     response = http_response(content=OPERATION, headers={"Set-Cookie": "session=1; Path=/"})
-    async with MisbehavingServer(in_turn(response)) as server:
-        # No cookie is ever kept for an address.
+    async with MisbehavingServer(in_sequence(response)) as server:
+        # Cookie jars store no cookie for an IP address.
         url = server.base_url.replace("127.0.0.1", "localhost")
         async with NeonClient(API_KEY, base_url=url) as neon:
             for _ in range(2):
@@ -294,22 +308,22 @@ async def test_cookies_are_not_kept() -> None:
     assert ["cookie" in request.headers for request in server.received] == [False, False]
 
 
-async def test_the_decoder_of_an_answer_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Fresh(msgspec.Struct):
+async def test_decoder_of_a_type_is_created_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    class UniqueType(msgspec.Struct):
         pass
 
-    made: list[object] = []
-    decoder = msgspec.json.Decoder
+    created: list[object] = []
+    original = msgspec.json.Decoder
 
-    def counting(kind: Any, **settings: Any) -> Any:
-        made.append(kind)
-        return decoder(kind, **settings)
+    def recording(kind: Any, **settings: Any) -> Any:
+        created.append(kind)
+        return original(kind, **settings)
 
-    monkeypatch.setattr("msgspec.json.Decoder", counting)
+    monkeypatch.setattr("msgspec.json.Decoder", recording)
     async with (
-        MisbehavingServer(in_turn(http_response(content={}))) as server,
+        MisbehavingServer(in_sequence(http_response(content={}))) as server,
         client_of(server) as neon,
     ):
         for _ in range(3):
-            await neon.request("GET", "/projects", type=Fresh)
-    assert made == [Fresh]
+            await neon.request("GET", "/projects", type=UniqueType)
+    assert created == [UniqueType]

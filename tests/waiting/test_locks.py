@@ -1,5 +1,3 @@
-"""A mutation that meets 423, against the control plane and a platform on a virtual clock."""
-
 import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
@@ -9,7 +7,7 @@ import pytest
 from neonctl_async import LockedError, NeonClient, PollPolicy, RateBudget, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.clock import now
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, branch_json, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
@@ -18,7 +16,7 @@ pytestmark = pytest.mark.virtual_time
 
 @pytest.fixture
 async def control_plane() -> AsyncIterator[LocalControlPlane]:
-    """A control plane on which running operations lock their whole project."""
+    """A local control plane whose running operations lock their whole project."""
     loop = asyncio.get_running_loop()
 
     def clock() -> datetime:
@@ -31,16 +29,16 @@ async def control_plane() -> AsyncIterator[LocalControlPlane]:
 
 @pytest.fixture
 def longest_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have each backoff last as long as it may."""
+    """Make each backoff as long as possible."""
 
-    def highest(_low: float, high: float) -> float:
+    def maximum(_low: float, high: float) -> float:
         return high
 
-    monkeypatch.setattr("random.uniform", highest)
+    monkeypatch.setattr("random.uniform", maximum)
 
 
-def locked(platform: Platform, until: float, **headers: str) -> None:
-    """Have the platform lock mutations out until a time of the loop."""
+def lock(fake_neon: FakeNeon, until: float, **headers: str) -> None:
+    """Respond to mutations with 423 until a time of the loop."""
 
     def fault(request: Received) -> Respond | None:
         if request.method == "GET":
@@ -49,34 +47,36 @@ def locked(platform: Platform, until: float, **headers: str) -> None:
             return http_response(423, {"message": "project is locked"}, headers=headers)
         return http_response(201, {"branch": branch_json(), "operations": []})
 
-    platform.fault = fault
+    fake_neon.fault = fault
 
 
-def mutations(platform: Platform) -> int:
-    return sum(request.method != "GET" for request in platform.server.received)
+def mutations(fake_neon: FakeNeon) -> int:
+    return sum(request.method != "GET" for request in fake_neon.server.received)
 
 
 @pytest.mark.usefixtures("longest_backoff")
 @pytest.mark.parametrize("status", ["running", "failed"])
-async def test_it_is_tried_again_as_soon_as_the_operations_that_go_on_have_ended(
+async def test_locked_call_is_retried_as_soon_as_running_operations_finish(
     status: str,
 ) -> None:
-    platform = Platform()
-    soon = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
-    platform.start("a", states={0: status, 20: "finished"}, retry_at=soon)
-    locked(platform, until=20)
+    fake_neon = FakeNeon()
+    retry_at = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    fake_neon.start("a", states={0: status, 20: "finished"}, retry_at=retry_at)
+    lock(fake_neon, until=20)
     polls, policy = PollPolicy.constant(1), RetryPolicy(initial=5.0)
     async with (
-        platform.server,
-        client_of(platform.server, polling=polls, retry=policy) as neon,
+        fake_neon.server,
+        client_of(fake_neon.server, polling=polls, retry=policy) as neon,
     ):
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(20, abs=0.1)
-    assert mutations(platform) == 2
-    assert platform.pages == [100]
+    assert mutations(fake_neon) == 2
+    assert fake_neon.pages == [100]
 
 
-async def test_many_that_are_locked_out_go_in_turn(control_plane: LocalControlPlane) -> None:
+async def test_ten_locked_calls_are_retried_one_after_another(
+    control_plane: LocalControlPlane,
+) -> None:
     async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
         project = (await neon.projects.create(name="busy", wait=True)).project
         before = control_plane.requests_served
@@ -84,67 +84,67 @@ async def test_many_that_are_locked_out_go_in_turn(control_plane: LocalControlPl
             *(neon.branches.create(project.id, name=f"b{n}", wait=True) for n in range(10))
         )
         assert now() < 10 * 5
-    assert len({one.branch.id for one in created}) == 10
+    assert len({response.branch.id for response in created}) == 10
     posts = [request for request in control_plane.requests if request.method == "POST"][1:]
     assert sum(request.status == 201 for request in posts) == 10
     assert sum(request.status == 423 for request in posts) <= 10
     assert control_plane.requests_served - before < 200
 
 
-async def test_other_projects_do_not_wait_for_the_turn() -> None:
-    platform = Platform()
-    platform.start("a", ends=30)
-    locked(platform, until=30)
+async def test_lock_of_one_project_does_not_delay_another() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=30)
+    lock(fake_neon, until=30)
     other = "other-project-12345678"
-    whole = platform.fault
+    locked = fake_neon.fault
 
     def fault(request: Received) -> Respond | None:
         if other in request.path and request.method != "GET":
             return http_response(201, {"branch": branch_json(), "operations": []})
-        return whole(request)
+        return locked(request)
 
-    platform.fault = fault
-    async with platform.server, client_of(platform.server) as neon:
-        stuck = asyncio.create_task(neon.branches.create(PROJECT))
+    fake_neon.fault = fault
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        locked_call = asyncio.create_task(neon.branches.create(PROJECT))
         await asyncio.sleep(1)
         await neon.branches.create(other)
         assert now() < 1.1
-        await stuck
+        await locked_call
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_a_lock_that_no_operation_holds_is_bounded_by_the_retry_policy() -> None:
-    platform = Platform()
-    locked(platform, until=1e9)
-    async with platform.server, client_of(platform.server) as neon:
+async def test_lock_without_operations_is_retried_by_the_retry_policy() -> None:
+    fake_neon = FakeNeon()
+    lock(fake_neon, until=1e9)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
         assert now() == pytest.approx(0.25 + 0.5 + 1 + 2, abs=0.1)
-    assert mutations(platform) == 5
+    assert mutations(fake_neon) == 5
 
 
-def stuck() -> Platform:
-    """A platform with an operation, and a lock, that never end."""
-    platform = Platform()
-    platform.start("a", ends=1e9)
-    locked(platform, until=1e9)
-    return platform
+def stuck_platform() -> FakeNeon:
+    """Serve an operation that never finishes, and a lock that is never released."""
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1e9)
+    lock(fake_neon, until=1e9)
+    return fake_neon
 
 
-async def test_operations_that_never_end_are_bounded_by_the_deadline() -> None:
-    platform = stuck()
+async def test_retries_stop_at_the_deadline_if_operations_never_finish() -> None:
+    fake_neon = stuck_platform()
     policy = RetryPolicy(deadline=30)
-    async with platform.server, client_of(platform.server, retry=policy) as neon:
+    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
         assert now() <= 30
-    assert mutations(platform) == 5
+    assert mutations(fake_neon) == 5
 
 
-async def test_waiting_for_a_turn_is_bounded_by_the_deadline_of_each() -> None:
-    platform = stuck()
+async def test_waiting_for_the_retry_slot_stops_at_the_deadline_of_each_call() -> None:
+    fake_neon = stuck_platform()
     policy = RetryPolicy(deadline=30)
-    async with platform.server, client_of(platform.server, retry=policy) as neon:
+    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
         outcomes = await asyncio.gather(
             *(neon.branches.create(PROJECT) for _ in range(5)), return_exceptions=True
         )
@@ -152,7 +152,7 @@ async def test_waiting_for_a_turn_is_bounded_by_the_deadline_of_each() -> None:
     assert [type(outcome) for outcome in outcomes] == [LockedError] * 5
 
 
-async def test_who_came_first_does_not_wait_for_the_turn_of_who_came_later() -> None:
+async def test_earlier_call_does_not_wait_for_the_retry_slot_of_a_later_one() -> None:
     def respond(request: Received) -> Respond:
         if request.method == "GET":
             return http_response(content={"operations": []})
@@ -175,50 +175,50 @@ async def test_who_came_first_does_not_wait_for_the_turn_of_who_came_later() -> 
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_an_operation_that_runs_on_without_holding_the_lock_is_no_end() -> None:
-    platform = Platform()
-    platform.start("a", ends=1e9)
-    locked(platform, until=20)
+async def test_stuck_operation_does_not_block_retries_after_the_lock_is_released() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1e9)
+    lock(fake_neon, until=20)
     policy = RetryPolicy(initial=5.0)
-    async with platform.server, client_of(platform.server, retry=policy) as neon:
+    async with fake_neon.server, client_of(fake_neon.server, retry=policy) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(30, abs=0.1)
 
 
-async def test_who_does_not_retry_does_not_watch() -> None:
-    platform = Platform()
-    platform.start("a", ends=5)
-    locked(platform, until=5)
-    async with platform.server, client_of(platform.server, retry=RetryPolicy.never()) as neon:
+async def test_without_retries_no_operation_is_polled() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=5)
+    lock(fake_neon, until=5)
+    async with fake_neon.server, client_of(fake_neon.server, retry=RetryPolicy.never()) as neon:
         with pytest.raises(LockedError):
             await neon.branches.create(PROJECT)
-    assert len(platform.server.received) == 1
+    assert len(fake_neon.server.received) == 1
 
 
-async def test_retry_after_is_the_least_delay_here_too() -> None:
-    platform = Platform()
-    platform.start("a", ends=1)
-    locked(platform, until=1, **{"Retry-After": "12"})
-    async with platform.server, client_of(platform.server) as neon:
+async def test_retry_after_of_a_423_is_the_minimum_delay() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1)
+    lock(fake_neon, until=1, **{"Retry-After": "12"})
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.branches.create(PROJECT)
         assert now() == pytest.approx(12, abs=1)
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_when_the_watch_fails_the_backoff_goes_on() -> None:
-    platform = Platform()
-    locked(platform, until=0.5)
-    whole = platform.fault
-    platform.fault = lambda request: (
-        http_response(500) if request.method == "GET" else whole(request)
+async def test_failed_poll_of_running_operations_falls_back_to_backoff() -> None:
+    fake_neon = FakeNeon()
+    lock(fake_neon, until=0.5)
+    locked = fake_neon.fault
+    fake_neon.fault = lambda request: (
+        http_response(500) if request.method == "GET" else locked(request)
     )
-    async with platform.server, client_of(platform.server) as neon:
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.branches.create(PROJECT)
-    assert mutations(platform) >= 2
+    assert mutations(fake_neon) >= 2
 
 
 @pytest.mark.usefixtures("longest_backoff")
-async def test_a_watch_that_fails_slowly_is_part_of_the_delay() -> None:
+async def test_slow_failed_poll_of_running_operations_counts_toward_the_delay() -> None:
     def respond(request: Received) -> Respond:
         return slow if request.method == "GET" else http_response(423)
 
@@ -233,7 +233,7 @@ async def test_a_watch_that_fails_slowly_is_part_of_the_delay() -> None:
         assert now() <= 20
 
 
-async def test_cancelling_one_that_is_locked_out_lets_the_next_go(
+async def test_cancelling_a_locked_call_lets_the_next_one_retry(
     control_plane: LocalControlPlane,
 ) -> None:
     async with NeonClient(
@@ -241,22 +241,22 @@ async def test_cancelling_one_that_is_locked_out_lets_the_next_go(
     ) as neon:
         project = (await neon.projects.create(name="busy", wait=True)).project
         await neon.branches.create(project.id, name="first")
-        waiting = [
+        calls = [
             asyncio.create_task(neon.branches.create(project.id, name=f"b{n}")) for n in range(3)
         ]
         await asyncio.sleep(0.5)
-        waiting[0].cancel()
-        await asyncio.wait(waiting)
-        assert waiting[0].cancelled()
+        calls[0].cancel()
+        await asyncio.wait(calls)
+        assert calls[0].cancelled()
         names = {branch.name for branch in await neon.branches.list(project.id).collect()}
     assert names >= {"first", "b1", "b2"}
     assert "b0" not in names
 
 
-async def test_plain_requests_watch_too() -> None:
-    platform = Platform()
-    platform.start("a", ends=20)
-    locked(platform, until=20)
-    async with platform.server, client_of(platform.server) as neon:
+async def test_generic_requests_wait_for_running_operations() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=20)
+    lock(fake_neon, until=20)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.request("POST", f"/projects/{PROJECT}/branch_anonymized")
-    assert mutations(platform) == 2
+    assert mutations(fake_neon) == 2

@@ -1,5 +1,3 @@
-"""What a poller leaves behind when nobody needs it any more."""
-
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -7,81 +5,76 @@ from contextlib import asynccontextmanager
 import anyio
 import pytest
 
-from neonctl_async import (
-    NeonClient,
-    NotFoundError,
-    RateBudget,
-    WaitTimeoutError,
-)
+from neonctl_async import NeonClient, NotFoundError, RateBudget, WaitTimeoutError
 from tests.support.clock import now
-from tests.support.platform import Platform
+from tests.support.fake_neon import FakeNeon
 from tests.support.records import API_KEY, client_of, ref
 from tests.support.server import hang, http_response
 
 pytestmark = pytest.mark.virtual_time
 
 
-def polling() -> list[asyncio.Task[object]]:
-    """The pollers' tasks that have not ended."""
+def polling_tasks() -> list[asyncio.Task[object]]:
+    """Return the running tasks of pollers."""
     return [task for task in asyncio.all_tasks() if task.get_name().startswith("poll ")]
 
 
 @asynccontextmanager
 async def silent_server() -> AsyncGenerator[tuple[str, asyncio.Event, asyncio.Event]]:
-    """Its URL, whether it was asked anything, and whether the connection was closed on it."""
-    asked, dropped = asyncio.Event(), asyncio.Event()
+    """Yield the URL of a server without responses, and events for a request and for its close."""
+    requested, closed = asyncio.Event(), asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        asked.set()
+        requested.set()
         await reader.read()
-        dropped.set()
+        closed.set()
         writer.close()
 
     async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked, dropped
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", requested, closed
 
 
-async def test_the_last_wait_to_go_drops_the_look_under_way() -> None:
+async def test_cancelling_the_last_wait_closes_the_connection_of_its_poll() -> None:
     async with (
-        silent_server() as (url, asked, dropped),
+        silent_server() as (url, requested, closed),
         NeonClient(API_KEY, base_url=url, budget=RateBudget.unlimited()) as neon,
     ):
         waits = [asyncio.create_task(neon.operations.wait(ref("a"))) for _ in range(2)]
-        await asked.wait()
+        await requested.wait()
         waits[0].cancel()
         await asyncio.sleep(1)
-        assert not dropped.is_set()
-        assert len(polling()) == 1
+        assert not closed.is_set()
+        assert len(polling_tasks()) == 1
         waits[1].cancel()
         await asyncio.wait(waits)
-        assert polling() == []
-        await dropped.wait()
+        assert polling_tasks() == []
+        await closed.wait()
         assert now() == pytest.approx(1, abs=0.01)
 
 
-async def test_a_wait_that_returns_has_seen_its_poller_off() -> None:
-    platform = Platform()
-    platform.start("a", ends=1)
-    async with platform.server, client_of(platform.server) as neon:
+async def test_poller_is_stopped_before_a_wait_returns() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
         await neon.operations.wait(ref("a"))
-        assert polling() == []
+        assert polling_tasks() == []
 
 
 @pytest.mark.parametrize("end", ["task.cancel", "asyncio.timeout", "anyio", "deadline", "404"])
-async def test_a_wait_that_raises_has_seen_its_poller_off(end: str) -> None:
-    platform = Platform()
-    platform.fault = lambda _request: http_response(404) if end == "404" else hang
-    left: list[asyncio.Task[object]] | None = None
+async def test_poller_is_stopped_before_a_wait_raises(end: str) -> None:
+    fake_neon = FakeNeon()
+    fake_neon.fault = lambda _request: http_response(404) if end == "404" else hang
+    tasks_after_wait: list[asyncio.Task[object]] | None = None
 
-    async with platform.server, client_of(platform.server) as neon:
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
 
         async def wait() -> None:
-            nonlocal left
+            nonlocal tasks_after_wait
             try:
                 await neon.operations.wait(ref("a"), timeout=1 if end == "deadline" else 300)
             finally:
-                left = polling()
+                tasks_after_wait = polling_tasks()
 
         match end:
             case "task.cancel":
@@ -103,5 +96,5 @@ async def test_a_wait_that_raises_has_seen_its_poller_off(end: str) -> None:
             case _:
                 with pytest.raises(NotFoundError):
                     await wait()
-        assert left == []
+        assert tasks_after_wait == []
         assert now() <= 1.01

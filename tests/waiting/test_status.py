@@ -5,7 +5,7 @@ import msgspec
 import pytest
 
 from neonctl_async import Operation, OperationStatus
-from neonctl_async.waiting.status import Outcome, is_same, outcome
+from neonctl_async.waiting.status import Outcome, is_unchanged, outcome
 from tests.support.records import EPOCH, operation
 
 SUCCEEDED = {"finished", "skipped"}
@@ -13,7 +13,7 @@ UNSUCCESSFUL = {"failed", "error", "cancelled"}
 
 
 @pytest.mark.parametrize("status", [*OperationStatus, "hibernating"])
-def test_every_status_means_one_thing_and_the_unknown_is_pending(status: str) -> None:
+def test_each_status_has_one_outcome_and_unknown_ones_are_pending(status: str) -> None:
     expected = (
         Outcome.SUCCEEDED
         if status in SUCCEEDED
@@ -34,7 +34,7 @@ def test_every_status_means_one_thing_and_the_unknown_is_pending(status: str) ->
         ("finished", 1, Outcome.SUCCEEDED),
     ],
 )
-def test_a_retry_that_lies_ahead_makes_a_failure_pending(
+def test_failure_with_a_future_retry_is_pending(
     status: str, retry_in: float, expected: Outcome
 ) -> None:
     record = msgspec.structs.replace(
@@ -43,7 +43,7 @@ def test_a_retry_that_lies_ahead_makes_a_failure_pending(
     assert outcome(record, EPOCH) is expected
 
 
-def test_the_least_timestamp_is_no_retry() -> None:
+def test_zero_timestamp_is_not_a_retry() -> None:
     record = msgspec.convert(
         {**msgspec.to_builtins(operation(status="failed")), "retry_at": "0001-01-01T00:00:00Z"},
         Operation,
@@ -52,7 +52,7 @@ def test_the_least_timestamp_is_no_retry() -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "same"),
+    ("changes", "expected"),
     [
         ({}, True),
         ({"total_duration_ms": 5}, True),
@@ -63,8 +63,8 @@ def test_the_least_timestamp_is_no_retry() -> None:
         ({"error": "disk full"}, False),
     ],
 )
-def test_records_that_differ_in_how_long_it_has_run_alone_tell_the_same(
-    changed: dict[str, Any], same: bool
+def test_records_that_differ_only_in_duration_are_unchanged(
+    changes: dict[str, Any], expected: bool
 ) -> None:
     record = operation()
-    assert is_same(record, msgspec.structs.replace(record, **changed)) is same
+    assert is_unchanged(record, msgspec.structs.replace(record, **changes)) is expected

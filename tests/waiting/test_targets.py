@@ -22,31 +22,31 @@ A, B = operation("a"), operation("b")
         ((A, ref("a"), OperationsResponse(operations=[B, A]), A), [A, ref("a"), B, A, A]),
     ],
 )
-def test_operations_references_answers_and_any_mix_stand_for_what_they_hold(
+def test_targets_are_found_in_operations_references_responses_and_iterables(
     what: Waitable, targets: list[Target]
 ) -> None:
     assert targets_of(what) == targets
 
 
-def test_what_can_be_iterated_over_but_once_will_do() -> None:
-    assert targets_of(one for one in (ref("a"), B)) == [ref("a"), B]
+def test_targets_are_found_in_a_generator() -> None:
+    assert targets_of(target for target in (ref("a"), B)) == [ref("a"), B]
 
 
-def ended(one: Operation, outcome: Outcome = Outcome.SUCCEEDED) -> Change:
-    return Change(one.ref, operation(one.id, "finished"), outcome)
+def final_change(record: Operation, outcome: Outcome = Outcome.SUCCEEDED) -> Change:
+    return Change(record.ref, operation(record.id, "finished"), outcome)
 
 
-def test_progress_is_complete_when_each_has_ended_however_often_it_was_given() -> None:
+def test_progress_is_complete_when_each_operation_is_finished() -> None:
     progress = Progress([A, ref("b"), ref("a")])
-    progress.note(ended(A))
-    progress.note(ended(A))
+    progress.note(final_change(A))
+    progress.note(final_change(A))
     assert not progress.is_complete
     assert progress.pending() == [ref("b")]
     progress.note(Change(B.ref, B, Outcome.PENDING))
     assert not progress.is_complete
     assert progress.pending() == [B]
-    progress.note(ended(B, Outcome.UNSUCCESSFUL))
+    progress.note(final_change(B, Outcome.UNSUCCESSFUL))
     assert progress.is_complete
-    assert [one.id for one in progress.settled()] == ["a", "b"]
-    assert [one.id for one in progress.settled(Outcome.UNSUCCESSFUL)] == ["b"]
-    assert [one.id for one in progress.newest()] == ["a", "b", "a"]
+    assert [record.id for record in progress.settled()] == ["a", "b"]
+    assert [record.id for record in progress.settled(Outcome.UNSUCCESSFUL)] == ["b"]
+    assert [record.id for record in progress.newest()] == ["a", "b", "a"]

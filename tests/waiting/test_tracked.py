@@ -7,17 +7,17 @@ from tests.support.records import operation
 
 
 @pytest.mark.parametrize(
-    ("told", "seconds"), [(None, 3.0), (3500, 3.5), (1000, 2.0), (9000, 4.0), (0, 2.0)]
+    ("milliseconds", "seconds"), [(None, 3.0), (3500, 3.5), (1000, 2.0), (9000, 4.0), (0, 2.0)]
 )
-def test_an_operation_took_what_it_tells_within_what_was_seen_of_it(
-    told: int | None, seconds: float
+def test_duration_of_a_record_is_limited_to_the_observed_range(
+    milliseconds: int | None, seconds: float
 ) -> None:
-    observation = Observation("create_branch", began=100.0)
+    observation = Observation("create_branch", started_at=100.0)
     observation.pending_at = 102.0
-    record = msgspec.structs.replace(operation(status="finished"), total_duration_ms=told)
+    record = msgspec.structs.replace(operation(status="finished"), total_duration_ms=milliseconds)
     assert duration(observation, record, now=104.0) == seconds
 
 
-@pytest.mark.parametrize(("told", "seconds"), [(None, 0.0), (0, 0.0), (1500, 1.5)])
-def test_an_operation_is_as_old_as_its_record_tells(told: int | None, seconds: float) -> None:
-    assert age(msgspec.structs.replace(operation(), total_duration_ms=told)) == seconds
+@pytest.mark.parametrize(("milliseconds", "seconds"), [(None, 0.0), (0, 0.0), (1500, 1.5)])
+def test_age_is_the_duration_of_the_record(milliseconds: int | None, seconds: float) -> None:
+    assert age(msgspec.structs.replace(operation(), total_duration_ms=milliseconds)) == seconds

@@ -1,4 +1,4 @@
-"""Draws the pictures of docs/waiting.md anew: run by ``make pictures``."""
+"""Redraws the pictures of docs/waiting.md; run by ``make pictures``."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What is done to a branch that exists: update, restore, make it the default, recover."""
+"""Requests that change a branch: update, set as default, restore and recover."""
 
 from typing import Final
 
@@ -12,93 +12,95 @@ from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import Call, Response, instant_of, respond
 from neonctl_async.local.engine import computes, operations, timelines
-from neonctl_async.local.engine.branches import inherit_objects, refuse_deleted, refuse_taken_name
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.branches import check_name_free, check_not_deleted, inherit_objects
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import invalid, not_found, unprocessable
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint
 
-_DEFAULT_EXPIRES: Final = "the default branch of a project does not expire"
+_DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expires_at"
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH /projects/{project_id}/branches/{branch_id}``: no work, so no operations."""
+    """``PATCH /projects/{project_id}/branches/{branch_id}``: starts no operations."""
     _, branch = access.branch(tx, call)
     body = call.body(bodies.BranchUpdate).branch
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     if body.name is not UNSET and body.name != branch.name:
-        refuse_taken_name(tx, branch.project_id, body.name)
+        check_name_free(tx, branch.project_id, body.name)
         changes["name"] = body.name
     if body.protected is not UNSET:
         changes["protected"] = body.protected
     if body.expires_at is not UNSET:
         if body.expires_at is not None and branch.is_default:
             raise unprocessable(_DEFAULT_EXPIRES)
-        changes["expires_at"] = branches.expiry(tx, body.expires_at)
+        changes["expires_at"] = branches.expiry_time(tx, body.expires_at)
     branch = tx.update(branch, **changes)
-    timelines.watch(tx, branch.id, tx.now)
-    return _changed(tx, branch, operations.Chain(tx, branch.project_id))
+    timelines.schedule_archiving(tx, branch.id, tx.now)
+    return _changed(tx, branch, operations.OperationChain(tx, branch.project_id))
 
 
 def set_default(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/set_as_default``, ``set_as_primary`` of old.
+    """``POST .../branches/{branch_id}/set_as_default``; the old name is ``set_as_primary``.
 
-    The default branch is never archived.
+    An archived branch is unarchived, because the default branch is never archived.
     """
     _, branch = access.branch(tx, call)
-    chain = operations.begin(tx, branch.project_id, branch.id)
+    chain = operations.start_chain(tx, branch.project_id, branch.id)
     where = "WHERE project_id = ? AND is_default AND id <> ?"
     for other in tx.select(Branch, where, branch.project_id, branch.id):
         tx.update(other, is_default=False, updated_at=tx.now)
-        timelines.watch(tx, other.id, tx.now)
+        timelines.schedule_archiving(tx, other.id, tx.now)
     branch = tx.update(branch, is_default=True, expires_at=None, updated_at=tx.now)
     branch = timelines.unarchive(tx, branch, chain)
-    timelines.watch(tx, branch.id, tx.now)
+    timelines.schedule_archiving(tx, branch.id, tx.now)
     return _changed(tx, branch, chain)
 
 
 def restore(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/restore``.
 
-    The branch takes over what its source has: its computes are suspended, the branch is created
-    anew under its id, and what ran is started again. Under ``preserve_under_name`` its old state
-    is kept as a new branch, which its children, and a restore to its own past, need.
+    The branch gets the roles, databases and data of its source, and keeps its id. Its computes
+    are suspended first, and started again afterwards.
+
+    With ``preserve_under_name``, the old state is kept as a new branch. This is required if the
+    branch has children, or is restored to its own past.
     """
     project, branch = access.branch(tx, call)
     body = call.body(bodies.BranchRestore)
     source = access.branch_of(tx, project.id, body.source_branch_id)
-    _refuse_to_lose(tx, branch, source, body.preserve_under_name)
+    _check_preserve_name(tx, branch, source, body.preserve_under_name)
     if source.id == branch.id and not (body.source_lsn or body.source_timestamp):
         raise invalid(
-            "invalid request: source_timestamp: a branch is restored to its own past at a "
-            "source_timestamp or a source_lsn"
+            "invalid request: source_timestamp: a restore to the same branch requires "
+            "source_timestamp or source_lsn"
         )
-    chain = operations.begin(tx, project.id, branch.id, source.id)
-    running = [
+    chain = operations.start_chain(tx, project.id, branch.id, source.id)
+    suspended = [
         computes.suspend(tx, endpoint, chain)
         for endpoint in computes.of_branch(tx, branch.id)
-        if computes.in_use(endpoint, tx.now)
+        if computes.needs_suspend(endpoint, tx.now)
     ]
-    branch = _take_over(tx, branch, source, body, chain)
-    for endpoint in running:
+    branch = _replace_content(tx, branch, source, body, chain)
+    for endpoint in suspended:
         computes.start(tx, endpoint, chain)
     return _changed(tx, branch, chain)
 
 
 def recover(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branches/{branch_id}/recover``: no work, so no operations.
+    """``POST /projects/{project_id}/branches/{branch_id}/recover``: starts no operations.
 
-    Its computes come back with it, idle; it expires no more.
+    The computes of the branch are recovered too, and are idle. The branch no longer expires.
     """
     project = access.project(tx, call)
     where = "WHERE id = ? AND project_id = ? AND recoverable_until >= ?"
     branch = tx.first(Branch, where, call.path["branch_id"], project.id, tx.now)
     if branch is None:
         raise not_found("recoverable branch", call.path["branch_id"])
-    refuse_taken_name(tx, project.id, branch.name)
+    check_name_free(tx, project.id, branch.name)
     if branch.parent_id is not None:
         parent = tx.get(Branch, branch.parent_id)
-        refuse_deleted(tx, "the parent of the branch", parent)
+        check_not_deleted(tx, "the parent branch", parent)
     tx.update(
         branch,
         deleted_at=None,
@@ -108,45 +110,48 @@ def recover(tx: Transaction, call: Call) -> Response:
         updated_at=tx.now,
     )
     for endpoint in tx.select(Endpoint, "WHERE branch_id = ? AND deleted_with_branch", branch.id):
-        computes.bring_back(tx, endpoint)
-    timelines.watch(tx, branch.id, tx.now)
-    kept = computes.of_branch(tx, branch.id)
+        computes.recover(tx, endpoint)
+    timelines.schedule_archiving(tx, branch.id, tx.now)
+    recovered = computes.of_branch(tx, branch.id)
     return respond(
         {
             "branch": branches.record(tx, tx.get(Branch, branch.id)),
-            "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in kept],
+            "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in recovered],
         }
     )
 
 
-def _refuse_to_lose(tx: Transaction, branch: Branch, source: Branch, name: str | None) -> None:
+def _check_preserve_name(tx: Transaction, branch: Branch, source: Branch, name: str | None) -> None:
     if name is not None:
-        refuse_taken_name(tx, branch.project_id, name)
+        check_name_free(tx, branch.project_id, name)
         return
     children = tx.first(Branch, "WHERE parent_id = ? AND deleted_at IS NULL", branch.id)
     if children is not None or source.id == branch.id:
         raise invalid(
-            "invalid request: preserve_under_name: field required, for the branch has children "
-            "or is its own source"
+            "invalid request: preserve_under_name: field required, because the branch has "
+            "children or is restored from itself"
         )
 
 
-def _take_over(
-    tx: Transaction, branch: Branch, source: Branch, body: bodies.BranchRestore, chain: Chain
+def _replace_content(
+    tx: Transaction,
+    branch: Branch,
+    source: Branch,
+    body: bodies.BranchRestore,
+    chain: OperationChain,
 ) -> Branch:
-    kept = body.preserve_under_name and _preserve(tx, branch, body.preserve_under_name)
-    created = chain.add("create_branch", branch_id=branch.id)
+    preserved_id = body.preserve_under_name and _preserve(tx, branch, body.preserve_under_name)
+    creation = chain.add("create_branch", branch_id=branch.id)
     if source.id != branch.id:
         for table in ("roles", "databases"):
-            which = "WHERE branch_id = ? AND deleted_at IS NULL"
-            sql = f"UPDATE {table} SET deleted_at = ? {which}"
-            tx.execute(sql, tx.now, branch.id)
+            where = "WHERE branch_id = ? AND deleted_at IS NULL"
+            tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch.id)
         inherit_objects(tx, source.id, branch.id)
-        anonymized.begin_anew(tx, branch.id, created)
+        anonymized.reset(tx, branch.id, creation)
     at = body.source_timestamp
     return tx.update(
         branch,
-        parent_id=kept if source.id == branch.id else source.id,
+        parent_id=preserved_id if source.id == branch.id else source.id,
         parent_lsn=body.source_lsn or ids.lsn(),
         parent_timestamp=instant_of("source_timestamp", at) if at else tx.now,
         restored_from=source.id,
@@ -155,12 +160,12 @@ def _take_over(
         updated_at=tx.now,
         state_before=timelines.READY,
         state=timelines.READY,
-        state_at=created.settles_at,
+        state_at=creation.settles_at,
     )
 
 
 def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
-    kept = replace(
+    preserved = replace(
         branch,
         id=ids.branch_id(),
         name=name,
@@ -171,15 +176,15 @@ def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
         updated_at=tx.now,
         check_at=None,
     )
-    tx.insert(kept)
-    inherit_objects(tx, branch.id, kept.id)
+    tx.insert(preserved)
+    inherit_objects(tx, branch.id, preserved.id)
     tx.execute(
         "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL",
-        kept.id,
+        preserved.id,
         branch.id,
     )
-    return kept.id
+    return preserved.id
 
 
-def _changed(tx: Transaction, branch: Branch, chain: Chain) -> Response:
+def _changed(tx: Transaction, branch: Branch, chain: OperationChain) -> Response:
     return respond({"branch": branches.record(tx, branch), "operations": operation_records(chain)})

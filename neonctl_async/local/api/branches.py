@@ -1,4 +1,4 @@
-"""Branches: created with or without computes, read, listed, deleted."""
+"""Requests that create, read, list and delete branches."""
 
 from datetime import datetime
 from typing import Final
@@ -11,11 +11,11 @@ from neonctl_async.local.api.request.calls import (
     Call,
     Json,
     Response,
+    drop_none,
     instant_of,
-    present,
-    raw,
+    json_text,
+    raw_json,
     respond,
-    stored,
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none
 from neonctl_async.local.engine import branch_objects, operations, timelines
@@ -26,7 +26,7 @@ from neonctl_async.local.engine.branches import (
     inherit_objects,
     insert_branch,
 )
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import invalid, unprocessable
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import (
@@ -39,24 +39,23 @@ from neonctl_async.local.storage.tables import (
 )
 
 MAXIMUM_LIMIT: Final = 10_000
-SORTS: Final = ("name", "created_at", "updated_at")
+SORT_FIELDS: Final = ("name", "created_at", "updated_at")
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branches``: create_branch, then a start_compute a compute."""
+    """``POST /projects/{project_id}/branches``: create_branch, and start_compute per compute."""
     project = access.project(tx, call)
-    return created(tx, *make(tx, project, call.principal, call.body(bodies.BranchCreate)))
+    return created_response(tx, *add(tx, project, call.principal, call.body(bodies.BranchCreate)))
 
 
-def make(
+def add(
     tx: Transaction, project: Project, principal: Principal, body: bodies.BranchCreate
-) -> tuple[Branch, list[Endpoint], Chain]:
-    """Create a branch and its computes."""
+) -> tuple[Branch, list[Endpoint], OperationChain]:
+    """Create a branch and its computes. Return them with their operations."""
     spec = body.branch
     parent = access.branch_or_default(tx, project.id, spec.parent_id)
-    since = spec.parent_timestamp
-    parent_timestamp = instant_of("parent_timestamp", since) if since else tx.now
-    chain = operations.begin(tx, project.id, parent.id)
+    at = spec.parent_timestamp
+    chain = operations.start_chain(tx, project.id, parent.id)
     branch_id = ids.branch_id()
     creation = chain.add("create_branch", branch_id=branch_id)
     branch = Branch(
@@ -64,49 +63,51 @@ def make(
         project_id=project.id,
         parent_id=parent.id,
         parent_lsn=spec.parent_lsn or ids.lsn(),
-        parent_timestamp=parent_timestamp,
+        parent_timestamp=instant_of("parent_timestamp", at) if at else tx.now,
         name=spec.name or branch_id,
         is_default=False,
         protected=spec.protected,
         init_source=spec.init_source,
-        annotation=stored(body.annotation_value),
+        annotation=json_text(body.annotation_value),
         created_by=principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
         state_before=timelines.INIT,
         state=timelines.READY if creation.succeeds else timelines.INIT,
         state_at=creation.settles_at,
-        expires_at=expiry(tx, spec.expires_at),
+        expires_at=expiry_time(tx, spec.expires_at),
     )
     insert_branch(tx, branch)
-    timelines.watch(tx, branch.id, tx.now)
+    timelines.schedule_archiving(tx, branch.id, tx.now)
     inherit_objects(tx, parent.id, branch.id)
-    made = [endpoints.add(tx, project, branch, wanted, chain) for wanted in body.endpoints]
+    created = [endpoints.add(tx, project, branch, endpoint, chain) for endpoint in body.endpoints]
     if spec.archived:
         branch = timelines.archive(tx, branch, chain)
-    return branch, made, chain
+    return branch, created, chain
 
 
-def created(tx: Transaction, branch: Branch, made: list[Endpoint], chain: Chain) -> Response:
-    """The answer to a branch that was created, with its computes."""
-    shown: Json = {
+def created_response(
+    tx: Transaction, branch: Branch, created: list[Endpoint], chain: OperationChain
+) -> Response:
+    """Return the response for a new branch and its computes."""
+    body: Json = {
         "branch": record(tx, branch),
-        "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in made],
+        "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in created],
         "operations": operation_records(chain),
         "roles": [roles.record(role) for role in branch_objects.of_branch(tx, Role, branch.id)],
         "databases": [
             databases.record(found) for found in branch_objects.of_branch(tx, Database, branch.id)
         ],
     }
-    if made:
-        shown["connection_uris"] = connection_uris.of_branch(tx, branch, made[0])
-    return respond(shown, 201)
+    if created:
+        body["connection_uris"] = connection_uris.of_branch(tx, branch, created[0])
+    return respond(body, 201)
 
 
 def list_page(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/branches``: pages that name the ``next`` one."""
+    """``GET /projects/{project_id}/branches``: a page, with the cursor of the ``next`` page."""
     project = access.project(tx, call)
-    page = paging.Sorted.of(call, SORTS, "updated_at", MAXIMUM_LIMIT, MAXIMUM_LIMIT)
+    page = paging.SortedPage.from_call(call, SORT_FIELDS, "updated_at", MAXIMUM_LIMIT)
     search = call.query.get("search", "")
     where, values = page.clauses(
         "project_id = ? AND (deleted_at IS NULL OR ? AND recoverable_until >= ?) "
@@ -117,7 +118,7 @@ def list_page(tx: Transaction, call: Call) -> Response:
         search,
         search,
     )
-    found, pagination = page.cut(tx.select(Branch, where, *values))
+    found, pagination = page.paginate(tx.select(Branch, where, *values))
     annotations = {branch.id: _annotation(branch) for branch in found if branch.annotation != "{}"}
     return respond(
         {
@@ -145,9 +146,9 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/branches/{branch_id}``; 204 where it already was.
+    """``DELETE /projects/{project_id}/branches/{branch_id}``: 204 if it is deleted already.
 
-    With ``hard_delete`` it cannot be recovered, even if it could be before.
+    With ``hard_delete``, the branch cannot be recovered, even if it was deleted before.
     """
     project = access.project(tx, call)
     hard = call.flag("hard_delete")
@@ -160,32 +161,32 @@ def delete(tx: Transaction, call: Call) -> Response:
     reason = deletion_blocker(tx, branch)
     if reason is not None:
         raise unprocessable(reason)
-    chain = operations.begin(tx, project.id, branch.id)
+    chain = operations.start_chain(tx, project.id, branch.id)
     branch = delete_branch(tx, branch, chain, "user")
     if hard:
         branch = tx.update(branch, recoverable_until=None)
     return respond({"branch": record(tx, branch), "operations": operation_records(chain)})
 
 
-def expiry(tx: Transaction, moment: datetime | None) -> Instant | None:
-    """When a branch is to be deleted by itself. Raises 400 for a time that has passed."""
+def expiry_time(tx: Transaction, moment: datetime | None) -> Instant | None:
+    """Return the expiry time of a branch. Raise 400 for a time in the past."""
     if moment is None:
         return None
-    return upcoming(tx, instant_of("expires_at", moment))
+    return future_time(tx, instant_of("expires_at", moment))
 
 
-def upcoming(tx: Transaction, at: Instant) -> Instant:
-    """When something is to be deleted by itself. Raises 400 for a time that has passed."""
+def future_time(tx: Transaction, at: Instant) -> Instant:
+    """Return an expiry time. Raise 400 for a time in the past."""
     if at <= tx.now:
-        raise invalid(f"invalid request: expires_at: {in_seconds(at)} has passed")
+        raise invalid(f"invalid request: expires_at: {in_seconds(at)} is in the past")
     return at
 
 
 def record(tx: Transaction, branch: Branch) -> Json:
-    """A branch as the API shows it now."""
+    """Return a branch as the API shows it now."""
     creator = tx.first(User, "WHERE id = ?", branch.created_by)
-    waiting = tx.now < branch.state_at and branch.state != branch.state_before
-    return present(
+    changing = tx.now < branch.state_at and branch.state != branch.state_before
+    return drop_none(
         {
             "id": branch.id,
             "project_id": branch.project_id,
@@ -194,7 +195,7 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "parent_timestamp": in_seconds_or_none(branch.parent_timestamp),
             "name": branch.name,
             "current_state": timelines.state(branch, tx.now),
-            "pending_state": branch.state if waiting else None,
+            "pending_state": branch.state if changing else None,
             "state_changed_at": in_seconds(min(branch.state_at, tx.now)),
             "logical_size": 0,
             "creation_source": "console",
@@ -233,7 +234,7 @@ def _recovery(branch: Branch) -> Json:
 def _annotation(branch: Branch) -> Json:
     return {
         "object": {"type": "console/branch", "id": branch.id},
-        "value": raw(branch.annotation),
+        "value": raw_json(branch.annotation),
         "created_at": in_seconds(branch.created_at),
         "updated_at": in_seconds(branch.updated_at),
     }

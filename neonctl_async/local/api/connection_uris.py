@@ -1,4 +1,4 @@
-"""How to connect to a database: a URI with the password in it, and its parts."""
+"""Connection URIs of databases, which include the password."""
 
 from urllib.parse import quote
 
@@ -11,7 +11,7 @@ from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Role
 
 
 def get_uri(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/connection_uri``: on the default branch unless told."""
+    """``GET /projects/{project_id}/connection_uri``: of the default branch by default."""
     project = access.project(tx, call)
     branch = access.branch_or_default(tx, project.id, call.query.get("branch_id"))
     database_name, role_name = call.required("database_name"), call.required("role_name")
@@ -22,7 +22,7 @@ def get_uri(tx: Transaction, call: Call) -> Response:
 
 
 def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
-    """How to connect to every database of a branch, as its owner."""
+    """Return the connection URI and parameters of each database of a branch, for its owner."""
     owners = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
     return [
         _details(endpoint, owners[database.owner_name], database)
@@ -31,8 +31,8 @@ def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]
 
 
 def _endpoint(tx: Transaction, branch: Branch, endpoint_id: str | None) -> Endpoint:
-    # "read_write" sorts after "read_only".
-    candidates = sorted(computes.of_branch(tx, branch.id), key=lambda found: found.type)
+    # A read_write compute comes first: "read_write" sorts after "read_only".
+    candidates = sorted(computes.of_branch(tx, branch.id), key=lambda candidate: candidate.type)
     for endpoint in reversed(candidates):
         if endpoint_id in (None, "", endpoint.id):
             return endpoint

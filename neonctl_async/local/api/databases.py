@@ -1,4 +1,4 @@
-"""Databases of a branch. Changing them is an apply_config (section 2.3)."""
+"""Requests about the databases of a branch. Changes are applied by apply_config (section 2.3)."""
 
 from msgspec import UNSET
 
@@ -7,20 +7,20 @@ from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import branch_objects, computes, operations
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Database, Role
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/databases``, owned by a role of the branch."""
+    """``POST .../branches/{branch_id}/databases``: the owner is a role of the branch."""
     project, branch = access.branch(tx, call)
     spec = call.body(bodies.DatabaseCreate).database
-    branch_objects.refuse_taken(tx, Database, branch.id, spec.name)
+    branch_objects.check_name_free(tx, Database, branch.id, spec.name)
     branch_objects.get(tx, Role, branch.id, spec.owner_name)
-    chain = operations.begin(tx, project.id, branch.id)
+    chain = operations.start_chain(tx, project.id, branch.id)
     add(tx, branch.id, spec.name, spec.owner_name)
-    computes.configure(tx, branch, chain)
+    computes.configure_branch(tx, branch, chain)
     return _changed(branch_objects.get(tx, Database, branch.id, spec.name), chain, 201)
 
 
@@ -28,7 +28,7 @@ def list_branch(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/databases``."""
     _, branch = access.branch(tx, call)
     found = branch_objects.of_branch(tx, Database, branch.id)
-    return respond({"databases": [record(one) for one in found]})
+    return respond({"databases": [record(database) for database in found]})
 
 
 def get(tx: Transaction, call: Call) -> Response:
@@ -39,34 +39,34 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH .../databases/{database_name}``: another name, another owner."""
+    """``PATCH .../databases/{database_name}``: change the name or the owner."""
     project, branch = access.branch(tx, call)
     database = branch_objects.get(tx, Database, branch.id, call.path["database_name"])
     body = call.body(bodies.DatabaseUpdate).database
     changes: dict[str, SqlValue] = {}
     if body.name is not UNSET and body.name != database.name:
-        branch_objects.refuse_taken(tx, Database, branch.id, body.name)
+        branch_objects.check_name_free(tx, Database, branch.id, body.name)
         changes["name"] = body.name
     if body.owner_name is not UNSET:
         branch_objects.get(tx, Role, branch.id, body.owner_name)
         changes["owner_name"] = body.owner_name
-    chain = operations.begin(tx, project.id, branch.id)
+    chain = operations.start_chain(tx, project.id, branch.id)
     if changes:
         database = tx.update(database, updated_at=tx.now, **changes)
-        computes.configure(tx, branch, chain)
+        computes.configure_branch(tx, branch, chain)
     return _changed(database, chain)
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../databases/{database_name}``; 204 where it already was."""
+    """``DELETE .../databases/{database_name}``: 204 if it is deleted already."""
     project, branch = access.branch(tx, call)
     name = call.path["database_name"]
     if branch_objects.was_deleted(tx, Database, branch.id, name):
         return Response(204)
     database = branch_objects.get(tx, Database, branch.id, name)
-    chain = operations.begin(tx, project.id, branch.id)
+    chain = operations.start_chain(tx, project.id, branch.id)
     database = tx.update(database, deleted_at=tx.now, updated_at=tx.now)
-    computes.configure(tx, branch, chain)
+    computes.configure_branch(tx, branch, chain)
     return _changed(database, chain)
 
 
@@ -84,7 +84,7 @@ def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> None:
 
 
 def record(database: Database) -> Json:
-    """A database as the API shows it."""
+    """Return a database as the API shows it."""
     return {
         "id": database.id,
         "branch_id": database.branch_id,
@@ -95,5 +95,5 @@ def record(database: Database) -> Json:
     }
 
 
-def _changed(database: Database, chain: Chain, status: int = 200) -> Response:
+def _changed(database: Database, chain: OperationChain, status: int = 200) -> Response:
     return respond({"database": record(database), "operations": operation_records(chain)}, status)

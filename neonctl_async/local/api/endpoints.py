@@ -1,4 +1,4 @@
-"""The requests about computes, which the API calls endpoints."""
+"""Requests about computes, which the API calls endpoints."""
 
 from typing import Final
 
@@ -12,25 +12,28 @@ from neonctl_async.local.api.request.calls import (
     Call,
     Json,
     Response,
-    present,
-    raw,
+    drop_none,
+    json_text,
+    raw_json,
     respond,
-    stored,
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none
 from neonctl_async.local.engine import computes, operations, timelines
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Project
 
+MINIMUM_CU: Final = 0.25
+"""The size of the smallest compute, in compute units."""
+
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/endpoints``: the compute is started."""
+    """``POST /projects/{project_id}/endpoints``: create and start a compute."""
     project = access.project(tx, call)
     spec = call.body(bodies.EndpointCreate).endpoint
     branch = access.branch_of(tx, project.id, spec.branch_id)
-    chain = operations.begin(tx, project.id, branch.id)
+    chain = operations.start_chain(tx, project.id, branch.id)
     endpoint = add(tx, project, branch, spec, chain)
     return respond(
         {"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)}, 201
@@ -59,65 +62,65 @@ def get(tx: Transaction, call: Call) -> Response:
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/endpoints/{endpoint_id}``: apply_config.
 
-    A branch that it moves onto is brought back from the archive first.
+    If the compute moves to an archived branch, that branch is unarchived first.
     """
     _, before = access.endpoint(tx, call)
     endpoint = before
     body = call.body(bodies.EndpointUpdate).endpoint
     destination = _destination(tx, endpoint, body)
-    touched = (endpoint.branch_id, destination.id if destination else None)
-    chain = operations.begin(tx, endpoint.project_id, *touched)
+    changed_branches = (endpoint.branch_id, destination.id if destination else None)
+    chain = operations.start_chain(tx, endpoint.project_id, *changed_branches)
     if destination is not None:
-        computes.refuse_second_writer(tx, destination.id, endpoint.type)
+        computes.check_single_writer(tx, destination.id, endpoint.type)
         timelines.unarchive(tx, destination, chain)
     changes = _changes(body)
     if changes:
         endpoint = tx.update(endpoint, updated_at=tx.now, **changes)
-        computes.refuse_crossed_limits(endpoint)
-        endpoint = computes.apply(tx, endpoint, chain)
-        computes.watch_branch(tx, before.branch_id)
-        computes.watch_branch(tx, endpoint.branch_id)
+        computes.check_size_limits(endpoint)
+        endpoint = computes.configure(tx, endpoint, chain)
+        computes.schedule_checks(tx, before.branch_id)
+        computes.schedule_checks(tx, endpoint.branch_id)
     if destination is not None:
-        timelines.watch(tx, before.branch_id, tx.now)
-        timelines.watch(tx, destination.id, tx.now)
+        timelines.schedule_archiving(tx, before.branch_id, tx.now)
+        timelines.schedule_archiving(tx, destination.id, tx.now)
     return _changed(tx, endpoint, chain)
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/endpoints/{endpoint_id}``; 204 where it already was."""
+    """``DELETE /projects/{project_id}/endpoints/{endpoint_id}``: 204 if it is deleted already."""
     project = access.project(tx, call)
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NOT NULL"
     if tx.first(Endpoint, where, call.path["endpoint_id"], project.id):
         return Response(204)
     _, endpoint = access.endpoint(tx, call)
-    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     return _changed(tx, computes.remove(tx, endpoint, chain), chain)
 
 
 def start(tx: Transaction, call: Call) -> Response:
-    """``POST .../endpoints/{endpoint_id}/start``: nothing to do for one that runs."""
+    """``POST .../endpoints/{endpoint_id}/start``: starts no operation if it is running."""
     _, endpoint = access.endpoint(tx, call)
-    _refuse_disabled(endpoint)
-    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    _check_enabled(endpoint)
+    chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     if endpoint.state != computes.ACTIVE:
         endpoint = computes.start(tx, endpoint, chain)
     return _changed(tx, endpoint, chain)
 
 
 def suspend(tx: Transaction, call: Call) -> Response:
-    """``POST .../endpoints/{endpoint_id}/suspend``: nothing to do for one that is idle."""
+    """``POST .../endpoints/{endpoint_id}/suspend``: starts no operation if it is idle."""
     _, endpoint = access.endpoint(tx, call)
-    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     if endpoint.state == computes.ACTIVE:
         endpoint = computes.suspend(tx, endpoint, chain)
     return _changed(tx, endpoint, chain)
 
 
 def restart(tx: Transaction, call: Call) -> Response:
-    """``POST .../endpoints/{endpoint_id}/restart``: suspend_compute if it runs, start_compute."""
+    """``POST .../endpoints/{endpoint_id}/restart``: suspend_compute if running, start_compute."""
     _, endpoint = access.endpoint(tx, call)
-    _refuse_disabled(endpoint)
-    chain = operations.begin(tx, endpoint.project_id, endpoint.branch_id)
+    _check_enabled(endpoint)
+    chain = operations.start_chain(tx, endpoint.project_id, endpoint.branch_id)
     if endpoint.state == computes.ACTIVE:
         endpoint = computes.suspend(tx, endpoint, chain)
     return _changed(tx, computes.start(tx, endpoint, chain), chain)
@@ -136,16 +139,16 @@ def _changes(body: bodies.EndpointChanges) -> dict[str, SqlValue]:
     for name in body.__struct_fields__:
         value = getattr(body, name)
         if value is not UNSET:
-            changes[name] = stored(value) if name == "settings" else value
+            changes[name] = json_text(value) if name == "settings" else value
     return changes
 
 
-def _refuse_disabled(endpoint: Endpoint) -> None:
+def _check_enabled(endpoint: Endpoint) -> None:
     if endpoint.disabled:
         raise conflict(f"endpoint {endpoint.id!r} is disabled: enable it first")
 
 
-def _changed(tx: Transaction, endpoint: Endpoint, chain: Chain) -> Response:
+def _changed(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Response:
     return respond({"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)})
 
 
@@ -153,26 +156,17 @@ def _listed(tx: Transaction, found: list[Endpoint]) -> Response:
     return respond({"endpoints": [record(endpoint, tx.now) for endpoint in found]})
 
 
-SMALLEST: Final = 0.25
-"""The smallest compute, in compute units."""
-
-
 def add(
     tx: Transaction,
     project: Project,
     branch: Branch,
     spec: bodies.EndpointSpec,
-    chain: Chain,
+    chain: OperationChain,
 ) -> Endpoint:
-    """Store a compute and start it, unless it is disabled. Raises 409 for a second read_write."""
-    computes.refuse_second_writer(tx, branch.id, spec.type)
+    """Store a compute, and start it unless it is disabled. Raise 409 for a second read_write."""
+    computes.check_single_writer(tx, branch.id, spec.type)
     options = spec if isinstance(spec, bodies.NewEndpoint) else None
-    defaults = msgspec.json.decode(project.default_endpoint_settings, type=bodies.EndpointDefaults)
-    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu or SMALLEST
-    maximum = spec.autoscaling_limit_max_cu or defaults.autoscaling_limit_max_cu or minimum
-    timeout = spec.suspend_timeout_seconds
-    if timeout is None:
-        timeout = defaults.suspend_timeout_seconds or 0
+    minimum, maximum, timeout = _limits(project, spec)
     endpoint = Endpoint(
         id=ids.endpoint_id(),
         project_id=project.id,
@@ -184,7 +178,7 @@ def add(
         autoscaling_limit_min_cu=minimum,
         autoscaling_limit_max_cu=maximum,
         suspend_timeout_seconds=timeout,
-        settings=stored(spec.settings),
+        settings=json_text(spec.settings),
         pooler_enabled=options.pooler_enabled if options else False,
         disabled=options.disabled if options else False,
         passwordless_access=options.passwordless_access if options else True,
@@ -194,18 +188,27 @@ def add(
         state=computes.IDLE if options and options.disabled else computes.INIT,
         state_at=tx.now,
     )
-    computes.refuse_crossed_limits(endpoint)
+    computes.check_size_limits(endpoint)
     tx.insert(endpoint)
-    computes.watch_branch(tx, branch.id)
+    computes.schedule_checks(tx, branch.id)
     return endpoint if endpoint.disabled else computes.start(tx, endpoint, chain)
 
 
+def _limits(project: Project, spec: bodies.EndpointSpec) -> tuple[float, float, int]:
+    defaults = msgspec.json.decode(project.default_endpoint_settings, type=bodies.EndpointDefaults)
+    minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu or MINIMUM_CU
+    maximum = spec.autoscaling_limit_max_cu or defaults.autoscaling_limit_max_cu or minimum
+    if spec.suspend_timeout_seconds is None:
+        return minimum, maximum, defaults.suspend_timeout_seconds or 0
+    return minimum, maximum, spec.suspend_timeout_seconds
+
+
 def record(endpoint: Endpoint, now: Instant) -> Json:
-    """A compute as the API shows it at ``now``."""
+    """Return a compute as the API shows it at ``now``."""
     pending = endpoint.state if now < endpoint.state_at else None
     started = endpoint.started_at if (endpoint.started_at or now) <= now else None
     suspended = endpoint.suspended_at if (endpoint.suspended_at or now) <= now else None
-    return present(
+    return drop_none(
         {
             "id": endpoint.id,
             "host": computes.host(endpoint),
@@ -218,7 +221,7 @@ def record(endpoint: Endpoint, now: Instant) -> Json:
             "pending_state": pending,
             "autoscaling_limit_min_cu": endpoint.autoscaling_limit_min_cu,
             "autoscaling_limit_max_cu": endpoint.autoscaling_limit_max_cu,
-            "settings": raw(endpoint.settings),
+            "settings": raw_json(endpoint.settings),
             "pooler_enabled": endpoint.pooler_enabled,
             "pooler_mode": "transaction",
             "disabled": endpoint.disabled,

@@ -1,27 +1,26 @@
-"""Operations: listed, read, and shown in responses (sections 2.3, 4.3 to 4.5)."""
+"""Requests that list and read operations, and their records (sections 2.3 and 4.3 to 4.5)."""
 
 from typing import Final
 
 from neonctl_async.local import clock
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Call, Json, Response, present, respond
+from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.engine import lifecycle
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import invalid, not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Operation
 
 DEFAULT_LIMIT: Final = 100
-
-
 MAXIMUM_LIMIT: Final = 1000
 
 
 def list_page(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/operations``: newest first (section 4.3).
 
-    A page that is not empty carries the position of its last operation; an empty one is the end.
+    The cursor of a page is the position of its last operation. The last page is empty and has
+    no cursor.
     """
     project = access.project(tx, call, deleted=True)
     limit = call.integer("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
@@ -51,20 +50,23 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def cursor_position(call: Call) -> Instant:
-    """The position that the query parameter ``cursor`` names; left out, the front of the list."""
+    """Return the position of the query parameter ``cursor``. The default is before the newest."""
     text = call.query.get("cursor")
     if not text:
         return (1 << 63) - 1
     try:
         return clock.parse(text)
     except ValueError:
-        raise invalid(f"invalid request: cursor: {text!r} is no cursor of this list") from None
+        raise invalid(f"invalid request: cursor: {text!r} is not a cursor of this list") from None
 
 
 def record(operation: Operation, now: Instant) -> Json:
-    """An operation as the API shows it at ``now``. ``retry_at`` is exact: clients act on it."""
-    state = lifecycle.at(operation, now)
-    return present(
+    """Return an operation as the API shows it at ``now``.
+
+    ``retry_at`` is exact, because clients act on it. The other times are whole seconds.
+    """
+    state = lifecycle.state_at(operation, now)
+    return drop_none(
         {
             "id": operation.id,
             "project_id": operation.project_id,
@@ -82,6 +84,6 @@ def record(operation: Operation, now: Instant) -> Json:
     )
 
 
-def operation_records(chain: Chain) -> list[Json]:
-    """The operations of a request as its response announces them (section 4.5)."""
+def operation_records(chain: OperationChain) -> list[Json]:
+    """Return the operations of a request, as its response lists them (section 4.5)."""
     return [record(operation, chain.now) for operation in chain.operations]

@@ -1,4 +1,4 @@
-"""Organizations and their members."""
+"""Requests about organizations and their members."""
 
 from neonctl_async.local.api.request import access, bodies, paging
 from neonctl_async.local.api.request.access import Level
@@ -9,7 +9,7 @@ from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Member, Organization
 
-SORTS = ("email", "role", "joined_at")
+SORT_FIELDS = ("email", "role", "joined_at")
 
 
 def get_organization(tx: Transaction, call: Call) -> Response:
@@ -20,9 +20,9 @@ def get_organization(tx: Transaction, call: Call) -> Response:
 def list_members(tx: Transaction, call: Call) -> Response:
     """``GET /organizations/{org_id}/members``."""
     organization = access.organization(tx, call)
-    page = paging.Sorted.of(call, SORTS, "joined_at", 500, 500)
+    page = paging.SortedPage.from_call(call, SORT_FIELDS, "joined_at", 500)
     where, values = page.clauses("org_id = ?", organization.id)
-    members, pagination = page.cut(tx.select(MemberWithEmail, where, *values))
+    members, pagination = page.paginate(tx.select(MemberWithEmail, where, *values))
     found = [{"member": _member(member), "user": {"email": member.email}} for member in members]
     return respond({"members": found, "pagination": pagination})
 
@@ -34,17 +34,17 @@ def get_member(tx: Transaction, call: Call) -> Response:
 
 
 def update_member(tx: Transaction, call: Call) -> Response:
-    """``PATCH /organizations/{org_id}/members/{member_id}``: administrators."""
+    """``PATCH /organizations/{org_id}/members/{member_id}``, for administrators."""
     organization = access.organization(tx, call, Level.ADMIN)
     member = _found_member(tx, organization, call)
     role = call.body(bodies.MemberUpdate).role
     if role != "admin":
-        accounts.refuse_to_lose_the_last_admin(tx, member)
+        accounts.check_admin_remains(tx, member)
     return respond(_member(tx.update(member, role=role)))
 
 
 def delete_member(tx: Transaction, call: Call) -> Response:
-    """``DELETE /organizations/{org_id}/members/{member_id}``: administrators (3.1)."""
+    """``DELETE /organizations/{org_id}/members/{member_id}``, for administrators (3.1)."""
     organization = access.organization(tx, call, Level.ADMIN)
     member = _found_member(tx, organization, call)
     accounts.remove_member(tx, organization.id, member.user_id)
@@ -52,7 +52,7 @@ def delete_member(tx: Transaction, call: Call) -> Response:
 
 
 class MemberWithEmail(Member, frozen=True):
-    """A member with the address that lists of members are sorted by."""
+    """A member with the email address, which is a sort field of the list of members."""
 
     table = "members_with_email"
 

@@ -1,4 +1,4 @@
-"""The libraries that Postgres can be started with."""
+"""The libraries that Postgres can preload."""
 
 from typing import Final
 
@@ -21,9 +21,9 @@ LIBRARIES: Final = (
     _library("pg_stat_statements", "1.11", "Statistics of planning and execution", default=True),
     _library("timescaledb", "2.17.1", "Time-series data"),
     _library("pg_cron", "1.6", "Jobs on a schedule"),
-    _library("pg_partman_bgw", "5.1.0", "Upkeep of partitions in the background"),
+    _library("pg_partman_bgw", "5.1.0", "Maintenance of partitions in the background"),
 )
-"""The same for every version of Postgres."""
+"""The available libraries. They are the same for all versions of Postgres."""
 
 
 def list_project(tx: Transaction, call: Call) -> Response:

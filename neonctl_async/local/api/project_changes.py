@@ -1,4 +1,4 @@
-"""What is done to a project that exists: update, delete, recover."""
+"""Requests that update, delete and recover a project."""
 
 from typing import Final
 
@@ -10,37 +10,38 @@ from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.project_access import transfers
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Response, respond, stored
+from neonctl_async.local.api.request.calls import Call, Response, json_text, respond
 from neonctl_async.local.clock import span
 from neonctl_async.local.engine import computes, operations, timelines
-from neonctl_async.local.engine.api_keys import end_project_keys
+from neonctl_async.local.engine.api_keys import revoke_project_keys
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch
 
-_JSON: Final = ("settings", "default_endpoint_settings")
+_JSON_FIELDS: Final = ("settings", "default_endpoint_settings")
 
 
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}``.
 
-    A new history retention is an apply_storage_config; new settings are an apply_config of each
-    compute that runs (section 2.3).
+    A new history retention starts an apply_storage_config. New settings start an apply_config for
+    each running compute (section 2.3).
     """
     project = access.project(tx, call)
     body = call.body(bodies.ProjectUpdate).project
-    chain = operations.begin(tx, project.id, *projects.branch_ids(tx, project.id))
+    chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     for name in body.__struct_fields__:
         value = getattr(body, name)
         if value is not UNSET:
-            changes[name] = _merged(getattr(project, name), value) if name in _JSON else value
+            is_json = name in _JSON_FIELDS
+            changes[name] = _merged(getattr(project, name), value) if is_json else value
     retention = body.history_retention_seconds
     if retention is not UNSET and retention != project.history_retention_seconds:
         chain.add("apply_storage_config")
     if body.settings is not UNSET:
-        for endpoint in computes.running(tx, project.id):
-            computes.apply(tx, endpoint, chain)
+        for endpoint in computes.list_running(tx, project.id):
+            computes.configure(tx, endpoint, chain)
     project = tx.update(project, **changes)
     return respond(
         {"project": projects.record(tx, project), "operations": operation_records(chain)}
@@ -50,12 +51,12 @@ def update(tx: Transaction, call: Call) -> Response:
 def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /projects/{project_id}``: delete_tenant.
 
-    It takes an administrator, so no project-scoped key deletes its project (2.1, rule 1). The
-    project is gone at once; the records of its operations stay.
+    Only administrators can do this, so a project-scoped key cannot delete its project (2.1, rule
+    1). Everything except the operations of the project is gone at once.
     """
     project = access.project(tx, call, Level.ADMIN)
-    shown = projects.record(tx, project)
-    chain = operations.begin(tx, project.id, *projects.branch_ids(tx, project.id))
+    record = projects.record(tx, project)
+    chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     chain.add("delete_tenant")
     tx.execute(
         "UPDATE endpoints SET state_before = 'idle', state = 'idle', state_at = ?, idle_at = NULL "
@@ -69,31 +70,32 @@ def delete(tx: Transaction, call: Call) -> Response:
         project.id,
     )
     tx.update(project, deleted_at=tx.now, detach_at=None)
-    end_project_keys(tx, project.id)
-    transfers.end_requests(tx, project.id)
-    return respond({"project": shown, "operations": operation_records(chain)})
+    revoke_project_keys(tx, project.id)
+    transfers.close_requests(tx, project.id)
+    return respond({"project": record, "operations": operation_records(chain)})
 
 
 def recover(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/recover``: tenant_attach. Keys that ended stay ended."""
+    """``POST /projects/{project_id}/recover``: tenant_attach. Its keys stay revoked."""
     project = access.project(tx, call, Level.ADMIN, deleted=True)
-    if project.deleted_at is None or tx.now > project.deleted_at + span(projects.RECOVERABLE):
+    if project.deleted_at is None or tx.now > project.deleted_at + span(projects.RECOVERY_SECONDS):
         raise not_found("deleted project", project.id)
-    chain = operations.begin(tx, project.id)
+    chain = operations.start_chain(tx, project.id)
     chain.add("tenant_attach")
     project = tx.update(project, deleted_at=None, updated_at=tx.now)
     where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
-    kept = tx.select(Branch, where, project.id)
-    for branch in kept:
-        computes.watch_branch(tx, branch.id)
-        timelines.watch(tx, branch.id, tx.now)
-    # What was to expire meanwhile does so now: no operation is of a time without the project.
+    recovered = tx.select(Branch, where, project.id)
+    for branch in recovered:
+        computes.schedule_checks(tx, branch.id)
+        timelines.schedule_archiving(tx, branch.id, tx.now)
+    # Snapshots that expired while the project was deleted expire now. An operation of an earlier
+    # time would fall into the time in which the project was deleted.
     where = "project_id = ? AND expires_at < ?"
     tx.execute(f"UPDATE snapshots SET expires_at = ? WHERE {where}", tx.now, project.id, tx.now)
     return respond(
         {
             "project": projects.record(tx, project),
-            "branches": [branches.record(tx, branch) for branch in kept],
+            "branches": [branches.record(tx, branch) for branch in recovered],
             "operations": operation_records(chain),
         }
     )
@@ -102,4 +104,4 @@ def recover(tx: Transaction, call: Call) -> Response:
 def _merged(before: str, changes: object) -> str:
     merged = msgspec.json.decode(before, type=dict[str, object])
     merged |= msgspec.to_builtins(changes)
-    return stored(merged)
+    return json_text(merged)

@@ -1,4 +1,4 @@
-"""Projects (specification, sections 2.2 and 4.2)."""
+"""Requests that create, read and list projects (sections 2.2 and 4.2)."""
 
 from datetime import UTC, datetime
 from typing import Final
@@ -12,15 +12,16 @@ from neonctl_async.local.api.request.calls import (
     Call,
     Json,
     Response,
-    present,
-    raw,
+    drop_none,
+    json_text,
+    raw_json,
     respond,
-    stored,
 )
 from neonctl_async.local.clock import SECOND, in_seconds, in_seconds_or_none, instant, span
 from neonctl_async.local.engine import branch_objects, computes, operations, timelines
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.branches import insert_branch
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Project, Role, User
@@ -28,65 +29,43 @@ from neonctl_async.local.storage.tables import Branch, Database, Project, Role, 
 DEFAULT_LIMIT: Final = 10
 MAXIMUM_LIMIT: Final = 400
 LOGICAL_SIZE_LIMIT_MIB: Final = 3072
-RECOVERABLE: Final = 7 * 86400.0
-"""How long a deleted project can be recovered, in seconds."""
+RECOVERY_SECONDS: Final = 7 * 86400.0
+"""The time in which a deleted project can be recovered, in seconds."""
 
 
 def list_page(tx: Transaction, call: Call) -> Response:
-    """``GET /projects``: those that the key reaches, newest first."""
-    reach, values = _reach(call.principal)
+    """``GET /projects``: list the projects that the key can access, newest first."""
+    visible, values = _visible_projects(call.principal)
     org_id = call.query.get("org_id")
     if org_id:
-        if access.level_in(tx, call.principal, org_id) is Level.NONE:
+        if access.organization_level(tx, call.principal, org_id) is Level.NONE:
             raise not_found("organization", org_id)
-        reach, values = f"({reach}) AND org_id = ?", [*values, org_id]
+        visible, values = f"({visible}) AND org_id = ?", [*values, org_id]
     deleted = "NOT NULL" if call.flag("recoverable") else "NULL"
-    body = _page(tx, call, f"({reach}) AND deleted_at IS {deleted}", *values)
+    body = _page(tx, call, f"({visible}) AND deleted_at IS {deleted}", *values)
     body["applications"], body["integrations"] = {}, {}
     return respond(body)
 
 
 def list_shared(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/shared``: those that the principal was granted access to, newest first."""
+    """``GET /projects/shared``: list the projects shared with the user, newest first."""
     shared = f"id IN (SELECT project_id FROM permissions WHERE {access.GRANTED})"
     return respond(_page(tx, call, f"{shared} AND deleted_at IS NULL", call.principal.user_id))
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects``: create_timeline, then start_compute for the compute of its branch."""
+    """``POST /projects``: create_timeline, then start_compute for the first branch."""
     spec = call.body(bodies.ProjectCreate).project
     user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
-    chain = operations.begin(tx, project.id)
-    branch_id = ids.branch_id()
-    created = chain.add("create_timeline", branch_id=branch_id)
-    branch = Branch(
-        id=branch_id,
-        project_id=project.id,
-        parent_id=None,
-        parent_lsn=None,
-        parent_timestamp=None,
-        name=spec.branch.name,
-        is_default=True,
-        protected=False,
-        init_source="parent-data",
-        annotation=stored(spec.branch.annotations),
-        created_by=call.principal.created_by,
-        created_at=tx.now,
-        updated_at=tx.now,
-        state_before=timelines.INIT,
-        state=timelines.READY if created.succeeds else timelines.INIT,
-        state_at=created.settles_at,
-    )
-    insert_branch(tx, branch)
-    roles.add(tx, branch.id, spec.branch.owner_name)
-    databases.add(tx, branch.id, spec.branch.database_name, spec.branch.owner_name)
-    wanted = bodies.EndpointSpec(
+    chain = operations.start_chain(tx, project.id)
+    branch = _add_first_branch(tx, project, spec.branch, call.principal, chain)
+    endpoint_spec = bodies.EndpointSpec(
         type="read_write",
         autoscaling_limit_min_cu=spec.autoscaling_limit_min_cu,
         autoscaling_limit_max_cu=spec.autoscaling_limit_max_cu,
     )
-    endpoint = endpoints.add(tx, project, branch, wanted, chain)
+    endpoint = endpoints.add(tx, project, branch, endpoint_spec, chain)
     return respond(
         {
             "project": record(tx, project),
@@ -98,8 +77,8 @@ def create(tx: Transaction, call: Call) -> Response:
                 for role in branch_objects.of_branch(tx, Role, branch.id)
             ],
             "databases": [
-                databases.record(found)
-                for found in branch_objects.of_branch(tx, Database, branch.id)
+                databases.record(database)
+                for database in branch_objects.of_branch(tx, Database, branch.id)
             ],
             "connection_uris": connection_uris.of_branch(tx, branch, endpoint),
         },
@@ -112,10 +91,9 @@ def get(tx: Transaction, call: Call) -> Response:
     return respond({"project": record(tx, access.project(tx, call))})
 
 
-def listed(tx: Transaction, project: Project) -> Json:
-    """A project as it is listed: the fields of section 2.2 and those published since."""
-    owner = project.org_id or project.user_id
-    return present(
+def list_record(tx: Transaction, project: Project) -> Json:
+    """Return a project as lists show it: the fields of section 2.2, and newer published fields."""
+    return drop_none(
         {
             "id": project.id,
             "name": project.name,
@@ -132,10 +110,10 @@ def listed(tx: Transaction, project: Project) -> Json:
             "store_passwords": project.store_passwords,
             "creation_source": "console",
             "history_retention_seconds": project.history_retention_seconds,
-            "settings": raw(project.settings),
-            "default_endpoint_settings": raw(project.default_endpoint_settings),
+            "settings": raw_json(project.settings),
+            "default_endpoint_settings": raw_json(project.default_endpoint_settings),
             "synthetic_storage_size": 0,
-            "owner_id": owner,
+            "owner_id": project.org_id or project.user_id,
             "org_id": project.org_id,
             "created_at": in_seconds(project.created_at),
             "updated_at": in_seconds(project.updated_at),
@@ -145,21 +123,17 @@ def listed(tx: Transaction, project: Project) -> Json:
 
 
 def record(tx: Transaction, project: Project) -> Json:
-    """A project as it is read alone."""
+    """Return a project as ``GET /projects/{project_id}`` shows it."""
     start = datetime.fromtimestamp(tx.now // SECOND, UTC).replace(day=1, hour=0, minute=0, second=0)
     end = start.replace(year=start.year + start.month // 12, month=start.month % 12 + 1)
     owner = tx.first(User, "WHERE id = ?", project.user_id)
-    data = (
-        {
-            "email": owner.email,
-            "name": owner.name,
-            "branches_limit": 500,
-            "subscription_type": "launch",
-        }
-        if owner
-        else None
-    )
-    return listed(tx, project) | present(
+    owner_record = owner and {
+        "email": owner.email,
+        "name": owner.name,
+        "branches_limit": 500,
+        "subscription_type": "launch",
+    }
+    return list_record(tx, project) | drop_none(
         {
             "data_storage_bytes_hour": 0,
             "data_transfer_bytes": 0,
@@ -168,7 +142,7 @@ def record(tx: Transaction, project: Project) -> Json:
             "active_time_seconds": 0,
             "consumption_period_start": in_seconds(instant(start)),
             "consumption_period_end": in_seconds(instant(end)),
-            "owner": data,
+            "owner": owner_record,
         }
     )
 
@@ -187,7 +161,7 @@ def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
         limit,
     )
     body: Json = {
-        "projects": [listed(tx, project) for project in page],
+        "projects": [list_record(tx, project) for project in page],
         "unavailable_project_ids": [],
     }
     if page:
@@ -211,9 +185,9 @@ def _insert(
         pg_version=spec.pg_version,
         store_passwords=spec.store_passwords,
         history_retention_seconds=spec.history_retention_seconds,
-        settings=stored(spec.settings),
-        default_endpoint_settings=stored(spec.default_endpoint_settings),
-        # Distinct, so that a cursor names one place in the list.
+        settings=json_text(spec.settings),
+        default_endpoint_settings=json_text(spec.default_endpoint_settings),
+        # Unique, because a cursor must name one position in the list.
         created_at=max(tx.now, newest + 1),
         updated_at=tx.now,
         detach_at=None if after is None else tx.now + span(after),
@@ -222,7 +196,40 @@ def _insert(
     return project
 
 
-def _reach(principal: Principal) -> tuple[str, list[SqlValue]]:
+def _add_first_branch(
+    tx: Transaction,
+    project: Project,
+    spec: bodies.FirstBranch,
+    principal: Principal,
+    chain: OperationChain,
+) -> Branch:
+    branch_id = ids.branch_id()
+    creation = chain.add("create_timeline", branch_id=branch_id)
+    branch = Branch(
+        id=branch_id,
+        project_id=project.id,
+        parent_id=None,
+        parent_lsn=None,
+        parent_timestamp=None,
+        name=spec.name,
+        is_default=True,
+        protected=False,
+        init_source="parent-data",
+        annotation=json_text(spec.annotations),
+        created_by=principal.created_by,
+        created_at=tx.now,
+        updated_at=tx.now,
+        state_before=timelines.INIT,
+        state=timelines.READY if creation.succeeds else timelines.INIT,
+        state_at=creation.settles_at,
+    )
+    insert_branch(tx, branch)
+    roles.add(tx, branch.id, spec.owner_name)
+    databases.add(tx, branch.id, spec.database_name, spec.owner_name)
+    return branch
+
+
+def _visible_projects(principal: Principal) -> tuple[str, list[SqlValue]]:
     if principal.kind == "project":
         return "id = ?", [principal.project_id]
     if principal.kind == "organization":
@@ -232,7 +239,7 @@ def _reach(principal: Principal) -> tuple[str, list[SqlValue]]:
 
 
 def branch_ids(tx: Transaction, project_id: str) -> list[str]:
-    """The branches of a project."""
+    """Return the ids of the branches of a project."""
     where = "WHERE project_id = ? AND deleted_at IS NULL"
     return [branch.id for branch in tx.select(Branch, where, project_id)]
 
@@ -242,7 +249,7 @@ def _recovery(project: Project) -> Json:
         return {}
     return {
         "deleted_at": in_seconds(project.deleted_at),
-        "recoverable_until": in_seconds(project.deleted_at + span(RECOVERABLE)),
+        "recoverable_until": in_seconds(project.deleted_at + span(RECOVERY_SECONDS)),
     }
 
 

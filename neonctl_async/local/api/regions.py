@@ -1,4 +1,4 @@
-"""The regions that projects can be in: a few of the platform's."""
+"""The regions of projects, a selection of Neon's regions."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ from neonctl_async.local.storage.database import Transaction
 
 
 class Region(msgspec.Struct, frozen=True):
-    """A region as the API shows it; coordinates are text."""
+    """A region as the API shows it, with coordinates as text."""
 
     region_id: str
     name: str
@@ -34,8 +34,8 @@ REGIONS: Final = (
 
 
 def list_active(tx: Transaction, call: Call) -> Response:
-    """``GET /regions``: every organization that the key reaches has all of them."""
+    """``GET /regions``: all organizations have the same regions."""
     org_id = call.query.get("org_id")
-    if org_id and access.level_in(tx, call.principal, org_id) is Level.NONE:
+    if org_id and access.organization_level(tx, call.principal, org_id) is Level.NONE:
         raise not_found("organization", org_id)
     return respond({"regions": REGIONS})

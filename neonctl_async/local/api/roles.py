@@ -1,9 +1,9 @@
-"""Postgres roles of a branch. Changing them is an apply_config (section 2.3)."""
+"""Requests about the roles of a branch. Changes are applied by apply_config (section 2.3)."""
 
 from neonctl_async.local import ids
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Call, Json, Response, present, respond
+from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.errors import not_found, precondition_failed, unprocessable
@@ -12,15 +12,16 @@ from neonctl_async.local.storage.tables import Branch, Database, Project, Role
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/roles``: with its password, unless it cannot log in."""
+    """``POST .../branches/{branch_id}/roles``: return the password, unless it cannot log in."""
     project, branch = access.branch(tx, call)
     spec = call.body(bodies.RoleCreate).role
-    branch_objects.refuse_taken(tx, Role, branch.id, spec.name)
-    chain = operations.begin(tx, project.id, branch.id)
+    branch_objects.check_name_free(tx, Role, branch.id, spec.name)
+    chain = operations.start_chain(tx, project.id, branch.id)
     add(tx, branch.id, spec.name, no_login=spec.no_login)
-    computes.configure(tx, branch, chain)
-    shown = record(branch_objects.get(tx, Role, branch.id, spec.name), password=True)
-    return respond({"role": shown, "operations": operation_records(chain)}, 201)
+    computes.configure_branch(tx, branch, chain)
+    role = branch_objects.get(tx, Role, branch.id, spec.name)
+    body = {"role": record(role, password=True), "operations": operation_records(chain)}
+    return respond(body, 201)
 
 
 def list_branch(tx: Transaction, call: Call) -> Response:
@@ -38,7 +39,10 @@ def get(tx: Transaction, call: Call) -> Response:
 
 
 def delete(tx: Transaction, call: Call) -> Response:
-    """``DELETE .../roles/{role_name}``; 204 where it already was. An owner of databases stays."""
+    """``DELETE .../roles/{role_name}``: 204 if it is deleted already.
+
+    Raise 422 if the role owns a database.
+    """
     project, branch = access.branch(tx, call)
     name = call.path["role_name"]
     if branch_objects.was_deleted(tx, Role, branch.id, name):
@@ -47,15 +51,17 @@ def delete(tx: Transaction, call: Call) -> Response:
     owned = "WHERE branch_id = ? AND owner_name = ? AND deleted_at IS NULL"
     database = tx.first(Database, owned, branch.id, name)
     if database is not None:
-        raise unprocessable(f"role {name!r} owns the database {database.name!r}")
-    chain = operations.begin(tx, project.id, branch.id)
+        raise unprocessable(
+            f"role {name!r} owns the database {database.name!r}: change its owner first"
+        )
+    chain = operations.start_chain(tx, project.id, branch.id)
     role = tx.update(role, deleted_at=tx.now, updated_at=tx.now)
-    computes.configure(tx, branch, chain)
+    computes.configure_branch(tx, branch, chain)
     return respond({"role": record(role), "operations": operation_records(chain)})
 
 
 def reveal_password(tx: Transaction, call: Call) -> Response:
-    """``GET .../roles/{role_name}/reveal_password``; older clients send POST."""
+    """``GET .../roles/{role_name}/reveal_password``. Older clients send POST."""
     project, _, role = _role(tx, call)
     if role.no_login:
         raise not_found("password of role", role.name)
@@ -65,13 +71,13 @@ def reveal_password(tx: Transaction, call: Call) -> Response:
 
 
 def reset_password(tx: Transaction, call: Call) -> Response:
-    """``POST .../roles/{role_name}/reset_password``: answers the new one."""
+    """``POST .../roles/{role_name}/reset_password``: return the new password."""
     project, branch, role = _role(tx, call)
     if role.no_login:
         raise unprocessable(f"role {role.name!r} cannot log in and has no password")
-    chain = operations.begin(tx, project.id, branch.id)
+    chain = operations.start_chain(tx, project.id, branch.id)
     role = tx.update(role, password_seed=ids.password_seed(), updated_at=tx.now)
-    computes.configure(tx, branch, chain)
+    computes.configure_branch(tx, branch, chain)
     return respond({"role": record(role, password=True), "operations": operation_records(chain)})
 
 
@@ -91,8 +97,8 @@ def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -
 
 
 def record(role: Role, *, password: bool = False) -> Json:
-    """A role as the API shows it; its ``password`` where it was just made."""
-    return present(
+    """Return a role as the API shows it. ``password`` includes the password, if it has one."""
+    return drop_none(
         {
             "branch_id": role.branch_id,
             "name": role.name,

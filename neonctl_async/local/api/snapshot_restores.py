@@ -1,4 +1,4 @@
-"""Branches restored from snapshots, and how they come to replace another."""
+"""Restores of snapshots to new branches, and finalizing: the new branch replaces its target."""
 
 from typing import Final
 
@@ -13,12 +13,12 @@ from neonctl_async.local.api.request.bodies import FinalizeRestore, SnapshotRest
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.engine import computes, operations, timelines
 from neonctl_async.local.engine.branches import (
+    check_name_free,
+    check_not_deleted,
     insert_branch,
     is_name_taken,
-    refuse_deleted,
-    refuse_taken_name,
 )
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.snapshots import SnapshotContent
 from neonctl_async.local.errors import conflict, unprocessable
 from neonctl_async.local.storage.database import Transaction
@@ -31,55 +31,55 @@ FINALIZED: Final = "finalized"
 def restore(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/snapshots/{snapshot_id}/restore``: create_branch.
 
-    Finalized at once, the new branch replaces its target as :func:`finalize` has it, unless its
-    creation fails.
+    With ``finalize_restore``, the new branch replaces its target as in :func:`finalize`, unless
+    its creation fails.
     """
     snapshot = snapshots.find(tx, call)
     if not snapshot.taken:
-        raise conflict(f"snapshot {snapshot.id!r} was not taken, for its operation failed")
+        raise conflict(f"snapshot {snapshot.id!r} was not taken, because its operation failed")
     body = call.body(SnapshotRestore)
     if body.target_branch_id:
         access.branch_of(tx, snapshot.project_id, body.target_branch_id)
-    chain = operations.begin(
+    chain = operations.start_chain(
         tx, snapshot.project_id, snapshot.source_branch_id, body.target_branch_id
     )
-    branch = _create(tx, call, snapshot, body, chain)
-    shown: Json = {}
+    branch = _create_branch(tx, call, snapshot, body, chain)
+    response: Json = {}
     if body.finalize_restore and branch.state == timelines.READY:
         branch, moved = _replace_target(tx, branch, None, chain)
-        shown["endpoints"] = [endpoints.record(endpoint, tx.now) for endpoint in moved]
-    return respond(
-        {"branch": branches.record(tx, branch), "operations": operation_records(chain)} | shown
-    )
+        response["endpoints"] = [endpoints.record(endpoint, tx.now) for endpoint in moved]
+    response |= {"branch": branches.record(tx, branch), "operations": operation_records(chain)}
+    return respond(response)
 
 
 def finalize(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/finalize_restore``.
 
-    The computes of the target move to the restored branch, what runs by a suspend_compute and a
-    start_compute. The restored branch takes over its name, whether it is the default and
-    protected, its expiry, its backup schedule and its JWKS.
+    The computes of the target move to the restored branch. A running compute is suspended and
+    started again. The restored branch also gets the name, the default and protected settings, the
+    expiry, the backup schedule and the JWKS of the target.
     """
     project, branch = access.branch(tx, call)
     body = call.body(FinalizeRestore)
     if branch.restore_status != RESTORED:
         raise unprocessable(
-            f"branch {branch.id!r} was not restored from a snapshot, or its restore is finalized"
+            f"branch {branch.id!r} was not restored from a snapshot, or is already finalized"
         )
     if branch.state == timelines.INIT:
-        raise conflict(f"branch {branch.id!r} was not restored, for its operation failed")
-    chain = operations.begin(tx, project.id, branch.id, branch.restored_as)
+        raise conflict(f"branch {branch.id!r} was not restored, because its operation failed")
+    chain = operations.start_chain(tx, project.id, branch.id, branch.restored_as)
     _replace_target(tx, branch, body.name, chain)
-    # Last, for a client that finds the branch locked knows to try again.
+    # Checked last: a locked branch must return 423, after which clients retry.
     if timelines.state(branch, tx.now) == timelines.INIT:
         raise conflict(
-            f"branch {branch.id!r} is being restored: finalize it once its create_branch has ended"
+            f"branch {branch.id!r} is being restored: "
+            "finalize it after its create_branch has finished"
         )
     return respond({"operations": operation_records(chain)})
 
 
-def _create(
-    tx: Transaction, call: Call, snapshot: Snapshot, body: SnapshotRestore, chain: Chain
+def _create_branch(
+    tx: Transaction, call: Call, snapshot: Snapshot, body: SnapshotRestore, chain: OperationChain
 ) -> Branch:
     branch_id = ids.branch_id()
     creation = chain.add("create_branch", branch_id=branch_id)
@@ -89,7 +89,7 @@ def _create(
         parent_id=None,
         parent_lsn=None,
         parent_timestamp=None,
-        name=body.name or call.text("name", bodies.LONGEST_NAME) or branch_id,
+        name=body.name or call.text("name", bodies.MAX_NAME_LENGTH) or branch_id,
         is_default=False,
         protected=False,
         init_source="parent-data",
@@ -105,48 +105,48 @@ def _create(
         restore_status=RESTORED,
     )
     insert_branch(tx, branch)
-    timelines.watch(tx, branch.id, tx.now)
+    timelines.schedule_archiving(tx, branch.id, tx.now)
     content = msgspec.json.decode(snapshot.content, type=SnapshotContent)
-    for held in (*content.roles, *content.databases):
-        tx.insert(replace(held, id=0, branch_id=branch.id))
+    for row in (*content.roles, *content.databases):
+        tx.insert(replace(row, id=0, branch_id=branch.id))
     return branch
 
 
 def _replace_target(
-    tx: Transaction, branch: Branch, kept_as: str | None, chain: Chain
+    tx: Transaction, branch: Branch, target_name: str | None, chain: OperationChain
 ) -> tuple[Branch, list[Endpoint]]:
     target = _target(tx, branch)
-    kept_as = kept_as or _name_of_old(tx, target, branch)
-    if kept_as != branch.name:
-        refuse_taken_name(tx, target.project_id, kept_as)
+    target_name = target_name or _free_target_name(tx, target, branch)
+    if target_name != branch.name:
+        check_name_free(tx, target.project_id, target_name)
     branch = timelines.unarchive(tx, branch, chain)
     moved = _move_computes(tx, target, branch, chain)
-    branch = _take_place(tx, branch, target, kept_as)
+    branch = _move_settings(tx, branch, target, target_name)
     for changed in (target, branch):
-        computes.watch_branch(tx, changed.id)
-        timelines.watch(tx, changed.id, tx.now)
+        computes.schedule_checks(tx, changed.id)
+        timelines.schedule_archiving(tx, changed.id, tx.now)
     return branch, moved
 
 
 def _target(tx: Transaction, branch: Branch) -> Branch:
     target = tx.get(Branch, branch.restored_as or "")
-    refuse_deleted(tx, f"the branch that {branch.id!r} is to replace", target)
+    check_not_deleted(tx, f"the target of the restored branch {branch.id!r}", target)
     return target
 
 
-def _take_place(tx: Transaction, branch: Branch, target: Branch, kept_as: str) -> Branch:
-    # Names are taken once at any moment: the target may be given the one that its successor has.
+def _move_settings(tx: Transaction, branch: Branch, target: Branch, target_name: str) -> Branch:
+    # Names are unique at any time, and the target may get the current name of the branch.
     tx.update(branch, name=ids.uuid_text())
     tx.update(
         target,
-        name=kept_as,
+        name=target_name,
         is_default=False,
         expires_at=None,
         backup_schedule="[]",
         updated_at=tx.now,
     )
-    scoped = "UPDATE jwks SET branch_id = ?, updated_at = ? WHERE branch_id = ?"
-    tx.execute(scoped, branch.id, tx.now, target.id)
+    sql = "UPDATE jwks SET branch_id = ?, updated_at = ? WHERE branch_id = ?"
+    tx.execute(sql, branch.id, tx.now, target.id)
     is_default = target.is_default or branch.is_default
     return tx.update(
         branch,
@@ -160,26 +160,30 @@ def _take_place(tx: Transaction, branch: Branch, target: Branch, kept_as: str) -
     )
 
 
-def _name_of_old(tx: Transaction, target: Branch, branch: Branch) -> str:
+def _free_target_name(tx: Transaction, target: Branch, branch: Branch) -> str:
     name = _with_suffix(target.name, " (old)")
-    taken = name != branch.name and is_name_taken(tx, target.project_id, name)
-    return _with_suffix(target.name, f" (old {target.id})") if taken else name
+    in_use = name != branch.name and is_name_taken(tx, target.project_id, name)
+    return _with_suffix(target.name, f" (old {target.id})") if in_use else name
 
 
 def _with_suffix(name: str, suffix: str) -> str:
-    return name[: bodies.LONGEST_NAME - len(suffix)] + suffix
+    return name[: bodies.MAX_NAME_LENGTH - len(suffix)] + suffix
 
 
-def _move_computes(tx: Transaction, target: Branch, branch: Branch, chain: Chain) -> list[Endpoint]:
+def _move_computes(
+    tx: Transaction, target: Branch, branch: Branch, chain: OperationChain
+) -> list[Endpoint]:
     moved: list[Endpoint] = []
     for endpoint in computes.of_branch(tx, target.id):
-        computes.refuse_second_writer(tx, branch.id, endpoint.type)
+        computes.check_single_writer(tx, branch.id, endpoint.type)
         moved.append(_move_compute(tx, endpoint, branch, chain))
     return moved
 
 
-def _move_compute(tx: Transaction, endpoint: Endpoint, branch: Branch, chain: Chain) -> Endpoint:
-    if not computes.in_use(endpoint, tx.now):
+def _move_compute(
+    tx: Transaction, endpoint: Endpoint, branch: Branch, chain: OperationChain
+) -> Endpoint:
+    if not computes.needs_suspend(endpoint, tx.now):
         return tx.update(endpoint, branch_id=branch.id, updated_at=tx.now)
     suspended = computes.suspend(tx, endpoint, chain)
     return computes.start(tx, tx.update(suspended, branch_id=branch.id), chain)

@@ -1,4 +1,4 @@
-"""Snapshots: what a branch held at a moment, kept apart from it; and the schedules of branches."""
+"""Requests about snapshots, and about the backup schedules of branches."""
 
 from msgspec import UNSET
 
@@ -6,15 +6,15 @@ from neonctl_async.local import ids
 from neonctl_async.local.api import branches
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.bodies import LONGEST_NAME, BackupSchedule, SnapshotUpdate
+from neonctl_async.local.api.request.bodies import MAX_NAME_LENGTH, BackupSchedule, SnapshotUpdate
 from neonctl_async.local.api.request.calls import (
     Call,
     Json,
     Response,
-    present,
-    raw,
+    drop_none,
+    json_text,
+    raw_json,
     respond,
-    stored,
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
 from neonctl_async.local.engine import branch_objects, operations
@@ -27,11 +27,11 @@ from neonctl_async.local.storage.tables import Database, Project, Role, Snapshot
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branches/{branch_id}/snapshot``: create_branch."""
     project, branch = access.branch(tx, call)
-    lsn, at = call.point()
+    lsn, at = call.point_in_time()
     if at is not None:
-        _refuse_unless_kept(tx, project, at)
-    expires_at = call.moment("expires_at")
-    chain = operations.begin(tx, project.id, branch.id)
+        _check_restore_window(tx, project, at)
+    expires_at = call.timestamp("expires_at")
+    chain = operations.start_chain(tx, project.id, branch.id)
     creation = chain.add("create_branch", branch_id=branch.id)
     snapshot_id = ids.snapshot_id()
     content = SnapshotContent(
@@ -42,13 +42,13 @@ def create(tx: Transaction, call: Call) -> Response:
         id=snapshot_id,
         project_id=project.id,
         source_branch_id=branch.id,
-        name=call.text("name", LONGEST_NAME) or snapshot_id,
+        name=call.text("name", MAX_NAME_LENGTH) or snapshot_id,
         lsn=lsn or ids.lsn(),
         timestamp=at,
-        content=stored(content),
+        content=json_text(content),
         taken=creation.succeeds,
         created_at=tx.now,
-        expires_at=None if expires_at is None else branches.upcoming(tx, expires_at),
+        expires_at=None if expires_at is None else branches.future_time(tx, expires_at),
     )
     tx.insert(snapshot)
     return respond({"snapshot": record(snapshot), "operations": operation_records(chain)})
@@ -58,11 +58,12 @@ def list_project(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/snapshots``: newest first."""
     project = access.project(tx, call)
     where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at DESC, rowid DESC"
-    return respond({"snapshots": [record(one) for one in tx.select(Snapshot, where, project.id)]})
+    found = tx.select(Snapshot, where, project.id)
+    return respond({"snapshots": [record(snapshot) for snapshot in found]})
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: another name."""
+    """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: rename it."""
     snapshot = find(tx, call)
     name = call.body(SnapshotUpdate).snapshot.name
     if name is not UNSET:
@@ -73,7 +74,7 @@ def update(tx: Transaction, call: Call) -> Response:
 def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /projects/{project_id}/snapshots/{snapshot_id}``: delete_timeline."""
     snapshot = find(tx, call)
-    chain = operations.begin(tx, snapshot.project_id, snapshot.source_branch_id)
+    chain = operations.start_chain(tx, snapshot.project_id, snapshot.source_branch_id)
     delete_snapshot(tx, snapshot, chain)
     return respond({"operations": operation_records(chain)}, 202)
 
@@ -81,19 +82,19 @@ def delete(tx: Transaction, call: Call) -> Response:
 def get_schedule(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/backup_schedule``."""
     _, branch = access.branch(tx, call)
-    return respond({"schedule": raw(branch.backup_schedule)})
+    return respond({"schedule": raw_json(branch.backup_schedule)})
 
 
 def update_schedule(tx: Transaction, call: Call) -> Response:
-    """``PUT .../branches/{branch_id}/backup_schedule``: kept and shown, no snapshot is taken."""
+    """``PUT .../branches/{branch_id}/backup_schedule``: store it. No snapshots are taken."""
     _, branch = access.branch(tx, call)
     schedule = call.body(BackupSchedule).schedule
-    tx.update(branch, backup_schedule=stored(schedule), updated_at=tx.now)
+    tx.update(branch, backup_schedule=json_text(schedule), updated_at=tx.now)
     return respond({})
 
 
 def find(tx: Transaction, call: Call) -> Snapshot:
-    """The snapshot of the path."""
+    """Return the snapshot of the path."""
     project = access.project(tx, call)
     snapshot_id = call.path["snapshot_id"]
     where = "WHERE id = ? AND project_id = ? AND deleted_at IS NULL"
@@ -104,8 +105,8 @@ def find(tx: Transaction, call: Call) -> Snapshot:
 
 
 def record(snapshot: Snapshot) -> Json:
-    """A snapshot as the API shows it."""
-    return present(
+    """Return a snapshot as the API shows it."""
+    return drop_none(
         {
             "id": snapshot.id,
             "name": snapshot.name,
@@ -120,7 +121,7 @@ def record(snapshot: Snapshot) -> Json:
     )
 
 
-def _refuse_unless_kept(tx: Transaction, project: Project, at: Instant) -> None:
+def _check_restore_window(tx: Transaction, project: Project, at: Instant) -> None:
     oldest = max(project.created_at, tx.now - span(project.history_retention_seconds))
     if not oldest <= at <= tx.now:
         raise invalid(

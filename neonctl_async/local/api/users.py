@@ -1,4 +1,4 @@
-"""Users: the account of the key, and the organizations that a user belongs to."""
+"""Requests about the account of the key, and the organizations of a user."""
 
 from neonctl_async.local.api.organizations import organization_record
 from neonctl_async.local.api.request import access
@@ -9,8 +9,8 @@ from neonctl_async.local.storage.tables import Organization, User
 
 
 def me(tx: Transaction, call: Call) -> Response:
-    """``GET /users/me``."""
-    user = tx.get(User, access.personal(call))
+    """``GET /users/me``: the user of a personal key."""
+    user = tx.get(User, access.personal_user_id(call))
     return respond(
         {
             "id": user.id,
@@ -40,15 +40,15 @@ def me(tx: Transaction, call: Call) -> Response:
 
 def auth_details(tx: Transaction, call: Call) -> Response:
     """``GET /auth``: the account of the key."""
-    del tx
+    del tx  # All handlers have the same parameters.
     method = "api_key_user" if call.principal.kind == "personal" else "api_key_org"
     return respond({"account_id": call.principal.account, "auth_method": method})
 
 
 def list_organizations(tx: Transaction, call: Call) -> Response:
-    """``GET /users/me/organizations``: of a key that is no user's, the one that owns it."""
-    mine = "id = ? OR id IN (SELECT org_id FROM members WHERE user_id = ?)"
-    where = f"WHERE {mine} ORDER BY created_at, rowid"
+    """``GET /users/me/organizations``: without a personal key, the owner of the key."""
+    owned = "id = ? OR id IN (SELECT org_id FROM members WHERE user_id = ?)"
+    where = f"WHERE {owned} ORDER BY created_at, rowid"
     found = tx.select(Organization, where, call.principal.org_id, call.principal.user_id)
     return respond({"organizations": [organization_record(organization) for organization in found]})
 

@@ -1,4 +1,4 @@
-"""VPC endpoints: assigned to an organization, then what its projects accept connections from."""
+"""Requests about the VPC endpoints of an organization, and the projects restricted to them."""
 
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
@@ -45,7 +45,8 @@ def get(tx: Transaction, call: Call) -> Response:
 def assign(tx: Transaction, call: Call) -> Response:
     """``POST /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
-    Administrators. One that is there gets a new label; one that was deleted cannot be added back.
+    For administrators. An assigned endpoint gets the new label. A deleted endpoint cannot be
+    added again.
     """
     organization = access.organization(tx, call, Level.ADMIN)
     label = call.body(bodies.VpcEndpointAssignment).label
@@ -65,7 +66,7 @@ def assign(tx: Transaction, call: Call) -> Response:
     elif endpoint.deleted_at is not None:
         raise unprocessable(
             f"VPC endpoint {vpc_endpoint_id!r} was deleted from the organization, "
-            "and cannot be added back: create another in the VPC"
+            "and cannot be added again: create another one in the VPC"
         )
     else:
         tx.update(endpoint, label=label)
@@ -75,7 +76,7 @@ def assign(tx: Transaction, call: Call) -> Response:
 def delete(tx: Transaction, call: Call) -> Response:
     """``DELETE /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
-    Administrators. The restrictions of projects to it end with it, those of deleted ones too.
+    For administrators. Also removes the restrictions of projects to it, even of deleted projects.
     """
     organization = access.organization(tx, call, Level.ADMIN)
     endpoint = _of_organization(tx, organization, call)
@@ -98,7 +99,8 @@ def list_project(tx: Transaction, call: Call) -> Response:
 def restrict(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/vpc_endpoints/{vpc_endpoint_id}``.
 
-    Takes an endpoint that is assigned to the organization of the project, in its region.
+    The endpoint must be assigned to the organization of the project, in the region of the
+    project.
     """
     project = access.project(tx, call)
     label = call.body(bodies.VpcEndpointAssignment).label
@@ -132,8 +134,8 @@ def unrestrict(tx: Transaction, call: Call) -> Response:
     return Response(200)
 
 
-def lift_restrictions(tx: Transaction, project_id: str) -> None:
-    """Take away every restriction of a project that leaves its organization."""
+def remove_restrictions(tx: Transaction, project_id: str) -> None:
+    """Remove all restrictions of a project that leaves its organization."""
     tx.execute("DELETE FROM vpc_restrictions WHERE project_id = ?", project_id)
 
 

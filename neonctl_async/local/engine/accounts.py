@@ -11,7 +11,7 @@ from neonctl_async.local.storage.tables import ApiKey, Member, MemberRole, Organ
 
 
 def create_user(tx: Transaction, name: str, email: str) -> User:
-    """Sign someone up."""
+    """Create a user. Raise 409 if the email address is in use."""
     if tx.first(User, "WHERE email = ?", email):
         raise conflict(f"a user with the address {email!r} already exists")
     user = User(id=ids.uuid_text(), name=name, email=email, created_at=tx.now)
@@ -20,8 +20,8 @@ def create_user(tx: Transaction, name: str, email: str) -> User:
 
 
 def create_organization(tx: Transaction, name: str, admin_id: str) -> Organization:
-    """Found an organization with its first administrator."""
-    _refuse_unknown(tx, admin_id)
+    """Create an organization with its first administrator."""
+    _check_user_exists(tx, admin_id)
     organization = Organization(
         id=ids.organization_id(), name=name, created_at=tx.now, updated_at=tx.now
     )
@@ -31,8 +31,8 @@ def create_organization(tx: Transaction, name: str, admin_id: str) -> Organizati
 
 
 def add_member(tx: Transaction, org_id: str, user_id: str, role: MemberRole) -> Member:
-    """Have a user join an organization."""
-    _refuse_unknown(tx, user_id)
+    """Add a user to an organization. Raise 409 if the user is a member already."""
+    _check_user_exists(tx, user_id)
     if tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id):
         raise conflict(f"user {user_id!r} is already a member")
     member = Member(id=ids.uuid_text(), org_id=org_id, user_id=user_id, role=role, joined_at=tx.now)
@@ -41,31 +41,30 @@ def add_member(tx: Transaction, org_id: str, user_id: str, role: MemberRole) -> 
 
 
 def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:
-    """Have a user leave an organization; its projects are out of their reach from then on."""
+    """Remove a user from an organization, and with that the user's access to its projects."""
     member = tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id)
     if member is None:
         raise not_found("member", user_id)
-    refuse_to_lose_the_last_admin(tx, member)
+    check_admin_remains(tx, member)
     tx.execute("DELETE FROM members WHERE id = ?", member.id)
 
 
-def _refuse_unknown(tx: Transaction, user_id: str) -> None:
+def _check_user_exists(tx: Transaction, user_id: str) -> None:
     if tx.first(User, "WHERE id = ?", user_id) is None:
         raise not_found("user", user_id)
 
 
-def refuse_to_lose_the_last_admin(tx: Transaction, member: Member) -> None:
-    """Raise 422 if the member is the only administrator of an organization."""
+def check_admin_remains(tx: Transaction, member: Member) -> None:
+    """Raise 422 if the member is the only administrator of the organization."""
     where = "WHERE org_id = ? AND role = 'admin' AND id <> ?"
     if member.role == "admin" and tx.first(Member, where, member.org_id, member.id) is None:
-        raise unprocessable("an organization keeps at least one administrator")
+        raise unprocessable("an organization needs at least one administrator")
 
 
-class Home(msgspec.Struct, frozen=True, kw_only=True):
-    """The first user, who administers the first organization.
+class FirstAccount(msgspec.Struct, frozen=True, kw_only=True):
+    """The first user, and the organization that this user administers.
 
-    ``api_key`` is the first key, there only when it was made just now: later, its hash alone
-    is kept.
+    ``api_key`` is set only if the key was created by this call. Only its hash is stored.
     """
 
     user_id: str
@@ -73,33 +72,32 @@ class Home(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str | None
 
 
-def sign_in(tx: Transaction) -> Home:
-    """Make the first user, organization and key of an empty database, or find them again."""
+def ensure_first_account(tx: Transaction) -> FirstAccount:
+    """Return the first user and organization. Create them, and a key, in an empty database."""
     user = tx.first(User, "ORDER BY created_at, rowid")
     organization = tx.first(Organization, "ORDER BY created_at, rowid")
     if user is not None and organization is not None:
-        return Home(user_id=user.id, org_id=organization.id, api_key=None)
+        return FirstAccount(user_id=user.id, org_id=organization.id, api_key=None)
     user = create_user(tx, "First User", "first.user@neon.localhost")
     organization = create_organization(tx, "First Organization", user.id)
     _, token = create_user_key(tx, user.id, "first key")
-    return Home(user_id=user.id, org_id=organization.id, api_key=token)
+    return FirstAccount(user_id=user.id, org_id=organization.id, api_key=token)
 
 
-def start_over(tx: Transaction) -> None:
-    """Delete everything but the first user, organization and key, which are as at first."""
-    user = tx.select(User, "ORDER BY created_at, rowid LIMIT 1")
-    organization = tx.select(Organization, "ORDER BY created_at, rowid LIMIT 1")
-    [key] = tx.select(ApiKey, "ORDER BY id LIMIT 1")
+def reset_to_first_account(tx: Transaction) -> None:
+    """Delete everything except the first user, organization and key, and reset these three."""
+    (user,) = tx.select(User, "ORDER BY created_at, rowid LIMIT 1")
+    (organization,) = tx.select(Organization, "ORDER BY created_at, rowid LIMIT 1")
+    (key,) = tx.select(ApiKey, "ORDER BY id LIMIT 1")
     tx.delete_all()
-    for row in (*user, *organization):
+    for row in (user, organization):
         tx.insert(row)
-    add_member(tx, organization[0].id, user[0].id, "admin")
+    add_member(tx, organization.id, user.id, "admin")
     tx.insert(replace(key, last_used_at=None, last_used_from="", ended_at=None))
 
 
 def create_api_key(tx: Transaction, user_id: str, name: str) -> str:
-    """A new personal key; answers its token."""
-    if tx.first(User, "WHERE id = ?", user_id) is None:
-        raise not_found("user", user_id)
+    """Create a personal key and return its token. Raise 404 for an unknown user."""
+    _check_user_exists(tx, user_id)
     _, token = create_user_key(tx, user_id, name)
     return token

@@ -1,4 +1,4 @@
-"""API keys: who creates them, what they open, how they end (sections 2.1, 3.1, 4.1, 5)."""
+"""API keys: creation, authentication and revocation (sections 2.1, 3.1, 4.1 and 5)."""
 
 import hashlib
 import hmac
@@ -16,14 +16,17 @@ from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import ApiKey
 
 RECOMMENDED_KEYS: Final = 10_000
-"""Keys an account had better stay under (section 8); there is no strict limit."""
+"""The recommended maximum number of keys of an account. More keys log a warning (section 8)."""
 
 _LOCATOR: Final = 16
 _logger = logging.getLogger(__name__)
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
-    """Whose key a request carries. ``user_id`` for a personal key, ``org_id`` for the others."""
+    """The API key of a request, with its owner.
+
+    The owner of a personal key is ``user_id``. The owner of every other key is ``org_id``.
+    """
 
     key_id: int
     kind: KeyKind
@@ -34,12 +37,15 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def account(self) -> str:
-        """The account whose limits a request counts against."""
+        """The id of the user or organization that the rate limits apply to."""
         return self.user_id or self.org_id or ""
 
 
 def authenticate(tx: Transaction, authorization: str | None, address: str) -> Principal:
-    """Whose key the ``Authorization`` header carries (section 5). Raises 401."""
+    """Return the principal of the ``Authorization`` header. Raise 401 without a valid key.
+
+    ``address`` is the address of the client, stored as the place of the key's last use.
+    """
     if authorization is None:
         raise unauthorized("the Authorization header is missing: send 'Bearer <API_KEY>'")
     scheme, _, token = authorization.partition(" ")
@@ -61,24 +67,24 @@ def authenticate(tx: Transaction, authorization: str | None, address: str) -> Pr
 
 
 def is_known(tx: Transaction, authorization: str | None) -> bool:
-    """Whether the ``Authorization`` header carries a key that was made here, ended or not."""
+    """Return whether the ``Authorization`` header has a key of this database, revoked or not."""
     _, _, token = (authorization or "").partition(" ")
-    return _find(tx, token.strip(), with_ended=True) is not None
+    return _find(tx, token.strip(), with_revoked=True) is not None
 
 
-def refuse_if_ended(tx: Transaction, principal: Principal) -> None:
-    """Raise 401 where the key ended after it was let in: a revocation takes effect at once."""
+def check_not_revoked(tx: Transaction, principal: Principal) -> None:
+    """Raise 401 if the key was revoked after its authentication. Revocation is immediate."""
     if tx.first(ApiKey, "WHERE id = ? AND ended_at IS NULL", principal.key_id) is None:
         raise unauthorized("the API key is not valid: it was revoked")
 
 
 def create_user_key(tx: Transaction, user_id: str, name: str) -> tuple[ApiKey, str]:
-    """A new personal key and its token, as the console makes it: no key is asked for."""
+    """Create a personal key, as Neon's console does. Return its record and its token."""
     return create_key(tx, "personal", name, created_by=user_id, user_id=user_id)
 
 
-def end_project_keys(tx: Transaction, project_id: str) -> None:
-    """End the keys of a project that leaves its organization, for good (3.1)."""
+def revoke_project_keys(tx: Transaction, project_id: str) -> None:
+    """Revoke the keys of a project that leaves its organization or is deleted (section 3.1)."""
     tx.execute(
         "UPDATE api_keys SET ended_at = ? WHERE project_id = ? AND ended_at IS NULL",
         tx.now,
@@ -112,27 +118,27 @@ def create_key(
         project_id=project_id,
     )
     key = replace(key, id=tx.insert(key))
-    _warn_of_many(tx, key)
+    _warn_if_many(tx, key)
     return key, token
 
 
-def _find(tx: Transaction, token: str, *, with_ended: bool = False) -> ApiKey | None:
-    # Bytes that are no text come as surrogates; they are no key.
+def _find(tx: Transaction, token: str, *, with_revoked: bool = False) -> ApiKey | None:
+    # aiohttp decodes invalid UTF-8 in a header to surrogates, which a plain encode() rejects.
     digest = hashlib.sha256(token.encode(errors="surrogateescape")).digest()
-    where = "WHERE locator = ?" if with_ended else "WHERE locator = ? AND ended_at IS NULL"
+    where = "WHERE locator = ?" if with_revoked else "WHERE locator = ? AND ended_at IS NULL"
     for key in tx.select(ApiKey, where, digest.hex()[:_LOCATOR]):
         if hmac.compare_digest(key.digest, digest):
             return key
     return None
 
 
-def _warn_of_many(tx: Transaction, key: ApiKey) -> None:
+def _warn_if_many(tx: Transaction, key: ApiKey) -> None:
     owner, owner_id = ("user_id", key.user_id) if key.user_id else ("org_id", key.org_id)
     sql = f"SELECT count(*) FROM api_keys WHERE {owner} = ? AND ended_at IS NULL"
     count = tx.number(sql, owner_id) or 0
     if count > RECOMMENDED_KEYS:
         _logger.warning(
-            "account %s holds %d API keys; to stay under %d is recommended",
+            "account %s has %d API keys; the recommended maximum is %d",
             owner_id,
             count,
             RECOMMENDED_KEYS,

@@ -1,4 +1,4 @@
-"""What a branch holds by name: its roles and its databases."""
+"""The roles and databases of a branch, which both have a name."""
 
 from typing import TypeVar
 
@@ -12,17 +12,17 @@ _WHERE_NAMED = "WHERE branch_id = ? AND name = ?"
 
 
 def of_branch(tx: Transaction, kind: type[NamedT], branch_id: str) -> list[NamedT]:
-    """All of a branch, oldest first."""
+    """Return the roles or databases of a branch, oldest first."""
     return tx.select(kind, "WHERE branch_id = ? AND deleted_at IS NULL ORDER BY id", branch_id)
 
 
 def find(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> NamedT | None:
-    """The one that has a name."""
+    """Return the role or database with a name, or ``None``."""
     return tx.first(kind, f"{_WHERE_NAMED} AND deleted_at IS NULL", branch_id, name)
 
 
 def get(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> NamedT:
-    """The one that has a name. Raises 404 where there is none."""
+    """Return the role or database with a name. Raise 404 if there is none."""
     found = find(tx, kind, branch_id, name)
     if found is None:
         raise not_found(_noun(kind), name)
@@ -30,14 +30,14 @@ def get(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> Named
 
 
 def was_deleted(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> bool:
-    """Whether there was one of that name, and there is none now."""
+    """Return whether a role or database with this name was deleted and not created again."""
     if find(tx, kind, branch_id, name) is not None:
         return False
     return tx.first(kind, f"{_WHERE_NAMED} AND deleted_at IS NOT NULL", branch_id, name) is not None
 
 
-def refuse_taken(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> None:
-    """Raise 409 where there is one of that name."""
+def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: str) -> None:
+    """Raise 409 if the branch has a role or database with this name."""
     if find(tx, kind, branch_id, name) is not None:
         raise conflict(f"a {_noun(kind)} named {name!r} already exists in the branch")
 

@@ -1,4 +1,4 @@
-"""Branches as the control plane keeps them: stored, inherited from, deleted."""
+"""Storing and deleting branches, and copying the roles and databases of a branch."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ import msgspec
 
 from neonctl_async.local.clock import span
 from neonctl_async.local.engine import branch_objects, computes
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import (
@@ -16,39 +16,39 @@ from neonctl_async.local.storage.tables import (
     Role,
 )
 
-RECOVERABLE: Final = 7 * 86400.0
-"""How long a deleted branch can be recovered, in seconds."""
+RECOVERY_SECONDS: Final = 7 * 86400.0
+"""The time in which a deleted branch can be recovered, in seconds."""
 
 
 def insert_branch(tx: Transaction, branch: Branch) -> None:
-    """Store a branch. Raises 409 where its name is taken."""
-    refuse_taken_name(tx, branch.project_id, branch.name)
+    """Store a branch. Raise 409 if its name is in use."""
+    check_name_free(tx, branch.project_id, branch.name)
     tx.insert(branch)
 
 
 def is_name_taken(tx: Transaction, project_id: str, name: str) -> bool:
-    """Whether a branch of the project has that name."""
+    """Return whether a branch of the project has this name."""
     where = "WHERE project_id = ? AND name = ? AND deleted_at IS NULL"
     return tx.first(Branch, where, project_id, name) is not None
 
 
-def refuse_taken_name(tx: Transaction, project_id: str, name: str) -> None:
-    """Raise 409 where a branch of the project has that name."""
+def check_name_free(tx: Transaction, project_id: str, name: str) -> None:
+    """Raise 409 if a branch of the project has this name."""
     if is_name_taken(tx, project_id, name):
         raise conflict(f"a branch named {name!r} already exists in the project")
 
 
-def refuse_deleted(tx: Transaction, what: str, branch: Branch) -> None:
-    """Raise 409 where a branch that is needed is deleted."""
+def check_not_deleted(tx: Transaction, role: str, branch: Branch) -> None:
+    """Raise 409 if a branch is deleted. ``role`` names the branch in the message."""
     if branch.deleted_at is None:
         return
     recoverable = tx.now <= (branch.recoverable_until or 0)
-    deleted = "deleted: recover it first" if recoverable else "deleted for good"
-    raise conflict(f"{what}, {branch.id!r}, is {deleted}")
+    deleted = "deleted: recover it first" if recoverable else "permanently deleted"
+    raise conflict(f"{role}, {branch.id!r}, is {deleted}")
 
 
 def deletion_blocker(tx: Transaction, branch: Branch) -> str | None:
-    """Why a branch cannot be deleted, if it cannot."""
+    """Return the reason why a branch cannot be deleted, or ``None`` if it can be deleted."""
     root = "WHERE project_id = ? AND id <> ? AND parent_id IS NULL AND deleted_at IS NULL"
     if branch.parent_id is None and not tx.first(Branch, root, branch.project_id, branch.id):
         return "the root branch of a project cannot be deleted"
@@ -61,8 +61,10 @@ def deletion_blocker(tx: Transaction, branch: Branch) -> str | None:
     return None
 
 
-def delete_branch(tx: Transaction, branch: Branch, chain: Chain, method: DeletionMethod) -> Branch:
-    """Delete a branch, its computes suspended first. Both can be recovered."""
+def delete_branch(
+    tx: Transaction, branch: Branch, chain: OperationChain, method: DeletionMethod
+) -> Branch:
+    """Suspend the computes of a branch, then delete computes and branch. Both are recoverable."""
     for endpoint in computes.of_branch(tx, branch.id):
         tx.update(computes.remove(tx, endpoint, chain), deleted_with_branch=True)
     chain.add("delete_timeline", branch_id=branch.id)
@@ -70,7 +72,7 @@ def delete_branch(tx: Transaction, branch: Branch, chain: Chain, method: Deletio
         branch,
         deleted_at=tx.now,
         deletion_method=method,
-        recoverable_until=tx.now + span(RECOVERABLE),
+        recoverable_until=tx.now + span(RECOVERY_SECONDS),
         updated_at=tx.now,
         check_at=None,
         archive_at=None,
@@ -78,7 +80,7 @@ def delete_branch(tx: Transaction, branch: Branch, chain: Chain, method: Deletio
 
 
 def inherit_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
-    """Give a branch the roles and databases of its source."""
+    """Copy the roles and databases of the source to a branch."""
     for role in branch_objects.of_branch(tx, Role, source_id):
         tx.insert(msgspec.structs.replace(role, id=0, branch_id=branch_id))
     for database in branch_objects.of_branch(tx, Database, source_id):

@@ -1,10 +1,10 @@
 """The life of an operation, as a pure function of its plan and the time (section 3.2).
 
-An operation is scheduling until it starts, running until it ends, and then has its final status.
-One that fails and is retried has ``retry_at`` set while it waits, runs once more from then on,
-and settles. All of it is decided when the operation is created, so that reading it at a given
-time is all that is needed to know where it stands: nothing runs in between, nothing is lost when
-the process dies, and time alone moves a status, forward.
+An operation is scheduling until it starts, running until it stops, and then has its final status.
+An operation that fails and is retried waits until ``retry_at``, runs again, and then finishes.
+
+All times are decided when the operation is created. Its status follows from the plan and the
+current time. No task runs in between, and a killed process loses nothing.
 """
 
 import msgspec
@@ -17,19 +17,20 @@ SCHEDULING = "scheduling"
 RUNNING = "running"
 FAILED = "failed"
 
-AS_PLANNED = "the operation failed, as planned"
+PLANNED_ERROR = "the operation failed, as planned"
+"""The default ``error`` of an operation whose failure was planned."""
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """How an operation is to fail. With ``retry_after``, in seconds, it is retried and finishes."""
+    """A planned failure. With ``retry_after`` (seconds), the operation is retried and finishes."""
 
     status: str = FAILED
-    error: str = AS_PLANNED
+    error: str = PLANNED_ERROR
     retry_after: float | None = None
 
 
 class OperationState(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation at one moment."""
+    """The status of an operation at one time. ``duration`` is in microseconds."""
 
     status: str
     updated_at: Instant
@@ -47,7 +48,10 @@ def plan(
     after: Plan | None = None,
     failure: Failure | None = None,
 ) -> Plan:
-    """Decide the life of an operation that starts at once, or once ``after`` has finished."""
+    """Plan an operation that starts at once, or when the operation ``after`` has finished.
+
+    If ``after`` fails, the new operation never starts and fails at the same time.
+    """
     duration = span(durations.of(action))
     if after is None:
         starts_at = created_at + round(duration * durations.scheduling)
@@ -56,15 +60,7 @@ def plan(
         starts_at = max(created_at, after.settles_at)
         ends_at = starts_at + duration
     else:
-        at = max(created_at, after.settles_at)
-        return Plan(
-            created_at=created_at,
-            starts_at=at,
-            ends_at=at,
-            settles_at=at,
-            outcome=FAILED,
-            error=NOT_STARTED,
-        )
+        return _never_started(created_at, max(created_at, after.settles_at))
     retry_at = None
     if failure is not None and failure.retry_after is not None:
         retry_at = ends_at + span(failure.retry_after)
@@ -79,9 +75,20 @@ def plan(
     )
 
 
-def at(plan: Plan, now: Instant) -> OperationState:
-    """Where an operation stands at ``now``."""
-    started = _elapsed(plan.starts_at, min(now, plan.settles_at))
+def _never_started(created_at: Instant, at: Instant) -> Plan:
+    return Plan(
+        created_at=created_at,
+        starts_at=at,
+        ends_at=at,
+        settles_at=at,
+        outcome=FAILED,
+        error=NOT_STARTED,
+    )
+
+
+def state_at(plan: Plan, now: Instant) -> OperationState:
+    """Return the state of an operation at ``now``."""
+    duration = max(0, min(now, plan.settles_at) - plan.starts_at)
     if now >= plan.settles_at:
         failed = not plan.succeeds
         return OperationState(
@@ -89,7 +96,7 @@ def at(plan: Plan, now: Instant) -> OperationState:
             updated_at=plan.settles_at,
             failures_count=int(plan.runs and (failed or plan.retry_at is not None)),
             error=plan.error if failed else None,
-            duration=started,
+            duration=duration,
         )
     if plan.retry_at is not None and now >= plan.ends_at:
         waiting = now < plan.retry_at
@@ -99,15 +106,11 @@ def at(plan: Plan, now: Instant) -> OperationState:
             failures_count=1,
             retry_at=plan.retry_at if waiting else None,
             error=plan.error,
-            duration=started,
+            duration=duration,
         )
     running = now >= plan.starts_at
     return OperationState(
         status=RUNNING if running else SCHEDULING,
         updated_at=plan.starts_at if running else plan.created_at,
-        duration=started,
+        duration=duration,
     )
-
-
-def _elapsed(start: Instant, end: Instant) -> int:
-    return max(0, end - start)

@@ -1,4 +1,4 @@
-"""Operations: started by requests, read and listed (sections 2.3, 3.2, 4.3 to 4.5)."""
+"""Starting operations, and planning their failures (sections 2.3, 3.2 and 4.3 to 4.5)."""
 
 from collections.abc import Sequence
 
@@ -13,32 +13,30 @@ from neonctl_async.local.storage.plan import Plan
 from neonctl_async.local.storage.tables import Operation, PlannedFailure
 
 
-class Chain:
-    """The operations of one request: each one starts when the one before it has finished."""
+class OperationChain:
+    """The operations of one request. Each one starts when the one before it has finished.
+
+    With ``changed_branches``, adding the first operation raises 423 if the project or one of
+    these branches is locked, depending on the ``lock`` setting.
+    """
 
     def __init__(
-        self,
-        tx: Transaction,
-        project_id: str,
-        *,
-        at: Instant | None = None,
-        touched: Sequence[str] | None = None,
+        self, tx: Transaction, project_id: str, *, changed_branches: Sequence[str] | None = None
     ) -> None:
         self.operations: list[Operation] = []
         self._tx = tx
         self._project_id = project_id
-        self._at = tx.now if at is None else at
-        self._touched = touched
+        self._changed_branches = changed_branches
 
     def add(
         self, action: str, *, branch_id: str | None = None, endpoint_id: str | None = None
     ) -> Operation:
-        """Store one more operation, its life decided."""
+        """Plan and store the next operation of the request."""
         assert action in ACTIONS
         tx = self._tx
-        if self._touched is not None:
-            _refuse_if_locked(tx, self._project_id, self._touched)
-            self._touched = None  # what this chain starts locks it out of nothing
+        if self._changed_branches is not None:
+            _check_not_locked(tx, self._project_id, self._changed_branches)
+            self._changed_branches = None  # The operations of one request do not lock each other.
         newest = tx.number(
             "SELECT max(position) FROM operations WHERE project_id = ?", self._project_id
         )
@@ -46,10 +44,10 @@ class Chain:
         runs = previous is None or previous.succeeds
         plan = lifecycle.plan(
             action,
-            self._at,
+            tx.now,
             tx.rules.durations,
             after=previous,
-            failure=_planned(tx, action) if runs else None,
+            failure=_take_planned_failure(tx, action) if runs else None,
         )
         operation = Operation(
             id=ids.uuid_text(),
@@ -57,8 +55,8 @@ class Chain:
             branch_id=branch_id,
             endpoint_id=endpoint_id,
             action=action,
-            # Distinct even where times are not, so that a cursor names one place for good.
-            position=max(self._at, (newest or 0) + 1),
+            # Unique even if two times are equal, because a cursor must name one position.
+            position=max(tx.now, (newest or 0) + 1),
             **{name: getattr(plan, name) for name in Plan.__struct_fields__},
         )
         tx.insert(operation)
@@ -71,16 +69,18 @@ class Chain:
         return self._tx.now
 
 
-def begin(tx: Transaction, project_id: str, *branch_ids: str | None) -> Chain:
-    """Begin the operations of a request on branches of a project.
+def start_chain(tx: Transaction, project_id: str, *branch_ids: str | None) -> OperationChain:
+    """Start the operation chain of a request that changes branches of a project.
 
-    The first one added raises 423 where it is locked; a request that starts none is never locked.
+    Adding its first operation raises 423 if the project or a branch is locked. A request without
+    operations is never locked.
     """
-    return Chain(tx, project_id, touched=[one for one in branch_ids if one])
+    changed_branches = [branch_id for branch_id in branch_ids if branch_id]
+    return OperationChain(tx, project_id, changed_branches=changed_branches)
 
 
 def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> None:
-    """Plan the failure of the next operations of an action."""
+    """Plan that the next ``times`` operations of an action fail."""
     tx.insert(
         PlannedFailure(
             id=0,
@@ -95,11 +95,11 @@ def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> Non
 
 
 def planned_failures(tx: Transaction) -> list[PlannedFailure]:
-    """Every failure that was planned, oldest first."""
+    """Return all planned failures, oldest first."""
     return tx.select(PlannedFailure, "ORDER BY id")
 
 
-def _planned(tx: Transaction, action: str) -> Failure | None:
+def _take_planned_failure(tx: Transaction, action: str) -> Failure | None:
     where = "WHERE action = ? AND fired < times ORDER BY id"
     planned = tx.first(PlannedFailure, where, action)
     if planned is None:
@@ -108,7 +108,7 @@ def _planned(tx: Transaction, action: str) -> Failure | None:
     return Failure(status=planned.status, error=planned.error, retry_after=planned.retry_after)
 
 
-def _refuse_if_locked(tx: Transaction, project_id: str, branch_ids: Sequence[str]) -> None:
+def _check_not_locked(tx: Transaction, project_id: str, branch_ids: Sequence[str]) -> None:
     if tx.rules.lock == "none":
         return
     where = "WHERE project_id = ? AND settles_at > ?"
@@ -119,6 +119,6 @@ def _refuse_if_locked(tx: Transaction, project_id: str, branch_ids: Sequence[str
     running = tx.first(Operation, f"{where} ORDER BY position", *values)
     if running is not None:
         raise locked(
-            f"project {project_id!r} has running conflicting operations, the first of them "
-            f"{running.action} {running.id}: try again when they have finished"
+            f"project {project_id!r} has running conflicting operations, the first is "
+            f"{running.action} {running.id}: retry after they have finished"
         )

@@ -3,7 +3,7 @@
 from typing import Final
 
 from neonctl_async.local.clock import Instant, span
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Operation
 
@@ -13,28 +13,29 @@ ARCHIVED: Final = "archived"
 
 
 def state(branch: Branch, now: Instant) -> str:
-    """``init``, ``ready`` or ``archived``."""
+    """Return the state of a branch: ``init``, ``ready`` or ``archived``."""
     return branch.state if now >= branch.state_at else branch.state_before
 
 
-def archive(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
+def archive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
     """Archive a branch."""
     operation = chain.add("timeline_archive", branch_id=branch.id)
-    return _move(tx, branch, operation, ARCHIVED)
+    return _change_state(tx, branch, operation, ARCHIVED)
 
 
-def unarchive(tx: Transaction, branch: Branch, chain: Chain) -> Branch:
-    """Bring a branch back that is archived, or about to be: something needs it."""
+def unarchive(tx: Transaction, branch: Branch, chain: OperationChain) -> Branch:
+    """Unarchive a branch that is archived or being archived. Do nothing for other branches."""
     if branch.state != ARCHIVED:
         return branch
     operation = chain.add("timeline_unarchive", branch_id=branch.id)
-    return _move(tx, branch, operation, READY)
+    return _change_state(tx, branch, operation, READY)
 
 
-def watch(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
-    """Have a branch archived once it is old enough and idle for long enough.
+def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
+    """Schedule the archiving of a branch, by its age and the time since ``idle_since``.
 
-    The default branch never is, nor one that is protected, archived already or in use.
+    Default, protected and archived branches, and branches with an active compute, are never
+    archived.
     """
     intervals = tx.rules.intervals
     if intervals.archive_after_age is None:
@@ -52,14 +53,14 @@ def watch(tx: Transaction, branch_id: str, idle_since: Instant) -> None:
     )
 
 
-def _move(tx: Transaction, branch: Branch, operation: Operation, to: str) -> Branch:
+def _change_state(tx: Transaction, branch: Branch, operation: Operation, to: str) -> Branch:
     before = state(branch, tx.now)
-    moved = tx.update(
+    changed = tx.update(
         branch,
         state_before=before,
         state=to if operation.succeeds else before,
         state_at=operation.settles_at,
         updated_at=tx.now,
     )
-    watch(tx, branch.id, operation.settles_at)
-    return moved
+    schedule_archiving(tx, branch.id, operation.settles_at)
+    return changed

@@ -1,4 +1,4 @@
-"""The web application: faults, errors, authentication and routes, one log line a request."""
+"""The aiohttp application: faults, errors, authentication, routes, and one log line per request."""
 
 import asyncio
 import logging
@@ -38,7 +38,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Context(msgspec.Struct):
-    """What is known about a request while it is served."""
+    """The state of a request while the server handles it."""
 
     request_id: str
     state: TenantState
@@ -50,14 +50,14 @@ _context: ContextVar[Context] = ContextVar("_context")
 
 
 class Application:
-    """Serves the routes in tenants, of which there may come to be more: at least one."""
+    """Serves the routes of all tenants. Tenants can be added while the application runs."""
 
     def __init__(self, tenants: Sequence[TenantState]) -> None:
         self._tenants = tenants
         self._stopping = asyncio.Event()
 
     def build(self) -> web.Application:
-        """The aiohttp application. The first middleware is the outermost."""
+        """Return the aiohttp application. The first middleware is the outermost."""
         app = web.Application(
             middlewares=[
                 self._observe,
@@ -84,7 +84,7 @@ class Application:
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def serve(request: web.Request) -> web.StreamResponse:
             state, principal = _context.get().state, _context.get().principal
-            assert principal is not None, "the middleware has authenticated it"
+            assert principal is not None, "the middleware authenticates every request"
             call = Call(
                 principal=principal,
                 path=dict(request.match_info),
@@ -98,10 +98,10 @@ class Application:
 
     @web.middleware
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        named = request.headers.get("X-Request-ID", "")
-        is_sound = _REQUEST_ID.fullmatch(named) and ids.mask(named) == named
+        requested = request.headers.get("X-Request-ID", "")
+        is_valid = _REQUEST_ID.fullmatch(requested) and ids.mask(requested) == requested
         state = await self._tenant_of(request)
-        context = Context(named if is_sound else ids.request_id(), state)
+        context = Context(requested if is_valid else ids.request_id(), state)
         _context.set(context)
         started = time.perf_counter()
         status = 0
@@ -109,7 +109,7 @@ class Application:
             response = await handler(request)
             status = 0 if context.dropped else response.status
         finally:
-            # As it came, percent-encoded: no path can break a log line in two.
+            # The raw path is percent-encoded, so it cannot contain a line break.
             path = ids.mask(request.rel_url.raw_path)
             relative = path.removeprefix(BASE_PATH)
             state.note(ServedRequest(request.method, relative, status))
@@ -128,19 +128,19 @@ class Application:
 
     @web.middleware
     async def _inject_fault(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        fault = _context.get().state.faults.strike(_route_of(request))
+        fault = _context.get().state.faults.next_for(_route_of(request))
         if fault is None:
             return _identified(await handler(request))
         if fault.when == "before":
             if fault.delay:
-                await _arrival(request)
+                await _read_body(request)
                 await self._pause(fault.delay)
-            if fault.ends:
+            if fault.suppresses_response:
                 return await self._apply_fault(request, fault)
         response = _identified(await handler(request))
         if fault.when == "after":
             await self._pause(fault.delay)
-        if fault.ends:
+        if fault.suppresses_response:
             return await self._apply_fault(request, fault)
         return await _truncated(request, response) if fault.truncate else response
 
@@ -159,10 +159,10 @@ class Application:
         return _identified(_error_response(error))
 
     async def _tenant_of(self, request: web.Request) -> TenantState:
-        """Where the key of a request was made; the first, which is all there is as a rule."""
+        """Return the tenant that issued the key of a request, or the first tenant."""
         first, *others = self._tenants
         for state in others:
-            if await state.knows(request.headers.get("Authorization")):
+            if await state.issued(request.headers.get("Authorization")):
                 return state
         return first
 
@@ -181,21 +181,21 @@ class Application:
         except web.HTTPException as error:
             return _error_response(_translated(request, error))
         except web.RequestPayloadError:
-            refusal = _error_response(
-                ApiError(400, "the body cannot be decoded as it says it is encoded")
+            response = _error_response(
+                ApiError(400, "the body does not match its Content-Encoding")
             )
-            refusal.force_close()  # nothing more can be read from this connection
-            return refusal
+            response.force_close()  # nothing more can be read from this connection
+            return response
         except ConnectionError:
-            return _dropped(request)  # the client has gone
+            return _dropped(request)  # the client has disconnected
         except Exception:
             _logger.exception("request %s failed", _context.get().request_id)
             return _error_response(ApiError(500, "internal server error"))
 
     @web.middleware
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        # Before the handler, which for an unknown path or a wrong method is the refusal of it:
-        # without a key nothing else is looked at (section 5, rule 3).
+        # Requests for unknown paths and wrong methods pass here too: without a valid key the
+        # response is always 401 (section 5, rule 3).
         authorization = request.headers.get("Authorization")
         context = _context.get()
         principal = context.principal = await context.state.database.run(
@@ -206,9 +206,9 @@ class Application:
 
 
 def _respond(tx: Transaction, route: Route, call: Call) -> Response:
-    api_keys.refuse_if_ended(tx, call.principal)
+    api_keys.check_not_revoked(tx, call.principal)
     if project_id := call.path.get("project_id"):
-        project = access.reached_project(tx, call.principal, project_id)
+        project = access.find_project(tx, call.principal, project_id)
         if project is not None and project.deleted_at is None:
             background.on_project_request(tx, project)
             tx.commit()
@@ -216,16 +216,16 @@ def _respond(tx: Transaction, route: Route, call: Call) -> Response:
 
 
 async def _continue_if_expected(request: web.Request) -> None:
-    # aiohttp's own refuses other expectations, before any key is looked at.
+    # The default handler of aiohttp rejects other expectations before the key is checked.
     if request.headers.get("Expect", "").lower() == "100-continue":
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
 class MaskTokens(logging.Filter):
-    """Keeps tokens, and the tracebacks that quote what was received, out of the server's log."""
+    """Keeps tokens, and tracebacks that quote received bytes, out of the log of the server."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Let the record pass, masked."""
+        """Mask the record and let it pass."""
         reason = f": {record.exc_info[1]}" if record.exc_info else ""
         record.msg, record.args = ids.mask(f"{record.getMessage()}{reason}"), ()
         record.exc_info = record.exc_text = None
@@ -243,16 +243,16 @@ async def _content(request: web.Request) -> bytes:
     return content
 
 
-async def _arrival(request: web.Request) -> None:
-    # A body is kept once it was read; unread, it is lost with the connection, and with it the
-    # request of a client that did not wait for the end of a delay. One too large is refused later.
+async def _read_body(request: web.Request) -> None:
+    # Reading the body now keeps the request of a client that disconnects during the delay. A body
+    # that is too large is rejected later.
     with suppress(OSError, web.HTTPRequestEntityTooLarge, web.RequestPayloadError):
         await request.read()
 
 
 async def _send_then_drain(request: web.Request, response: web.StreamResponse) -> None:
-    # A connection closed on an unread body is reset, and the client loses the answer. aiohttp
-    # would read on too, but in a task that outlives the connection and the server.
+    # Closing a connection with an unread body resets it, and the client loses the response.
+    # aiohttp drains too, but in a task that outlives the connection and the server.
     with suppress(OSError, web.RequestPayloadError):
         await response.prepare(request)
         await response.write_eof()
@@ -270,7 +270,7 @@ def _route_of(request: web.Request) -> str:
 def _translated(request: web.Request, error: web.HTTPException) -> ApiError:
     if isinstance(error, web.HTTPMethodNotAllowed):
         allowed = ", ".join(sorted(error.allowed_methods))
-        message = f"{request.method} is not allowed on {request.path!r}: {allowed}"
+        message = f"{request.method} is not allowed on {request.path!r}: use {allowed}"
         return ApiError(405, message, headers={"Allow": allowed})
     if isinstance(error, web.HTTPNotFound):
         return ApiError(404, f"there is no path {request.path!r}")

@@ -1,4 +1,4 @@
-"""The local control plane: a server on a socket, with a database behind it."""
+"""The local control plane: an HTTP server on a socket, with a SQLite database."""
 
 import ipaddress
 import logging
@@ -22,18 +22,23 @@ _INTERVALS: Final = BackgroundIntervals()
 
 
 class LocalControlPlane(Tenant):
-    """A control plane that serves the specification on loopback.
+    """A server that implements the Neon API on loopback.
 
-    ``async with LocalControlPlane() as plane``, or ``start()`` and ``stop()``, from any task.
+    Use ``async with LocalControlPlane() as control_plane``, or call :meth:`start` and :meth:`stop`
+    from any task.
 
-    - ``data``: the SQLite file to keep everything in; in memory if left out. A process that is
-      killed loses nothing that was answered.
-    - ``host``, ``port``: where it listens; port 0 is any free one.
-    - ``durations``: how long operations take; ``intervals``: when the plane acts by itself.
-    - ``clock``: tells the time that operations, periods and limits go by.
-    - ``rate_limits``: answer 429 past the platform's limits, or past the ones given.
-    - ``lock``: what running operations lock (423): ``"none"``, their ``"branch"``, or their
-      ``"project"``.
+    - ``data``: the SQLite file for all data; in memory if left out. A killed process loses nothing
+      that it acknowledged.
+    - ``host``, ``port``: the address to listen on; port 0 means any free port.
+    - ``durations``: how long operations take.
+    - ``intervals``: when background work runs.
+    - ``clock``: the source of time for operations, background work and limits.
+    - ``rate_limits``: True enforces the limits of the API with 429; a ``RateLimits`` sets others.
+    - ``lock``: the objects that running operations lock (423): ``"none"``, their ``"branch"``, or
+      their ``"project"``.
+    - ``expose``: allow a ``host`` that is not a loopback address.
+
+    Raises ValueError for another ``host`` without ``expose``.
     """
 
     def __init__(
@@ -51,8 +56,10 @@ class LocalControlPlane(Tenant):
     ) -> None:
         if not is_loopback(host):
             if not expose:
-                raise ValueError(f"host {host!r} is not loopback: pass expose=True if you mean it")
-            _logger.warning("serving on %s: keys and passwords cross the network in clear", host)
+                raise ValueError(
+                    f"host {host!r} is not a loopback address: pass expose=True to allow it"
+                )
+            _logger.warning("serving on %s: keys and passwords are sent unencrypted", host)
         rules = Rules(durations=durations, intervals=intervals, lock=lock)
         limits = RateLimits() if rate_limits is True else rate_limits or None
         super().__init__(TenantState(clock, rules, limits, None if data is None else Path(data)))
@@ -75,12 +82,16 @@ class LocalControlPlane(Tenant):
         await self.stop()
 
     async def start(self) -> None:
-        """Open the database and listen. The first start makes a user, organization and key."""
+        """Open the database and listen. The first start creates a user, organization and key.
+
+        Raises RuntimeError if the server runs already or the file cannot be used, OSError if the
+        port is taken.
+        """
         if self._runner is not None:
-            raise RuntimeError("the control plane is running already")
+            raise RuntimeError("the local control plane is already running")
         await self._state.database.open()
         try:
-            self._state.begin()
+            self._state.clear_requests()
             self._runner = web.AppRunner(
                 Application(self._tenants).build(),
                 access_log=None,
@@ -90,7 +101,7 @@ class LocalControlPlane(Tenant):
             )
             await self._runner.setup()
             await web.TCPSite(self._runner, self._host, self._port).start()
-            # Last, for the first key is shown by a start that succeeds, and never again.
+            # Last, because the first key is shown once, and only by a start that succeeds.
             await self.sign_in()
         except BaseException:
             await self.stop()
@@ -99,7 +110,7 @@ class LocalControlPlane(Tenant):
         self._base_url = f"http://{host}:{self._runner.addresses[0][1]}{BASE_PATH}"
 
     async def stop(self) -> None:
-        """Close every connection and the database. Requests under way are given a moment."""
+        """Close all connections and the database. Running requests get half a second to finish."""
         runner, self._runner = self._runner, None
         if runner is not None:
             await runner.cleanup()
@@ -108,30 +119,33 @@ class LocalControlPlane(Tenant):
         await self._state.database.close()
 
     async def add_tenant(self) -> Tenant:
-        """Another tenant at the same address, in memory, under the same rules, until the stop."""
+        """Add a tenant at the same address and with the same settings, in memory.
+
+        The tenant exists until the server stops.
+        """
         if self._runner is None:
-            raise RuntimeError("the control plane is not running")
-        state = self._state.another()
+            raise RuntimeError("the local control plane is not running: start it first")
+        state = self._state.new_tenant()
         await state.database.open()
         self._tenants.append(state)
         return await Tenant(state).sign_in()
 
     @property
     def base_url(self) -> str:
-        """The base address, version segment included: ``http://127.0.0.1:PORT/api/v2``."""
+        """The base URL with its version segment: ``http://127.0.0.1:PORT/api/v2``."""
         if self._runner is None:
-            raise RuntimeError("the control plane is not running")
+            raise RuntimeError("the local control plane is not running: start it first")
         return self._base_url
 
     @property
     def open_connections(self) -> int:
-        """How many connections clients have open."""
+        """The number of open connections of clients."""
         server = None if self._runner is None else self._runner.server
         return 0 if server is None else len(server.connections)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches ``host``."""
+    """Return whether ``host`` is reachable from this machine only."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -1,6 +1,6 @@
-"""Planned faults: what a test makes go wrong between a client and the control plane.
+"""Injected faults: errors between a client and the local control plane, planned by a test.
 
-They come before everything else, as a network or a proxy in front would.
+Faults act before everything else, like a network or a proxy in front of the server.
 """
 
 import random
@@ -12,21 +12,22 @@ When = Literal["before", "after"]
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Something that goes wrong with the requests of a route.
+    """A fault in the requests of a route.
 
     ``route`` is a method and a path template, ``"GET /projects/{project_id}/operations"``, or
-    ``"*"`` for every request. It fires at most ``times``, each time with ``probability``, drawn
-    from ``seed``. What happens, in this order, each where it is set:
+    ``"*"`` for every request. The fault fires at most ``times`` times, each time with
+    ``probability``, drawn from ``seed``. The effects, in this order, each if it is set:
 
-    - ``delay``: seconds that pass first; the request is then served, its client there or not;
-    - ``hang``: no answer comes until the client gives up or the plane stops;
-    - ``drop``: the connection is closed without an answer;
-    - ``status``: this status is answered, with ``message``, ``code`` and ``headers``;
-    - ``html``: the body is an HTML page, as of a proxy (with 502 unless ``status`` is given);
-    - ``truncate``: the connection is closed in the middle of the true answer's body.
+    - ``delay``: the seconds to wait. The server then handles the request, even if the client has
+      disconnected.
+    - ``hang``: send no response until the client gives up or the server stops.
+    - ``drop``: close the connection without a response.
+    - ``status``: send this status, with ``message``, ``code`` and ``headers``.
+    - ``html``: send an HTML page, like a proxy. The status is 502 if ``status`` is not set.
+    - ``truncate``: close the connection in the middle of the real response's body.
 
-    ``when`` says whether the request's work is left undone, or done before it goes wrong, the
-    delay included. A truncated answer is always one to work that was done.
+    ``when`` is ``"before"`` to fail without handling the request, or ``"after"`` to handle the
+    request first. ``delay`` follows it too. ``truncate`` always handles the request first.
     """
 
     route: str = "*"
@@ -49,15 +50,15 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         if self.route != "*" and not (method.isupper() and space and path.startswith("/")):
             raise ValueError(f"route {self.route!r} is neither '*' nor like 'GET /projects'")
         if not 0 <= self.probability <= 1:
-            raise ValueError("a probability is between 0 and 1")
+            raise ValueError(f"probability is {self.probability}: expected 0 to 1")
         if self.times is not None and self.times < 1:
-            raise ValueError("a fault fires at least once, or times is None")
+            raise ValueError(f"times is {self.times}: expected at least 1, or None")
         if self.delay < 0:
-            raise ValueError("a delay is not negative")
+            raise ValueError(f"delay is {self.delay}: expected 0 or more seconds")
         if self.status is not None and not 200 <= self.status <= 599:
-            raise ValueError(f"status {self.status} is not within 200 to 599")
+            raise ValueError(f"status is {self.status}: expected 200 to 599")
         self._refuse_bad_headers()
-        if not (self.delay or self.ends or self.truncate):
+        if not (self.delay or self.suppresses_response or self.truncate):
             raise ValueError(
                 "this fault does nothing: set delay, hang, drop, status, html or truncate"
             )
@@ -67,21 +68,21 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             if any(end in text for text in (name, value) for end in "\r\n"):
                 raise ValueError(f"header {name!r} has a line break in its name or value")
             if self.html and name.lower() == "content-type":
-                raise ValueError("an html fault has a Content-Type of its own")
+                raise ValueError("an html fault sets Content-Type itself: leave it out of headers")
 
     @property
-    def answers(self) -> bool:
-        """Whether it sends an answer of its own."""
+    def sends_response(self) -> bool:
+        """True if the fault sends its own response."""
         return self.status is not None or self.html
 
     @property
-    def ends(self) -> bool:
-        """Whether the true answer is not sent."""
-        return self.hang or self.drop or self.answers
+    def suppresses_response(self) -> bool:
+        """True if the real response is not sent."""
+        return self.hang or self.drop or self.sends_response
 
 
 class InjectedFault:
-    """A fault in force, and how often it ``fired``."""
+    """An active fault, and the number of times that it ``fired``."""
 
     def __init__(self, fault: Fault) -> None:
         self.fault = fault
@@ -91,8 +92,8 @@ class InjectedFault:
     def __repr__(self) -> str:
         return f"<InjectedFault fired={self.fired} {self.fault}>"
 
-    def strikes(self, route: str) -> bool:
-        """Whether it fires on a request of ``route``; counts it if so."""
+    def fires(self, route: str) -> bool:
+        """Return whether the fault fires on a request of ``route``, and count it if so."""
         fault = self.fault
         if fault.route not in ("*", route):
             return False
@@ -105,29 +106,29 @@ class InjectedFault:
 
 
 class Faults:
-    """The faults in force, oldest first. The first that strikes a request is the only one."""
+    """The active faults, oldest first. At most one fault fires on a request."""
 
     def __init__(self) -> None:
         self._injected: list[InjectedFault] = []
 
     @property
     def injected(self) -> tuple[InjectedFault, ...]:
-        """Every fault in force, with its count."""
+        """Every active fault, with its count."""
         return tuple(self._injected)
 
     def inject(self, fault: Fault) -> InjectedFault:
-        """Put a fault in force."""
+        """Activate a fault."""
         injected = InjectedFault(fault)
         self._injected.append(injected)
         return injected
 
     def clear(self) -> None:
-        """Take all of them away."""
+        """Remove all faults."""
         self._injected.clear()
 
-    def strike(self, route: str) -> Fault | None:
-        """The fault that a request of ``route`` meets."""
+    def next_for(self, route: str) -> Fault | None:
+        """Return the fault that fires on this request of ``route``, if any."""
         for injected in self._injected:
-            if injected.strikes(route):
+            if injected.fires(route):
                 return injected.fault
         return None

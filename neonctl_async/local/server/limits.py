@@ -1,4 +1,4 @@
-"""The platform's rate limits, over sliding windows: what counts is any 60 seconds, any second."""
+"""The rate limits of the API, in sliding windows of 60 seconds and of one second."""
 
 from collections import defaultdict, deque
 from datetime import UTC, datetime, timedelta
@@ -17,24 +17,24 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class LimitWindow:
-    """At most ``limit`` requests within any ``length`` microseconds."""
+    """A sliding window: at most ``limit`` requests within any ``length`` microseconds."""
 
     def __init__(self, limit: int, length: int) -> None:
         self._length = length
-        self._passed: deque[Instant] = deque(maxlen=limit)
+        self._admitted: deque[Instant] = deque(maxlen=limit)
 
     def opens_at(self, now: Instant) -> Instant:
-        """When the next request may pass: ``now``, or later."""
-        passed = self._passed
-        return max(now, passed[0] + self._length) if len(passed) == passed.maxlen else now
+        """Return the time at which the next request may pass: ``now``, or later."""
+        admitted = self._admitted
+        return max(now, admitted[0] + self._length) if len(admitted) == admitted.maxlen else now
 
     def count(self, now: Instant) -> None:
-        """Count a request that passes."""
-        self._passed.append(now)
+        """Record an admitted request."""
+        self._admitted.append(now)
 
 
 class Limiter:
-    """Counts the requests of accounts. What is refused does not count."""
+    """Counts the admitted requests of each account and route. Rejected requests do not count."""
 
     def __init__(self, limits: RateLimits, key_route: str) -> None:
         self._limits = limits
@@ -43,7 +43,7 @@ class Limiter:
         self._routes: dict[tuple[str, str], LimitWindow] = {}
 
     def admit(self, account: str, route: str, now: Instant) -> None:
-        """Let a request pass. Raises 429 where a window is full."""
+        """Admit a request. Raise a 429 if a window is full."""
         windows = (self._accounts[account], self._route_window(account, route))
         opens_at = max(window.opens_at(now) for window in windows)
         if opens_at > now:
@@ -56,7 +56,7 @@ class Limiter:
 
     def _route_window(self, account: str, route: str) -> LimitWindow:
         if route not in _ROUTES:
-            # Paths that are not served share a window: there is no end of them.
+            # Unknown paths share one window: their number is unbounded.
             route = _UNMATCHED
         window = self._routes.get((account, route))
         if window is None:
@@ -69,7 +69,7 @@ class Limiter:
     def _retry_after(self, now: Instant, opens_at: Instant) -> dict[str, str]:
         if self._limits.retry_after == "none":
             return {}
-        # Rounded up: who waits that long is not refused again.
+        # Rounded up, so that a retry after this delay is admitted.
         if self._limits.retry_after == "seconds":
             return {"Retry-After": str(-((now - opens_at) // SECOND))}
         moment = _EPOCH + timedelta(seconds=-(-opens_at // SECOND))

@@ -1,4 +1,4 @@
-"""The endpoints that are served: method, path relative to the base address, function."""
+"""The routes of the API: method, path relative to the base URL, handler."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -32,7 +32,7 @@ Handler = Callable[[Transaction, Call], Response]
 
 
 class Route(NamedTuple):
-    """One endpoint."""
+    """A method, a path template, and the function that handles the request."""
 
     method: str
     path: str
@@ -57,7 +57,7 @@ _RESTRICTION = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
 _TRANSFER = "/organizations/{source_org_id}/projects/transfer"
 
 CREATE_ORGANIZATION_KEY: Final = f"POST {_ORGANIZATION}/api_keys"
-"""The route with a rate limit of its own."""
+"""The only route with a separate rate limit."""
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", "/users/me", users.me),
@@ -113,7 +113,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("DELETE", _BRANCH, branches.delete),
     Route("POST", f"{_BRANCH}/restore", branch_changes.restore),
     Route("POST", f"{_BRANCH}/set_as_default", branch_changes.set_default),
-    # As neon-api 0.3.0 has it.
+    # The form that neon-api 0.3.0 sends.
     Route("POST", f"{_BRANCH}/set_as_primary", branch_changes.set_default),
     Route("POST", f"{_BRANCH}/recover", branch_changes.recover),
     Route("POST", f"{_BRANCH}/finalize_restore", snapshot_restores.finalize),
@@ -142,7 +142,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", _ROLE, roles.get),
     Route("DELETE", _ROLE, roles.delete),
     Route("GET", f"{_ROLE}/reveal_password", roles.reveal_password),
-    # As neon-api 0.3.0 has it.
+    # The form that neon-api 0.3.0 sends.
     Route("POST", f"{_ROLE}/reveal_password", roles.reveal_password),
     Route("POST", f"{_ROLE}/reset_password", roles.reset_password),
     Route("GET", f"{_PROJECT}/endpoints", endpoints.list_project),
@@ -157,7 +157,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 
 def check(name: str) -> None:
-    """Raise ValueError, with the nearest that there is, unless a route is called so."""
+    """Raise ValueError with the most similar route if there is no route of this name."""
     known = [str(route) for route in ROUTES]
     if name not in known:
         nearest = get_close_matches(name, known, n=1, cutoff=0.0)

@@ -1,12 +1,12 @@
-"""A tenant: a platform of its own, with its accounts, its data and its faults."""
+"""A tenant: separate accounts, data and faults at the address of a local control plane."""
 
 import math
 from collections.abc import Sequence
 from typing import Final, Self
 
 from neonctl_async.local.engine import accounts, operations
-from neonctl_async.local.engine.accounts import Home
-from neonctl_async.local.engine.lifecycle import AS_PLANNED, Failure
+from neonctl_async.local.engine.accounts import FirstAccount
+from neonctl_async.local.engine.lifecycle import PLANNED_ERROR, Failure
 from neonctl_async.local.server import routes
 from neonctl_async.local.server.faults import Fault, InjectedFault
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
@@ -14,79 +14,79 @@ from neonctl_async.local.settings import check_action
 from neonctl_async.local.storage.tables import MemberRole, PlannedFailure
 
 PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
-"""The final statuses that an operation can be planned to have."""
+"""The terminal statuses that :meth:`Tenant.fail_next` can plan."""
 
 
 class Tenant:
-    """A platform of its own at a control plane's address: whoever has one of its keys is there.
+    """A tenant of a local control plane. The API key of a request selects its tenant.
 
-    Nothing that is done in one tenant shows in another: no account, no project, no fault.
+    Tenants share nothing: no account, no project, no fault.
     """
 
     def __init__(self, state: TenantState) -> None:
         self._state = state
-        self._home: Home | None = None
+        self._home: FirstAccount | None = None
 
     async def sign_in(self) -> Self:
-        """Find the first user, organization and key, or make them."""
-        self._home = await self._state.database.run(accounts.sign_in)
+        """Create the first user, organization and key, or load them."""
+        self._home = await self._state.database.run(accounts.ensure_first_account)
         return self
 
     @property
     def api_key(self) -> str:
-        """The first key: a personal one of the first user, made at first start.
+        """The first API key: a personal key of the first user, created at the first start.
 
-        A file holds only its hash, so it is not known again at the next start: keep it, or make
-        another with :meth:`create_api_key`.
+        A data file holds only the hash of the key. After a restart this property raises
+        RuntimeError: store the key, or create another with :meth:`create_api_key`.
         """
         token = self.first_start_key
         if token is None:
             raise RuntimeError(
-                "the first key was shown at first start only: make another with create_api_key()"
+                "only the first start knows the first API key: create one with create_api_key()"
             )
         return token
 
     @property
     def first_start_key(self) -> str | None:
-        """The first key if this start made it, ``None`` if an earlier one did."""
+        """The first API key if this start created it, else ``None``."""
         return self._signed_in.api_key
 
     @property
     def user_id(self) -> str:
-        """The first user."""
+        """The id of the first user."""
         return self._signed_in.user_id
 
     @property
     def org_id(self) -> str:
-        """The first organization, of which the first user is an administrator."""
+        """The id of the first organization. The first user is an administrator of it."""
         return self._signed_in.org_id
 
     @property
     def requests(self) -> Sequence[ServedRequest]:
-        """The requests that came in, newest last; the oldest of very many are forgotten."""
+        """The requests that the tenant received, newest last, up to 10,000."""
         return tuple(self._state.requests)
 
     @property
     def requests_served(self) -> int:
-        """How many requests came in since the start."""
+        """The number of requests since the start."""
         return self._state.requests_served
 
     @property
     def faults(self) -> Sequence[InjectedFault]:
-        """The faults in force, each with how often it fired."""
+        """The active faults, each with the number of times that it fired."""
         return self._state.faults.injected
 
     def inject(self, fault: Fault) -> InjectedFault:
-        """Put a fault in force; the answer counts how often it fires.
+        """Activate a fault. The result counts how often the fault fires.
 
-        Raises ValueError for a route that there is not.
+        Raises ValueError if the fault's route does not exist.
         """
         if fault.route != "*":
             routes.check(fault.route)
         return self._state.faults.inject(fault)
 
     def clear_faults(self) -> None:
-        """Take every fault away."""
+        """Remove all faults."""
         self._state.faults.clear()
 
     async def fail_next(
@@ -96,62 +96,61 @@ class Tenant:
         times: int = 1,
         retry_after: float | None = None,
         status: str = "failed",
-        error: str = AS_PLANNED,
+        error: str = PLANNED_ERROR,
     ) -> None:
-        """Have the next operation of an action fail, or the next ``times`` of them.
+        """Let the next ``times`` operations of an action fail with ``status`` and ``error``.
 
-        With ``retry_after`` seconds it shows a ``retry_at`` once it has failed, runs again then,
-        and finishes. ``status`` is the final status otherwise. What comes after it in the same
-        request does not start, and fails too. Raises ValueError for an action that no request
-        starts here.
+        With ``retry_after`` (seconds), a failed operation shows ``retry_at``, runs again at that
+        time, and finishes. Later operations of the same request fail without starting. Raises
+        ValueError for an unknown action, a status that is not a failure, or a number out of range.
         """
         check_action(action)
         if status not in PLANNED:
-            raise ValueError(f"status is {status!r}: one of {', '.join(sorted(PLANNED))}")
+            raise ValueError(f"status is {status!r}: expected one of {', '.join(sorted(PLANNED))}")
         if times < 1:
-            raise ValueError(f"times is {times}: at least 1")
+            raise ValueError(f"times is {times}: expected at least 1")
         if retry_after is not None and not 0 <= retry_after < math.inf:
-            raise ValueError(f"retry_after is {retry_after}: a number of seconds, 0 or more")
+            raise ValueError(f"retry_after is {retry_after}: expected seconds, 0 or more")
         failure = Failure(status=status, error=error, retry_after=retry_after)
         await self._state.database.run(operations.fail_next, action, failure, times)
 
     async def planned_failures(self) -> Sequence[PlannedFailure]:
-        """What :meth:`fail_next` planned, oldest first, each with how often it ``fired``."""
+        """Return the failures that :meth:`fail_next` planned, oldest first, with their counts."""
         return await self._state.database.run(operations.planned_failures)
 
     async def create_api_key(self, name: str, *, user_id: str | None = None) -> str:
-        """A new personal key, as made in the console: of the first user unless another is given."""
+        """Create a personal API key and return its token. The default owner is the first user."""
         owner = user_id or self._signed_in.user_id
         return await self._state.database.run(accounts.create_api_key, owner, name)
 
     async def create_user(self, name: str, email: str) -> str:
-        """Sign a user up; answers their id."""
+        """Create a user and return the id. Raises ApiError 409 if the email address is taken."""
         return (await self._state.database.run(accounts.create_user, name, email)).id
 
     async def create_organization(self, name: str, *, admin_id: str | None = None) -> str:
-        """Found an organization, administered by the first user unless told; answers its id."""
+        """Create an organization and return its id. The default administrator is the first user."""
         admin = admin_id or self._signed_in.user_id
         return (await self._state.database.run(accounts.create_organization, name, admin)).id
 
     async def add_member(self, org_id: str, user_id: str, role: MemberRole = "member") -> None:
-        """Have a user join an organization, as ``"admin"`` or ``"member"``."""
+        """Add a user to an organization, as ``"admin"`` or ``"member"``."""
         await self._state.database.run(accounts.add_member, org_id, user_id, role)
 
     async def remove_member(self, org_id: str, user_id: str) -> None:
-        """Have a user leave an organization."""
+        """Remove a user from an organization."""
         await self._state.database.run(accounts.remove_member, org_id, user_id)
 
     async def reset(self) -> None:
-        """Forget everything but the first user, organization and key, which are as at first.
+        """Delete all data, faults, planned failures and recorded requests.
 
-        The faults and planned failures go as well, and so do :attr:`requests`.
+        The first user, organization and key stay, in their initial state.
         """
-        await self._state.database.run(accounts.start_over)
+        await self._state.database.run(accounts.reset_to_first_account)
         self._state.faults.clear()
-        self._state.begin()
+        self._state.clear_requests()
 
     @property
-    def _signed_in(self) -> Home:
+    def _signed_in(self) -> FirstAccount:
         if self._home is None:
-            raise RuntimeError("the control plane was not started")
+            raise RuntimeError("the local control plane was not started: start it first")
         return self._home

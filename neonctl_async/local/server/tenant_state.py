@@ -16,9 +16,9 @@ REMEMBERED_REQUESTS: Final = 10_000
 
 
 class ServedRequest(NamedTuple):
-    """A request that came in: its path relative to the base address, and the status answered.
+    """A received request: its method, its path relative to the base URL, and the status sent.
 
-    The status is 0 where the connection was closed without an answer.
+    The status is 0 if the connection was closed without a response.
     """
 
     method: str
@@ -27,7 +27,7 @@ class ServedRequest(NamedTuple):
 
 
 class TenantState:
-    """A database of its own, with faults and limits of its own."""
+    """The database, the faults, the limits and the recorded requests of one tenant."""
 
     def __init__(
         self, clock: Clock, rules: Rules, limits: RateLimits | None, path: Path | None = None
@@ -37,29 +37,29 @@ class TenantState:
         self._clock = clock
         self._rules = rules
         self._limits = limits
-        self.begin()
+        self.clear_requests()
 
-    def begin(self) -> None:
-        """Nothing has come in yet."""
+    def clear_requests(self) -> None:
+        """Forget all received requests, also for the rate limits."""
         self.requests: deque[ServedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         self.requests_served: int = 0
         limits = self._limits
         self._limiter = None if limits is None else Limiter(limits, CREATE_ORGANIZATION_KEY)
 
     def note(self, request: ServedRequest) -> None:
-        """Remember a request that was served."""
+        """Record a received request."""
         self.requests.append(request)
         self.requests_served += 1
 
     def admit(self, account: str, route: str) -> None:
-        """Let a request pass. Raises 429 past the limits."""
+        """Admit a request. Raise a 429 if it exceeds the rate limits."""
         if self._limiter is not None:
             self._limiter.admit(account, route, instant(self._clock()))
 
-    def another(self) -> "TenantState":
-        """An empty one under the same rules, in memory."""
+    def new_tenant(self) -> "TenantState":
+        """Return an empty state with the same settings, in memory."""
         return TenantState(self._clock, self._rules, self._limits)
 
-    async def knows(self, authorization: str | None) -> bool:
-        """Whether the key that an ``Authorization`` header carries was made here."""
+    async def issued(self, authorization: str | None) -> bool:
+        """Return whether this tenant issued the key of an ``Authorization`` header."""
         return await self.database.run(api_keys.is_known, authorization)

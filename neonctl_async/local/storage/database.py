@@ -1,4 +1,4 @@
-"""One SQLite connection: a transaction a call, records in and out as Structs."""
+"""One SQLite connection. Every call is a transaction; rows are Structs."""
 
 import asyncio
 import sqlite3
@@ -22,7 +22,7 @@ _SCHEMA: Final = (
     .read_text(encoding="utf-8")
 )
 _SCHEMA_VERSION: Final = zlib.crc32(_SCHEMA.encode()) >> 1
-"""What a file says of the schema it was made with, in the 31 bits that SQLite has for it."""
+"""The checksum of the schema that a file stores, in the 31 bits that SQLite has for it."""
 
 SqlValue = str | int | float | bytes | None
 
@@ -39,7 +39,7 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Transaction:
-    """What one request reads and writes, at one moment ``now``, under the plane's ``rules``."""
+    """The reads and writes of one request, at the time ``now``, under the settings ``rules``."""
 
     def __init__(self, connection: sqlite3.Connection, now: Instant, rules: Rules) -> None:
         self.now = now
@@ -47,38 +47,38 @@ class Transaction:
         self._connection = connection
 
     def commit(self) -> None:
-        """Store what was written so far, whatever becomes of the rest."""
+        """Commit the writes so far, and start a new transaction for the rest."""
         self._connection.execute("COMMIT")
         self._connection.execute("BEGIN IMMEDIATE")
 
     def at(self, moment: Instant) -> "Transaction":
-        """The same transaction, seen from another moment."""
+        """Return the same transaction with another time as ``now``."""
         return Transaction(self._connection, moment, self.rules)
 
     def select(self, kind: type[RowT], where: str, *values: SqlValue) -> list[RowT]:
-        """The rows that the clauses after ``FROM table`` choose."""
+        """Return the rows that match the clauses after ``FROM table``."""
         cursor = self._connection.execute(f"{_select(kind)} {where}", values)
         return [_row(kind, row) for row in cursor]
 
     def first(self, kind: type[RowT], where: str, *values: SqlValue) -> RowT | None:
-        """The first of the rows chosen, if there is one."""
+        """Return the first row that matches, or None."""
         row = self._connection.execute(f"{_select(kind)} {where}", values).fetchone()
         return None if row is None else _row(kind, row)
 
     def get(self, kind: type[RowT], key: str) -> RowT:
-        """The row with an id that is known to be there."""
+        """Return the row with an id. Raise LookupError if there is none."""
         row = self.first(kind, "WHERE id = ?", key)
         if row is None:
             raise LookupError(f"no {kind.__name__} {key!r}")
         return row
 
     def number(self, sql: str, *values: SqlValue) -> int | None:
-        """The single number that a query answers."""
+        """Return the single number that a query selects, or None."""
         row = self._connection.execute(sql, values).fetchone()
         return None if row is None or row[0] is None else int(row[0])
 
     def insert(self, row: Row) -> int:
-        """Store a row; answers its rowid. A field ``id`` of 0 is left for SQLite to number."""
+        """Store a row and return its rowid. SQLite numbers the row if its ``id`` is 0."""
         values = {name: getattr(row, name) for name in row.__struct_fields__}
         if values.get("id") == 0:
             del values["id"]
@@ -88,7 +88,7 @@ class Transaction:
         return self._connection.execute(sql, tuple(values.values())).lastrowid or 0
 
     def update(self, row: RowT, **changes: SqlValue) -> RowT:
-        """Store changes of a row, found by its ``id``; answers the changed row."""
+        """Update the row with the same ``id`` and return the changed row."""
         assignments = ", ".join(f"{name} = ?" for name in changes)
         sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
         key: SqlValue = msgspec.structs.asdict(row)["id"]
@@ -105,17 +105,17 @@ class Transaction:
             self._connection.execute(f"DELETE FROM {table}")
 
     def execute(self, sql: str, *values: SqlValue) -> int:
-        """Run a statement; answers the number of rows it changed."""
+        """Run a statement and return the number of rows that it changed."""
         return self._connection.execute(sql, values).rowcount
 
 
 class Database:
-    """Runs functions of a :class:`Transaction`, one after another.
+    """Runs functions with a :class:`Transaction`, one after another.
 
-    Whatever a function wrote is stored when it returns and undone when it raises. In a file,
-    the write-ahead log holds what was answered even where the process is killed. Work on a file
-    goes to a thread of its own. Work in memory waits for nothing and stays on the event loop:
-    each statement would cost a busy loop a switch of threads, a hundred times its own time.
+    The writes of a function are committed when it returns and rolled back when it raises. The
+    write-ahead log of a file keeps every committed transaction, even if the process is killed.
+    Work on a file runs in a separate thread. Work in memory never blocks and runs on the event
+    loop: switching threads would take a hundred times as long as the statements.
     """
 
     def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
@@ -128,7 +128,7 @@ class Database:
         self._connection: sqlite3.Connection | None = None
 
     async def open(self) -> None:
-        """Open the file, or memory, and create what is missing in it."""
+        """Open the database and create missing tables. Raise RuntimeError if that fails."""
         if self._path is not None:
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
         self._is_open = True
@@ -139,7 +139,7 @@ class Database:
             raise
 
     async def close(self) -> None:
-        """Close the connection and end the thread."""
+        """Close the connection and stop the thread."""
         if not self._is_open:
             return
         await self._submit(self._disconnect)
@@ -159,7 +159,7 @@ class Database:
 
     async def _submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if not self._is_open:
-            raise RuntimeError("the control plane is not running")
+            raise RuntimeError("the local control plane is not running: start it first")
         if self._worker is None:
             return function(*args, **kwargs)
         loop = asyncio.get_running_loop()
@@ -171,7 +171,7 @@ class Database:
                 self._path.touch(mode=0o600)
             connection = sqlite3.connect(self._path or ":memory:", timeout=0, isolation_level=None)
             self._connection = connection
-            # One process a file: another one is refused here, not in the middle of a request.
+            # Only one process may use a file: reject the second one here, not during a request.
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = NORMAL")
@@ -192,7 +192,7 @@ class Database:
     def _transact(self, function: Callable[[Transaction], T]) -> T:
         if self._connection is None:
             raise RuntimeError("the database is not open")
-        # A clock set back must not move a status back.
+        # If the clock is set back, statuses must not go back.
         self._now = max(self._now, instant(self._clock()))
         with _atomic(self._connection):
             if self._path is not None:
@@ -206,7 +206,7 @@ def _refuse_other_schemas(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     is_new = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
     if not is_new and version != _SCHEMA_VERSION:
-        raise OSError("it was made by another version, or by something else: begin a new file")
+        raise OSError("another version or another program created it: use a new file")
 
 
 @contextmanager
@@ -227,7 +227,7 @@ def _select(kind: type[Row]) -> str:
 
 
 def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
-    # Not strict: SQLite keeps a bool as 0 or 1.
+    # Not strict: SQLite stores a bool as 0 or 1.
     return msgspec.convert(
         dict(zip(kind.__struct_fields__, values, strict=True)), kind, strict=False
     )

@@ -1,17 +1,18 @@
-"""The plan of an operation: the moments and the outcome that are decided when it is created."""
+"""The plan of an operation: its times and its outcome, decided when it is created."""
 
 import msgspec
 
 from neonctl_async.local.clock import Instant
 
 FINISHED = "finished"
-
-
 NOT_STARTED = "not started: the operation before it did not finish"
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """When an operation changes, and into what. ``settles_at`` is when its status is final."""
+    """The times at which an operation changes, and its outcome.
+
+    ``settles_at`` is the time at which it reaches its terminal status.
+    """
 
     created_at: Instant
     starts_at: Instant
@@ -23,10 +24,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def succeeds(self) -> bool:
-        """Whether it ends well."""
+        """True if the operation finishes successfully."""
         return self.outcome == FINISHED
 
     @property
     def runs(self) -> bool:
-        """Whether it starts at all, as what follows a failure does not."""
+        """True if the operation starts. Operations after a failed one do not."""
         return self.error != NOT_STARTED

@@ -1,5 +1,5 @@
--- Times are microseconds since 1970 in UTC. What falls due by itself is stored as the time at
--- which it does (idle_at, check_at, archive_at, detach_at): see background.py.
+-- Times are microseconds since 1970 in UTC. Background work is stored as the time at which it is
+-- due (idle_at, check_at, archive_at, detach_at): see background.py.
 
 CREATE TABLE IF NOT EXISTS users (
     id TEXT PRIMARY KEY,
@@ -24,7 +24,7 @@ CREATE TABLE IF NOT EXISTS members (
     UNIQUE (org_id, user_id)
 ) STRICT;
 
--- A key is kept as the SHA-256 of its token; locator is the start of it, by which it is found.
+-- A key is stored as the SHA-256 of its token. locator is the start of it, and is indexed.
 CREATE TABLE IF NOT EXISTS api_keys (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     kind TEXT NOT NULL,
@@ -67,7 +67,7 @@ CREATE TABLE IF NOT EXISTS projects (
 CREATE INDEX IF NOT EXISTS projects_by_user ON projects (user_id, created_at);
 CREATE INDEX IF NOT EXISTS projects_by_organization ON projects (org_id, created_at);
 
--- A permission is of an address, so that it can be granted before its owner signs up.
+-- A permission belongs to an email address, so it can be granted before the user signs up.
 CREATE TABLE IF NOT EXISTS permissions (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES projects (id),
@@ -236,7 +236,7 @@ CREATE INDEX IF NOT EXISTS databases_by_branch ON databases (branch_id, name);
 CREATE UNIQUE INDEX IF NOT EXISTS database_names
     ON databases (branch_id, name) WHERE deleted_at IS NULL;
 
--- position is created_at, made distinct within a project: a cursor names one place for good.
+-- position is created_at, made unique within a project, so that a cursor stays valid.
 CREATE TABLE IF NOT EXISTS operations (
     id TEXT PRIMARY KEY,
     project_id TEXT NOT NULL REFERENCES projects (id),
@@ -268,7 +268,7 @@ CREATE TABLE IF NOT EXISTS planned_failures (
 CREATE VIEW IF NOT EXISTS members_with_email AS
     SELECT members.*, users.email FROM members JOIN users ON users.id = members.user_id;
 
--- What the control plane does by itself, and when. The columns are empty where nothing is due.
+-- The background work that is due, and when. The columns are NULL if nothing is due.
 CREATE VIEW IF NOT EXISTS due_events (event, project_id, id, at) AS
     SELECT 'suspend', project_id, id, idle_at FROM endpoints WHERE idle_at IS NOT NULL
     UNION ALL
@@ -284,7 +284,7 @@ CREATE VIEW IF NOT EXISTS due_events (event, project_id, id, at) AS
     UNION ALL
     SELECT 'detach', id, id, detach_at FROM projects WHERE detach_at IS NOT NULL;
 
--- In the order in which the earliest is looked for, so that nothing is sorted to find it.
+-- In the order of the query for the earliest event, so that SQLite does not sort.
 CREATE INDEX IF NOT EXISTS endpoints_idle
     ON endpoints (project_id, idle_at, id) WHERE idle_at IS NOT NULL;
 CREATE INDEX IF NOT EXISTS branches_checked
@@ -296,7 +296,7 @@ CREATE INDEX IF NOT EXISTS branches_expiring
 CREATE INDEX IF NOT EXISTS snapshots_expiring
     ON snapshots (project_id, expires_at, id) WHERE expires_at IS NOT NULL AND deleted_at IS NULL;
 
--- The latest time at which anything was answered: no later answer is of an earlier one.
+-- The time of the latest response. No later response has an earlier time.
 CREATE TABLE IF NOT EXISTS served (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     until INTEGER NOT NULL

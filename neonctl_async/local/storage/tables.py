@@ -1,4 +1,4 @@
-"""The stored records: a Struct a table of ``schema.sql``. Times are instants."""
+"""The rows of the tables in ``schema.sql``, one Struct per table. Times are instants."""
 
 from typing import ClassVar, Literal
 
@@ -12,7 +12,7 @@ DeletionMethod = Literal["user", "ttl"]
 
 
 class User(Row, frozen=True):
-    """Someone with an account."""
+    """A person with an account."""
 
     table: ClassVar[str] = "users"
 
@@ -46,7 +46,7 @@ class Member(Row, frozen=True):
 
 
 class ApiKey(Row, frozen=True):
-    """A key. ``user_id`` owns a personal one, ``org_id`` every other; ended ones stay ended."""
+    """An API key. ``user_id`` owns a personal key, ``org_id`` every other key."""
 
     table: ClassVar[str] = "api_keys"
 
@@ -66,7 +66,7 @@ class ApiKey(Row, frozen=True):
 
 
 class Project(Row, frozen=True):
-    """A project, of a user or of an organization. The two settings are JSON."""
+    """A project of a user or of an organization. The two settings are JSON."""
 
     table: ClassVar[str] = "projects"
 
@@ -89,7 +89,7 @@ class Project(Row, frozen=True):
 
 
 class Permission(Row, frozen=True):
-    """A project shared with whoever has an address; revoked ones stay revoked."""
+    """The permission of the owner of an email address to use a project."""
 
     table: ClassVar[str] = "permissions"
 
@@ -101,9 +101,9 @@ class Permission(Row, frozen=True):
 
 
 class TransferRequest(Row, frozen=True):
-    """An offer of a project, until it changes hands or is deleted.
+    """A request to transfer a project, open until it is accepted or the project is deleted.
 
-    ``user_id`` made it; none for an organization's key.
+    ``user_id`` is the user who created it, or None if an organization's key did.
     """
 
     table: ClassVar[str] = "transfer_requests"
@@ -117,7 +117,7 @@ class TransferRequest(Row, frozen=True):
 
 
 class Jwks(Row, frozen=True):
-    """Where the keys of an authentication provider are. ``role_names`` is JSON."""
+    """The URL of the public keys of an authentication provider. ``role_names`` is JSON."""
 
     table: ClassVar[str] = "jwks"
 
@@ -133,7 +133,7 @@ class Jwks(Row, frozen=True):
 
 
 class VpcEndpoint(Row, frozen=True):
-    """A VPC endpoint of an organization; one that was deleted cannot come back."""
+    """A VPC endpoint of an organization. A deleted VPC endpoint cannot be added again."""
 
     table: ClassVar[str] = "vpc_endpoints"
 
@@ -146,7 +146,7 @@ class VpcEndpoint(Row, frozen=True):
 
 
 class VpcRestriction(Row, frozen=True):
-    """A VPC endpoint that a project accepts connections from."""
+    """A VPC endpoint from which a project accepts connections."""
 
     table: ClassVar[str] = "vpc_restrictions"
 
@@ -157,7 +157,7 @@ class VpcRestriction(Row, frozen=True):
 
 
 class Branch(Row, frozen=True):
-    """A branch. Until ``state_at`` its state is ``state_before``, from then on ``state``."""
+    """A branch. Its state is ``state_before`` until ``state_at``, then ``state``."""
 
     table: ClassVar[str] = "branches"
 
@@ -191,7 +191,7 @@ class Branch(Row, frozen=True):
 
 
 class AnonymizedBranch(Row, frozen=True):
-    """What is anonymized in the branch of that id: ``creation`` and ``run`` are operations."""
+    """The anonymization of a branch. ``creation`` and ``run`` are ids of operations."""
 
     table: ClassVar[str] = "anonymized_branches"
 
@@ -224,7 +224,7 @@ class Snapshot(Row, frozen=True):
 
 
 class Endpoint(Row, frozen=True):
-    """A compute, with its state as a branch has it. ``idle_at`` is when it is suspended."""
+    """A compute, with its state like a branch. It is suspended at ``idle_at``."""
 
     table: ClassVar[str] = "endpoints"
 
@@ -255,7 +255,7 @@ class Endpoint(Row, frozen=True):
 
 
 class Role(Row, frozen=True):
-    """A Postgres role of a branch. The file holds no password, but what it is made from."""
+    """A Postgres role of a branch. The table holds the seed of the password."""
 
     table: ClassVar[str] = "roles"
 
@@ -271,7 +271,7 @@ class Role(Row, frozen=True):
 
     @property
     def password(self) -> str:
-        """The password itself."""
+        """The password of the role."""
         return password(self.password_seed)
 
 
@@ -290,9 +290,9 @@ class Database(Row, frozen=True):
 
 
 class Operation(Row, Plan, frozen=True, kw_only=True):
-    """An operation: what it is about, its plan, and its place in the list of its project.
+    """An operation with its plan and its position in the list of its project.
 
-    ``position`` is the time of its creation, a microsecond or more later where that is taken.
+    ``position`` is the creation time, increased by microseconds until it is unique.
     """
 
     table: ClassVar[str] = "operations"
@@ -306,7 +306,7 @@ class Operation(Row, Plan, frozen=True, kw_only=True):
 
 
 class PlannedFailure(Row, frozen=True):
-    """How the next ``times`` operations of an action fail, of which ``fired`` have."""
+    """The planned failure of the next ``times`` operations of an action; ``fired`` have failed."""
 
     table: ClassVar[str] = "planned_failures"
 
@@ -320,7 +320,7 @@ class PlannedFailure(Row, frozen=True):
 
 
 class DueEvent(Row, frozen=True):
-    """Something that is to happen ``at`` a time to what has the ``id``."""
+    """Background work that is due ``at`` a time, for the object with the ``id``."""
 
     table: ClassVar[str] = "due_events"
 

@@ -1,211 +1,189 @@
-"""What the fixtures of one process work with: clients, and an event loop in a thread."""
+"""The two backends of the fixtures: a local control plane, and a project at Neon."""
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-    contextmanager,
-    suppress,
-)
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
 from types import NoneType
+from typing import TYPE_CHECKING
 
 from neonctl_async.client import NeonClient
 from neonctl_async.config import PollPolicy, RateBudget, RetryPolicy
 from neonctl_async.errors import NeonError
-from neonctl_async.models.branches import Branch
 from neonctl_async.models.projects import Project
 from neonctl_async.models.secret import Secret
 from neonctl_async.testing.fake_clock import real_time_hooks
-from neonctl_async.testing.plugin import commands
-from neonctl_async.testing.plugin.addresses import CloudAccount, LocalServer, cloud_client
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop, run_background_loop
 from neonctl_async.testing.plugin.branches import BranchFactory
-from neonctl_async.testing.plugin.commands import TenantAdded
-from neonctl_async.testing.plugin.control_plane import ControlPlane
-from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS, prefix_of_worker
-from neonctl_async.testing.plugin.sweep import clear_away
+from neonctl_async.testing.plugin.cloud import cloud_client, delete_branches
+from neonctl_async.testing.plugin.control_plane import ControlPlane, TenantClient
+from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS, worker_prefix
+from neonctl_async.testing.plugin.tenant_calls import TenantAdded
+
+if TYPE_CHECKING:
+    from pytest_neonctl_async.targets import CloudAccount, ServerURLs
 
 _LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
-"""Operations take that little time there."""
-_CLIENTS = 2
-"""How many clients a process has at once: the fixtures' own, and that of a test."""
+"""Frequent polls, because operations of the local control plane take milliseconds."""
+_CLIENTS_PER_PROCESS = 2
+"""The client of the fixtures and the client of the current test share the rate budget."""
 
 
-class Backend:
-    """Makes and clears away what tests ask for; its own client runs ``elsewhere``."""
+@dataclass(frozen=True, repr=False)
+class Backend(ABC):
+    """Creates and deletes the resources of tests. ``neon`` is its client, on ``loop``."""
 
-    control_plane: ControlPlane | None = None
+    loop: BackgroundLoop
+    neon: NeonClient
+    new_client: Callable[[], NeonClient]
+    prefix: str
 
-    def __init__(
-        self,
-        background_loop: BackgroundLoop,
-        client: Callable[[], NeonClient],
-        neon: NeonClient,
-        prefix: str,
-    ) -> None:
-        self.client = client
-        self._background_loop = background_loop
-        self._neon = neon
-        self._prefix = prefix
+    @property
+    def control_plane(self) -> ControlPlane | None:
+        """The local control plane, or None at Neon."""
+        return None
 
+    @abstractmethod
     def project(self) -> Project:
-        """The project of a test."""
-        raise NotImplementedError
+        """Return the project of a test."""
 
     @contextmanager
     def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
-        """What makes branches of a project, which are deleted in the end."""
+        """Provide a factory of branches in a project. On exit, delete its branches."""
         ephemeral = partial(
-            self._neon.branches.ephemeral,
+            self.neon.branches.ephemeral,
             project_id,
-            name_prefix=self._prefix,
+            name_prefix=self.prefix,
             ttl_seconds=LIFETIME_SECONDS,
         )
-        factory = BranchFactory(self._background_loop, ephemeral)
+        factory = BranchFactory(self.loop, ephemeral)
         try:
             yield factory
         finally:
-            self._delete_all(project_id, factory)
+            self._delete_all(factory)
 
-    def clear(self) -> None:
-        """Have the next test find nothing that this one has left."""
+    @abstractmethod
+    def reset(self) -> None:
+        """Remove the traces of a test before the next one."""
 
-    def _delete_all(self, project_id: str, factory: BranchFactory) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _delete_all(self, factory: BranchFactory) -> None: ...
 
 
+@dataclass(frozen=True, repr=False)
 class LocalBackend(Backend):
-    """On a control plane, where each test has a project of its own, and all is cleared after it."""
+    """A tenant of a local control plane. Each test has a new project, and a reset after it."""
 
-    def __init__(
-        self,
-        background_loop: BackgroundLoop,
-        client: Callable[[], NeonClient],
-        neon: NeonClient,
-        prefix: str,
-        control_plane: ControlPlane,
-    ) -> None:
-        super().__init__(background_loop, client, neon, prefix)
-        self.control_plane: ControlPlane | None = control_plane
-        self._plane = control_plane
+    tenant: TenantClient
+    local: ControlPlane
+
+    @property
+    def control_plane(self) -> ControlPlane:
+        """The local control plane."""
+        return self.local
 
     def project(self) -> Project:
-        """A new project."""
-        return self._background_loop.call(self._create_project())
+        """Create a project."""
+        return self.loop.call(self._create_project())
 
     async def _create_project(self) -> Project:
-        org_id = self._plane.org_id
-        created = await self._neon.projects.create(name="test", org_id=org_id, wait=True)
-        return created.project
+        org_id = self.local.org_id
+        return (await self.neon.projects.create(name="test", org_id=org_id, wait=True)).project
 
-    def clear(self) -> None:
-        """Have the control plane begin anew."""
-        self._background_loop.call(self._plane.send(commands.Reset(), NoneType))
+    def reset(self) -> None:
+        """Reset the tenant."""
+        self.loop.call(self.tenant.call("reset", NoneType))
 
-    def _delete_all(self, project_id: str, factory: BranchFactory) -> None:
-        del project_id
-        # The test may have planned faults, or revoked the key. What stays is cleared anyway.
+    def _delete_all(self, factory: BranchFactory) -> None:
+        # A test may have revoked the key of this client. The reset deletes what remains.
         with suppress(NeonError):
-            self._background_loop.call(self._plane.send(commands.ClearFaults(), NoneType))
+            self.loop.call(self.tenant.call("clear_faults", NoneType))
             factory.delete_all()
 
 
+@dataclass(frozen=True, repr=False)
 class CloudBackend(Backend):
-    """On the platform, where all tests share a project."""
+    """A project at Neon, which all tests share."""
 
-    def __init__(
-        self,
-        background_loop: BackgroundLoop,
-        client: Callable[[], NeonClient],
-        neon: NeonClient,
-        prefix: str,
-        project: Project,
-    ) -> None:
-        super().__init__(background_loop, client, neon, prefix)
-        self._project = project
+    shared_project: Project
 
     def project(self) -> Project:
-        """The one that was named."""
-        return self._project
+        """Return the shared project."""
+        return self.shared_project
 
-    def _delete_all(self, project_id: str, factory: BranchFactory) -> None:
+    def reset(self) -> None:
+        """Do nothing: the project is shared, and its factory deletes the branches of the test."""
+
+    def _delete_all(self, factory: BranchFactory) -> None:
         try:
             factory.delete_all()
         except NeonError:
-            # The test may have given them children, or have protected them.
-            self._background_loop.call(self._clear_away(project_id, factory))
+            # The test may have protected the branches, or created children of them.
+            self.loop.call(self._delete_with_descendants(factory.branch_ids))
 
-    async def _clear_away(self, project_id: str, factory: BranchFactory) -> None:
-        failures: list[NeonError] = []
-
-        def tell(_branch: Branch, error: NeonError | None) -> None:
-            if error is not None:
-                failures.append(error)
-
-        await clear_away(self._neon, project_id, lambda branch: branch.id in factory.made, tell)
+    async def _delete_with_descendants(self, branch_ids: list[str]) -> None:
+        deleted = delete_branches(
+            self.neon, self.shared_project.id, lambda branch: branch.id in branch_ids
+        )
+        failures = [error async for _, error in deleted if error is not None]
         if failures:
             raise failures[0]
 
 
-def open_local_backend(plane: LocalServer, run: str) -> AbstractContextManager[Backend]:
-    """A workbench on a control plane, as a tenant of its own."""
-    return _open(
-        lambda background_loop: _local_backend(background_loop, plane, prefix_of_worker(run))
-    )
-
-
-def open_cloud_backend(platform: CloudAccount, run: str) -> AbstractContextManager[Backend]:
-    """A workbench on the platform."""
-    return _open(
-        lambda background_loop: _cloud_backend(background_loop, platform, prefix_of_worker(run))
-    )
+@contextmanager
+def open_local_backend(urls: "ServerURLs", run_id: str) -> Generator[Backend, None, None]:
+    """Open a backend that is a new tenant of the local control plane at ``urls``."""
+    with (
+        run_background_loop() as loop,
+        loop.enter(_local_backend(loop, urls, worker_prefix(run_id))) as backend,
+    ):
+        yield backend
 
 
 @contextmanager
-def _open(
-    make: Callable[[BackgroundLoop], AbstractAsyncContextManager[Backend]],
-) -> Generator[Backend, None, None]:
+def open_cloud_backend(account: "CloudAccount", run_id: str) -> Generator[Backend, None, None]:
+    """Open a backend that uses the project of ``account``."""
     with (
-        run_background_loop() as background_loop,
-        background_loop.entered(make(background_loop)) as backend,
+        run_background_loop() as loop,
+        loop.enter(_cloud_backend(loop, account, worker_prefix(run_id))) as backend,
     ):
         yield backend
 
 
 @asynccontextmanager
 async def _local_backend(
-    background_loop: BackgroundLoop, plane: LocalServer, prefix: str
+    loop: BackgroundLoop, urls: "ServerURLs", prefix: str
 ) -> AsyncGenerator[Backend]:
-    console = NeonClient(
-        Secret(plane.control_token),
-        base_url=plane.control_url,
+    control = NeonClient(
+        Secret(urls.control_token),
+        base_url=urls.control_url,
         retry=RetryPolicy.never(),
         budget=RateBudget.unlimited(),
     )
-    async with console:
-        tenant = await console.request("POST", "/tenants", type=TenantAdded)
-        client = partial(
+    async with control:
+        added = await control.request("POST", "/tenants", type=TenantAdded)
+        new_client = partial(
             NeonClient,
-            Secret(tenant.api_key),
-            base_url=plane.base_url,
+            Secret(added.api_key),
+            base_url=urls.base_url,
             budget=RateBudget.unlimited(),
             polling=_LOCAL_POLLING,
-            hooks=[real_time_hooks()],  # those of tests on a fake clock, too
+            hooks=[real_time_hooks()],  # for tests on a fake clock
         )
-        async with client() as neon:
-            control_plane = ControlPlane(plane.base_url, tenant, console, background_loop)
-            yield LocalBackend(background_loop, client, neon, prefix, control_plane)
+        tenant = TenantClient(control, added.number)
+        control_plane = ControlPlane(urls.base_url, added, tenant, loop)
+        async with new_client() as neon:
+            yield LocalBackend(loop, neon, new_client, prefix, tenant, control_plane)
 
 
 @asynccontextmanager
 async def _cloud_backend(
-    background_loop: BackgroundLoop, platform: CloudAccount, prefix: str
+    loop: BackgroundLoop, account: "CloudAccount", prefix: str
 ) -> AsyncGenerator[Backend]:
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    client = partial(cloud_client, platform, parts=_CLIENTS * workers)
-    async with client() as neon:
-        project = await neon.projects.get(platform.project_id)
-        yield CloudBackend(background_loop, client, neon, prefix, project)
+    new_client = partial(cloud_client, account, shares=_CLIENTS_PER_PROCESS * workers)
+    async with new_client() as neon:
+        project = await neon.projects.get(account.project_id)
+        yield CloudBackend(loop, neon, new_client, prefix, project)

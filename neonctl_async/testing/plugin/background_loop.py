@@ -1,11 +1,11 @@
-"""An event loop in a thread of its own, which no test can stop."""
+"""An event loop in a background thread, which outlives the event loops of the tests."""
 
 import asyncio
 from collections.abc import Coroutine, Generator
-from contextlib import AbstractAsyncContextManager, contextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, contextmanager
 from typing import TypeVar
 
-from anyio.from_thread import start_blocking_portal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from neonctl_async.testing.fake_clock import real_time
 
@@ -13,42 +13,34 @@ T = TypeVar("T")
 
 
 class BackgroundLoop:
-    """Where coroutines run that must outlive whoever asks for them."""
+    """Runs coroutines on an event loop that no test can stop.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    The thread and its loop belong to a ``BlockingPortal`` of anyio. Even ``start_task_soon`` of a
+    portal blocks its caller, so coroutines of tests use :meth:`run` instead.
+    """
+
+    def __init__(self, portal: BlockingPortal) -> None:
+        self._portal = portal
+        self._loop = portal.call(asyncio.get_running_loop)
 
     async def run(self, coroutine: Coroutine[None, None, T]) -> T:
-        """What a coroutine comes to, which is cancelled if this is. From any other event loop."""
+        """Await ``coroutine`` from another event loop. A cancellation is passed on to it."""
         with real_time():
             return await asyncio.wrap_future(
                 asyncio.run_coroutine_threadsafe(coroutine, self._loop)
             )
 
     def call(self, coroutine: Coroutine[None, None, T]) -> T:
-        """The same from where there is no event loop: it blocks."""
+        """Run ``coroutine``, and block until it has finished."""
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
-    @contextmanager
-    def entered(self, opened: AbstractAsyncContextManager[T]) -> Generator[T, None, None]:
-        """What a context manager gives that is entered and left there. It holds no cancel scope."""
-        given = self.call(_enter(opened))
-        try:
-            yield given
-        finally:
-            self.call(_leave(opened))
-
-
-async def _enter(opened: AbstractAsyncContextManager[T]) -> T:
-    return await opened.__aenter__()
-
-
-async def _leave(opened: AbstractAsyncContextManager[object]) -> None:
-    await opened.__aexit__(None, None, None)
+    def enter(self, manager: AbstractAsyncContextManager[T]) -> AbstractContextManager[T]:
+        """Return a blocking context manager that enters and exits ``manager`` on this loop."""
+        return self._portal.wrap_async_context_manager(manager)
 
 
 @contextmanager
 def run_background_loop() -> Generator[BackgroundLoop, None, None]:
-    """A thread with an event loop, which is ended with what still runs on it."""
+    """Start the thread. On exit, cancel the remaining tasks and stop it."""
     with start_blocking_portal() as portal:
-        yield BackgroundLoop(portal.call(asyncio.get_running_loop))
+        yield BackgroundLoop(portal)

@@ -12,7 +12,7 @@ from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 
 
 class BranchSettings(TypedDict, total=False):
-    """What may be said of a branch: see ``neon.branches.ephemeral``."""
+    """The settings of a new branch; see ``neon.branches.ephemeral``."""
 
     parent_id: str
     parent_lsn: str
@@ -26,49 +26,50 @@ Ephemeral: TypeAlias = Callable[..., AbstractAsyncContextManager[BranchCreated]]
 
 
 class BranchFactory:
-    """Makes branches that are ready, and gone after the test.
+    """Creates branches that are ready to use, and deletes them after the test.
 
-    ``await factory()`` in a coroutine, ``factory.create()`` elsewhere. They are made and deleted
-    on an event loop that nothing stops: not the end, a failure or a cancellation of the test's.
+    Use ``await factory()`` in a coroutine, and ``factory.create()`` in other tests and fixtures.
+    The branches are created and deleted on a background event loop. A test that fails, is
+    cancelled or closes its own loop does not interrupt it.
     """
 
-    def __init__(self, background_loop: BackgroundLoop, ephemeral: Ephemeral) -> None:
-        self._background_loop = background_loop
+    def __init__(self, loop: BackgroundLoop, ephemeral: Ephemeral) -> None:
+        self._loop = loop
         self._ephemeral = ephemeral
-        self.made: list[str] = []
-        """The ids of the branches."""
+        self.branch_ids: list[str] = []
+        """The ids of the created branches."""
         self._branches = AsyncExitStack()
         self._creating: set[asyncio.Task[object]] = set()
-        self._is_over = False
+        self._is_closed = False
 
     async def __call__(self, **settings: Unpack[BranchSettings]) -> BranchCreated:
-        """A new branch, with a compute unless ``endpoints`` tells otherwise."""
-        return await self._background_loop.run(self._create(settings))
+        """Create a branch, with a compute unless ``endpoints`` is empty."""
+        return await self._loop.run(self._create(settings))
 
     def create(self, **settings: Unpack[BranchSettings]) -> BranchCreated:
-        """The same for tests and fixtures that are no coroutines: it blocks."""
-        return self._background_loop.call(self._create(settings))
+        """Create a branch, and block until it is ready."""
+        return self._loop.call(self._create(settings))
 
     async def _create(self, settings: BranchSettings) -> BranchCreated:
         task = asyncio.current_task()
-        assert task is not None, "it runs in a task of its own"
-        if self._is_over:
-            raise RuntimeError("the test that this factory was for is over")
+        assert task is not None, "the background loop runs each call in a task"
+        if self._is_closed:
+            raise RuntimeError("the test of this branch factory is over: use the fixture again")
         self._creating.add(task)
         try:
             created = await self._branches.enter_async_context(self._ephemeral(**settings))
         finally:
             self._creating.discard(task)
-        self.made.append(created.branch.id)
+        self.branch_ids.append(created.branch.id)
         return created
 
     def delete_all(self) -> None:
-        """Delete the branches, last made first: the others may be their parents. It blocks."""
-        self._background_loop.call(self._delete_all())
+        """Delete the branches, newest first, because a branch may have newer children. Block."""
+        self._loop.call(self._delete_all())
 
     async def _delete_all(self) -> None:
-        self._is_over = True
-        if self._creating:  # by a test that did not live to see them
+        self._is_closed = True
+        if self._creating:  # the test ended before these branches were ready
             for task in self._creating:
                 task.cancel()
             await asyncio.wait(self._creating)

@@ -1,4 +1,4 @@
-"""The control plane of a test run, as a test sees it."""
+"""The local control plane of a test run, as tests use it."""
 
 from collections.abc import Sequence
 from types import NoneType
@@ -7,52 +7,67 @@ from typing import TypeVar
 from neonctl_async.client import NeonClient
 from neonctl_async.errors import APIError
 from neonctl_async.local import Fault, ServedRequest
-from neonctl_async.local.engine.lifecycle import AS_PLANNED
+from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
 from neonctl_async.local.storage.tables import MemberRole
-from neonctl_async.testing.plugin import commands
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
-from neonctl_async.testing.plugin.commands import ActiveFault, Command, TenantAdded
+from neonctl_async.testing.plugin.tenant_calls import ActiveFault, TenantAdded
 
 T = TypeVar("T")
 
 
-class ControlPlane:
-    """A local control plane in a process of its own: what the fixture gives.
+class TenantClient:
+    """Calls the methods of one tenant through a client of the control server."""
 
-    ``base_url`` and ``api_key`` are for any client; ``user_id`` and ``org_id`` name the first user
-    and organization. Everything else is awaited, on whatever event loop, and does what it does
-    on a ``LocalControlPlane``. Raises ValueError for what cannot be planned.
+    def __init__(self, control: NeonClient, number: int) -> None:
+        self._control = control
+        self._path = f"/tenants/{number}"
+
+    async def call(self, name: str, result: type[T], /, **arguments: object) -> T:
+        """Call a method of the tenant by name, on the event loop of the client.
+
+        Raise ValueError if the method does not exist, or if it refuses an argument.
+        """
+        body = {"name": name, "arguments": arguments}
+        try:
+            return await self._control.request("POST", self._path, body=body, type=result)
+        except APIError as error:
+            if error.status == 400:
+                raise ValueError(error.message) from None
+            raise
+
+
+class ControlPlane:
+    """The value of the fixture ``neon_control_plane``: a local control plane in its own process.
+
+    Pass ``base_url`` and ``api_key`` to any client. ``user_id`` and ``org_id`` are the first user
+    and organization. The methods run on any event loop, and do what the methods of
+    ``LocalControlPlane`` do. They raise ValueError for an argument that is not valid.
     """
 
     def __init__(
-        self,
-        base_url: str,
-        tenant: TenantAdded,
-        console: NeonClient,
-        background_loop: BackgroundLoop,
+        self, base_url: str, added: TenantAdded, tenant: TenantClient, loop: BackgroundLoop
     ) -> None:
         self.base_url = base_url
-        self.api_key: str = tenant.api_key
-        self.user_id: str = tenant.user_id
-        self.org_id: str = tenant.org_id
-        self._path = f"/tenants/{tenant.number}"
-        self._console = console
-        self._background_loop = background_loop
+        self.api_key: str = added.api_key
+        self.user_id: str = added.user_id
+        self.org_id: str = added.org_id
+        self._tenant = tenant
+        self._loop = loop
 
     def __repr__(self) -> str:
         return f"<ControlPlane {self.base_url}>"
 
     async def inject(self, fault: Fault) -> None:
-        """Put a fault in force, until the end of the test."""
-        await self._ask(commands.Inject(fault), NoneType)
+        """Activate a fault until the end of the test."""
+        await self._call("inject", ActiveFault, fault=fault)
 
     async def faults(self) -> Sequence[ActiveFault]:
-        """The faults in force, oldest first, each with how often it ``fired``."""
-        return await self._ask(commands.Faults(), list[ActiveFault])
+        """Return the active faults, oldest first. ``fired`` counts the requests they changed."""
+        return await self._call("faults", list[ActiveFault])
 
     async def clear_faults(self) -> None:
-        """Take every fault away."""
-        await self._ask(commands.ClearFaults(), NoneType)
+        """Remove every fault."""
+        await self._call("clear_faults", NoneType)
 
     async def fail_next(
         self,
@@ -61,47 +76,45 @@ class ControlPlane:
         times: int = 1,
         retry_after: float | None = None,
         status: str = "failed",
-        error: str = AS_PLANNED,
+        error: str = PLANNED_ERROR,
     ) -> None:
-        """Have the next operations of an action fail; see ``LocalControlPlane.fail_next``."""
-        await self._ask(commands.FailNext(action, times, retry_after, status, error), NoneType)
+        """Let the next ``times`` operations of an action fail.
+
+        See ``LocalControlPlane.fail_next``; ``retry_after`` is in seconds.
+        """
+        planned = {"times": times, "retry_after": retry_after, "status": status, "error": error}
+        await self._call("fail_next", NoneType, action=action, **planned)
 
     async def requests(self) -> Sequence[ServedRequest]:
-        """The requests that came in since the test began, oldest first."""
-        return await self._ask(commands.Requests(), list[ServedRequest])
+        """Return the requests that were received since the start of the test, oldest first."""
+        return await self._call("requests", list[ServedRequest])
 
     async def create_api_key(self, name: str, *, user_id: str | None = None) -> str:
-        """A new personal key, of the first user unless another is given."""
-        return await self._ask(commands.CreateApiKey(name, user_id), str)
+        """Create a personal API key, of the first user by default. Return the key."""
+        return await self._call("create_api_key", str, name=name, user_id=user_id)
 
     async def create_user(self, name: str, email: str) -> str:
-        """Sign a user up; answers their id."""
-        return await self._ask(commands.CreateUser(name, email), str)
+        """Create a user. Return the id."""
+        return await self._call("create_user", str, name=name, email=email)
 
     async def create_organization(self, name: str, *, admin_id: str | None = None) -> str:
-        """Found an organization, administered by the first user unless told; answers its id."""
-        return await self._ask(commands.CreateOrganization(name, admin_id), str)
+        """Create an organization, with the first user as its admin by default. Return the id."""
+        return await self._call("create_organization", str, name=name, admin_id=admin_id)
 
     async def add_member(self, org_id: str, user_id: str, role: MemberRole = "member") -> None:
-        """Have a user join an organization."""
-        await self._ask(commands.AddMember(org_id, user_id, role), NoneType)
+        """Add a user to an organization."""
+        await self._call("add_member", NoneType, org_id=org_id, user_id=user_id, role=role)
 
     async def remove_member(self, org_id: str, user_id: str) -> None:
-        """Have a user leave an organization."""
-        await self._ask(commands.RemoveMember(org_id, user_id), NoneType)
+        """Remove a user from an organization."""
+        await self._call("remove_member", NoneType, org_id=org_id, user_id=user_id)
 
     async def reset(self) -> None:
-        """Forget everything but the first user, organization and key. Done after each test."""
-        await self._ask(commands.Reset(), NoneType)
+        """Delete everything except the first user, organization and key.
 
-    async def _ask(self, command: Command, answer: type[T]) -> T:
-        return await self._background_loop.run(self.send(command, answer))
+        The plugin does this after each test.
+        """
+        await self._call("reset", NoneType)
 
-    async def send(self, command: Command, answer: type[T]) -> T:
-        """Have a command carried out, from the loop of the console's client."""
-        try:
-            return await self._console.request("POST", self._path, body=command, type=answer)
-        except APIError as error:
-            if error.status == 400:
-                raise ValueError(error.message) from None
-            raise
+    async def _call(self, name: str, result: type[T], /, **arguments: object) -> T:
+        return await self._loop.run(self._tenant.call(name, result, **arguments))

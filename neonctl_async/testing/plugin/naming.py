@@ -1,17 +1,17 @@
-"""What branches of tests are called, so that those left behind are found."""
+"""Names of the branches that tests create, so that a later sweep can find them."""
 
 import os
 
 PREFIX = "neonctl-pytest-"
 LIFETIME_SECONDS = 3600
-"""After so long the platform deletes a branch that nobody has deleted."""
+"""The age at which Neon deletes a branch that no test has deleted."""
 
 
-def prefix_of_run(run: str) -> str:
-    """How the names of all branches of a test run begin."""
-    return f"{PREFIX}{run}-"
+def run_prefix(run_id: str) -> str:
+    """Return the prefix of all branch names of a test run."""
+    return f"{PREFIX}{run_id}-"
 
 
-def prefix_of_worker(run: str) -> str:
-    """How the names of those begin that this worker of pytest-xdist makes."""
-    return f"{prefix_of_run(run)}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+def worker_prefix(run_id: str) -> str:
+    """Return the prefix of the branch names of this worker of pytest-xdist."""
+    return f"{run_prefix(run_id)}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"

@@ -1,6 +1,7 @@
-"""``python -m neonctl_async.testing.plugin.server``: the control plane of a test run.
+"""``python -m neonctl_async.testing.plugin.server``: the local control plane of a test run.
 
-It prints where it is, and ends when its standard input does: with the process that started it.
+The process prints its URLs. It stops when its standard input is closed, and with it when the
+process that started it exits.
 """
 
 import argparse
@@ -12,35 +13,33 @@ import signal
 import sys
 import threading
 from contextlib import suppress
-from typing import Final
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ApiError, Durations, LocalControlPlane, Tenant
-from neonctl_async.testing.plugin.commands import Command, TenantAdded
+from neonctl_async.testing.plugin.tenant_calls import TenantAdded, TenantCall, encode_result
 
 
 class ControlServer:
-    """Adds tenants to a control plane, and carries out commands for them, over HTTP.
+    """Adds tenants to a local control plane and calls their methods, over HTTP on loopback.
 
-    ``url`` is where it listens. Requests carry ``token`` as an API key does: as a bearer.
+    ``url`` is its base URL. Every request carries ``token`` as a bearer token.
     """
 
-    def __init__(self, plane: LocalControlPlane) -> None:
+    def __init__(self, control_plane: LocalControlPlane) -> None:
         self.token: str = secrets.token_urlsafe()
         self.url: str = ""
-        self._plane = plane
+        self._control_plane = control_plane
         self._tenants: list[Tenant] = []
-        self._commands = msgspec.json.Decoder[Command](Command)
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
-        """Listen on loopback, at any free port."""
+        """Listen on any free port."""
         app = web.Application(middlewares=[self._guard])
-        app.router.add_post("/tenants", self._add)
-        app.router.add_post(r"/tenants/{number:\d+}", self._command)
+        app.router.add_post("/tenants", self._add_tenant)
+        app.router.add_post(r"/tenants/{number:\d+}", self._call_tenant)
         self._runner = web.AppRunner(app, access_log=None)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", 0).start()
@@ -53,73 +52,74 @@ class ControlServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        given = request.headers.get("Authorization", "")
-        if not hmac.compare_digest(given.encode(), f"Bearer {self.token}".encode()):
-            return _refusal(401, "this is the console of a test run")
+        authorization = request.headers.get("Authorization", "")
+        if not hmac.compare_digest(authorization.encode(), f"Bearer {self.token}".encode()):
+            return _error(401, "the control server of a test run needs its token: none matched")
+        if request.host != self.url.removeprefix("http://"):  # a name that was bound to loopback
+            return _error(403, f"the Host header is {request.host!r}: expected that of {self.url}")
         try:
             return await handler(request)
         except (ApiError, ValueError) as error:
-            return _refusal(400, str(error))
+            return _error(400, str(error))
 
-    async def _add(self, request: web.Request) -> web.Response:
+    async def _add_tenant(self, request: web.Request) -> web.Response:
         del request
-        tenant = await self._plane.add_tenant()
+        tenant = await self._control_plane.add_tenant()
         self._tenants.append(tenant)
-        return _answer(
-            TenantAdded(
-                number=len(self._tenants) - 1,
-                api_key=tenant.api_key,
-                user_id=tenant.user_id,
-                org_id=tenant.org_id,
-            )
-        )
+        number = len(self._tenants) - 1
+        return _response(TenantAdded(number, tenant.api_key, tenant.user_id, tenant.org_id))
 
-    async def _command(self, request: web.Request) -> web.Response:
+    async def _call_tenant(self, request: web.Request) -> web.Response:
         tenant = self._tenants[int(request.match_info["number"])]
-        command = self._commands.decode(await request.read())
-        return _answer(await command.carry_out(tenant))
+        call = msgspec.json.decode(await request.read(), type=TenantCall)
+        return _response(await call.run(tenant))
 
 
-def _answer(content: object) -> web.Response:
-    return web.Response(body=msgspec.json.encode(content), content_type="application/json")
-
-
-def _refusal(status: int, message: str) -> web.Response:
-    body = msgspec.json.encode({"code": "", "message": message})
+def _response(content: object, status: int = 200) -> web.Response:
+    body = encode_result(content)
     return web.Response(status=status, body=body, content_type="application/json")
 
 
+def _error(status: int, message: str) -> web.Response:
+    return _response({"code": "", "message": message}, status)
+
+
 async def serve(operation_seconds: float) -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input is closed."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
-    with suppress(NotImplementedError):
+    with suppress(NotImplementedError):  # on Windows
         loop.add_signal_handler(signal.SIGTERM, stopped.set)
-    # Ctrl-C goes to all processes of a terminal; this one is needed until the fixtures are done.
+    # Ctrl-C reaches every process of a terminal. The fixtures of the test run still need this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    async with LocalControlPlane(durations=Durations(default=operation_seconds)) as plane:
-        console = ControlServer(plane)
-        await console.start()
+    durations = Durations(default=operation_seconds)
+    async with LocalControlPlane(durations=durations) as control_plane:
+        control = ControlServer(control_plane)
+        await control.start()
         try:
-            where = (plane.base_url, console.url, console.token)
-            sys.stdout.write(msgspec.json.encode(where).decode() + "\n")
+            urls = (control_plane.base_url, control.url, control.token)
+            sys.stdout.write(msgspec.json.encode(urls).decode() + "\n")
             sys.stdout.flush()
-            # A daemon: nothing waits for it where SIGTERM came first.
-            waiting = threading.Thread(target=_await_end, args=(loop, stopped), daemon=True)
-            waiting.start()
+            # A daemon thread, because after SIGTERM standard input may stay open.
+            threading.Thread(target=_await_eof, args=(loop, stopped), daemon=True).start()
             await stopped.wait()
         finally:
-            await console.stop()
+            await control.stop()
 
 
-def _await_end(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
+def _await_eof(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
     while os.read(sys.stdin.fileno(), 1024):
         pass
-    with suppress(RuntimeError):  # the loop has ended already
+    with suppress(RuntimeError):  # the loop is closed already
         loop.call_soon_threadsafe(stopped.set)
 
 
-if __name__ == "__main__":
-    parser: Final = argparse.ArgumentParser()
+def main() -> None:
+    """Run the process."""
+    parser = argparse.ArgumentParser()
     parser.add_argument("--operation-seconds", type=float, required=True)
     asyncio.run(serve(parser.parse_args().operation_seconds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,5 +1,5 @@
 // Runs modules one after another.
-import "./given.mjs";
+import "./globals.mjs";
 
 for (const block of process.argv.slice(2)) await import(`./${block}`);
 console.log("null");

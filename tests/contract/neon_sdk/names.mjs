@@ -1,5 +1,5 @@
 // Prints the names of all methods of a client.
-import "./given.mjs";
+import "./globals.mjs";
 
 function* methods(resource, path) {
   for (const name of Object.getOwnPropertyNames(Object.getPrototypeOf(resource)))

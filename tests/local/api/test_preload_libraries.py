@@ -1,11 +1,9 @@
-"""The libraries that Postgres can be started with."""
+"""The libraries that Postgres can preload."""
 
 from tests.local.client import Client
 
 
-async def test_libraries_are_listed_with_those_that_are_loaded_anyway(
-    api: Client, project_id: str
-) -> None:
+async def test_default_and_optional_libraries_are_listed(api: Client, project_id: str) -> None:
     listed = await api.get(f"/projects/{project_id}/available_preload_libraries")
     libraries = {library["library_name"]: library for library in listed["libraries"]}
     assert libraries["pg_stat_statements"]["is_default"]

@@ -1,27 +1,29 @@
-"""Snapshots and the schedules of branches."""
+"""Snapshots, and the backup schedules of branches."""
 
 from typing import Any
 
 import pytest
 
 from neonctl_async.local import LocalControlPlane, ManualClock
-from tests.local.client import Client
+from tests.local.client import Client, actions_of
 
 
-# Any: as Client.get, here and below.
+# Any: as Client.get.
 async def snapshot_of_main(api: Client, project_id: str, query: str = "") -> Any:
-    """The answer to a new snapshot of the default branch."""
-    (main,) = (await api.get(f"/projects/{project_id}/branches?search=main"))["branches"]
-    return await api.done("POST", f"/projects/{project_id}/branches/{main['id']}/snapshot{query}")
+    """Take a snapshot of the default branch. Return the response."""
+    main = await api.main_branch(project_id)
+    return await api.request(
+        "POST", f"/projects/{project_id}/branches/{main['id']}/snapshot{query}"
+    )
 
 
-async def listed(api: Client, project_id: str) -> list[str]:
-    """The names of the snapshots of a project."""
+async def snapshot_names(api: Client, project_id: str) -> list[str]:
+    """Return the names of the snapshots of a project."""
     page = await api.get(f"/projects/{project_id}/snapshots")
     return [snapshot["name"] for snapshot in page["snapshots"]]
 
 
-async def test_a_snapshot_is_taken_of_a_branch(api: Client, project_id: str) -> None:
+async def test_taking_a_snapshot_starts_create_branch(api: Client, project_id: str) -> None:
     taken = await snapshot_of_main(api, project_id, "?name=before&expires_at=2026-02-01T00:00:00Z")
     snapshot, (operation,) = taken["snapshot"], taken["operations"]
     assert (operation["action"], operation["status"]) == ("create_branch", "running")
@@ -31,16 +33,16 @@ async def test_a_snapshot_is_taken_of_a_branch(api: Client, project_id: str) -> 
     assert (await api.get(f"/projects/{project_id}/snapshots"))["snapshots"] == [snapshot]
 
 
-async def test_snapshots_are_listed_newest_first_and_named_by_their_id_unless_told(
+async def test_snapshots_are_listed_newest_first_and_named_by_id_by_default(
     api: Client, project_id: str
 ) -> None:
     first = (await snapshot_of_main(api, project_id))["snapshot"]
     await snapshot_of_main(api, project_id, "?name=second")
     assert first["name"] == first["id"]
-    assert await listed(api, project_id) == ["second", first["id"]]
+    assert await snapshot_names(api, project_id) == ["second", first["id"]]
 
 
-async def test_a_snapshot_is_of_a_point_in_the_restore_window(
+async def test_snapshot_is_taken_at_a_time_or_an_lsn(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     clock.advance(60)
@@ -69,70 +71,70 @@ async def test_a_snapshot_is_of_a_point_in_the_restore_window(
         ("expires_at=9999-12-31T23:59:59-14:00", "expires_at"),
     ],
 )
-async def test_a_snapshot_that_does_not_fit_names_the_parameter(
+async def test_error_for_an_invalid_snapshot_names_the_parameter(
     api: Client, project_id: str, query: str, field: str
 ) -> None:
-    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    main = await api.main_branch(project_id)
     path = f"/projects/{project_id}/branches/{main['id']}/snapshot?{query}"
     reply = await api.send("POST", path)
     assert (reply.status, f": {field}:" in reply.message) == (400, True)
-    assert await listed(api, project_id) == []
+    assert await snapshot_names(api, project_id) == []
 
 
-async def test_a_snapshot_is_renamed_and_deleted(api: Client, project_id: str) -> None:
+async def test_snapshot_is_renamed_and_deleted(api: Client, project_id: str) -> None:
     snapshot = (await snapshot_of_main(api, project_id))["snapshot"]
     path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
-    renamed = await api.done("PATCH", path, {"snapshot": {"name": "kept"}})
-    assert renamed == {"snapshot": snapshot | {"name": "kept"}}
+    renamed = await api.request("PATCH", path, {"snapshot": {"name": "renamed"}})
+    assert renamed == {"snapshot": snapshot | {"name": "renamed"}}
     reply = await api.send("PATCH", path, {"snapshot": {"name": ""}})
     assert (reply.status, "snapshot.name" in reply.message) == (400, True)
     deleted = await api.send("DELETE", path)
     assert deleted.status == 202
-    assert [one["action"] for one in deleted.json["operations"]] == ["delete_timeline"]
-    assert await listed(api, project_id) == []
+    assert actions_of(deleted.json) == ["delete_timeline"]
+    assert await snapshot_names(api, project_id) == []
     for method in ("PATCH", "DELETE"):
-        gone = await api.send(method, path, {"snapshot": {}})
-        assert (gone.status, snapshot["id"] in gone.message) == (404, True)
+        response = await api.send(method, path, {"snapshot": {}})
+        assert (response.status, snapshot["id"] in response.message) == (404, True)
 
 
-async def test_a_snapshot_is_found_in_its_own_project_only(api: Client, project_id: str) -> None:
+async def test_snapshot_of_another_project_is_404(api: Client, project_id: str) -> None:
     snapshot = (await snapshot_of_main(api, project_id))["snapshot"]
     other = (await api.project())["project"]["id"]
-    assert await listed(api, other) == []
+    assert await snapshot_names(api, other) == []
     assert (await api.send("DELETE", f"/projects/{other}/snapshots/{snapshot['id']}")).status == 404
 
 
-async def test_a_snapshot_is_deleted_when_it_expires(
+async def test_snapshot_is_deleted_when_it_expires(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     await snapshot_of_main(api, project_id, "?expires_at=2026-01-01T00:01:00Z")
     clock.advance(59)
-    assert len(await listed(api, project_id)) == 1
+    assert len(await snapshot_names(api, project_id)) == 1
     clock.advance(9)
-    assert await listed(api, project_id) == []
+    assert await snapshot_names(api, project_id) == []
     last = (await api.operations(project_id))[-1]
     assert (last["action"], last["created_at"]) == ("delete_timeline", "2026-01-01T00:01:00Z")
 
 
-async def test_a_snapshot_of_a_deleted_project_expires_once_it_is_recovered(
+async def test_snapshot_that_expired_in_a_deleted_project_is_deleted_at_recovery(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     for name, hour in (("due", 1), ("later", 3)):
         await snapshot_of_main(
             api, project_id, f"?name={name}&expires_at=2026-01-01T0{hour}:00:00Z"
         )
-    await api.done("DELETE", f"/projects/{project_id}")
+    await api.request("DELETE", f"/projects/{project_id}")
     clock.advance(2 * 3600)
     assert (await api.actions(project_id))[-1] == "delete_tenant"
-    await api.done("POST", f"/projects/{project_id}/recover")
-    assert await listed(api, project_id) == ["later"]
+    await api.request("POST", f"/projects/{project_id}/recover")
+    assert await snapshot_names(api, project_id) == ["later"]
     last = (await api.operations(project_id))[-1]
     assert (last["action"], last["created_at"]) == ("delete_timeline", "2026-01-01T02:00:00Z")
     clock.advance(3600)
-    assert await listed(api, project_id) == []
+    assert await snapshot_names(api, project_id) == []
 
 
-async def test_taking_and_deleting_a_snapshot_wait_for_what_runs_on_its_branch(
+async def test_taking_and_deleting_a_snapshot_are_423_while_the_branch_is_locked(
     clock: ManualClock,
 ) -> None:
     async with (
@@ -140,26 +142,26 @@ async def test_taking_and_deleting_a_snapshot_wait_for_what_runs_on_its_branch(
         Client(control_plane) as api,
     ):
         project_id = (await api.project())["project"]["id"]
-        (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+        main = await api.main_branch(project_id)
         path = f"/projects/{project_id}/branches/{main['id']}/snapshot"
         assert (await api.send("POST", path)).status == 423
         clock.advance(9)
-        snapshot = (await api.done("POST", path))["snapshot"]
+        snapshot = (await api.request("POST", path))["snapshot"]
         path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
         assert (await api.send("DELETE", path)).status == 423
         clock.advance(9)
         assert (await api.send("DELETE", path)).status == 202
 
 
-async def test_a_branch_keeps_its_backup_schedule(api: Client, project_id: str) -> None:
-    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+async def test_branch_has_a_backup_schedule(api: Client, project_id: str) -> None:
+    main = await api.main_branch(project_id)
     path = f"/projects/{project_id}/branches/{main['id']}/backup_schedule"
     assert await api.get(path) == {"schedule": []}
     schedule = [
         {"frequency": "daily", "hour": 3, "retention_seconds": 7200},
         {"frequency": "yearly", "hour": 0, "day": 31, "month": 12},
     ]
-    assert await api.done("PUT", path, {"schedule": schedule}) == {}
+    assert await api.request("PUT", path, {"schedule": schedule}) == {}
     assert await api.get(path) == {"schedule": schedule}
 
 
@@ -174,10 +176,10 @@ async def test_a_branch_keeps_its_backup_schedule(api: Client, project_id: str) 
         ({"frequency": "hourly", "retention_seconds": 3599}, "retention_seconds"),
     ],
 )
-async def test_a_schedule_that_does_not_fit_names_the_field(
+async def test_error_for_an_invalid_schedule_names_the_field(
     api: Client, project_id: str, item: object, field: str
 ) -> None:
-    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    main = await api.main_branch(project_id)
     path = f"/projects/{project_id}/branches/{main['id']}/backup_schedule"
     reply = await api.send("PUT", path, {"schedule": [item]})
     assert (reply.status, f"schedule[0].{field}" in reply.message) == (400, True), reply.message

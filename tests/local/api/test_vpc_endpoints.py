@@ -3,31 +3,32 @@
 import pytest
 
 from tests.local.client import Client
+from tests.local.keys import member_key
 
 REGION = "aws-us-east-2"
 
 
 def region_path(api: Client, region: str = REGION) -> str:
-    """The path of the first organization's VPC endpoints in a region."""
+    """Return the path of the VPC endpoints of the first organization in a region."""
     return f"/organizations/{api.control_plane.org_id}/vpc/region/{region}/vpc_endpoints"
 
 
-async def done(api: Client, method: str, path: str, label: str | None = None) -> None:
-    """Send a request that is answered 200 without a body."""
+async def send_ok(api: Client, method: str, path: str, label: str | None = None) -> None:
+    """Send a request, and check that the response is 200 without a body."""
     reply = await api.send(method, path, None if label is None else {"label": label})
     assert (reply.status, reply.content) == (200, b"")
 
 
 async def restricted(api: Client, project_id: str) -> dict[str, str]:
-    """The VPC endpoints that a project is restricted to, with their labels."""
+    """Return the VPC endpoints that a project is restricted to, with their labels."""
     listed = await api.get(f"/projects/{project_id}/vpc_endpoints")
     return {found["vpc_endpoint_id"]: found["label"] for found in listed["endpoints"]}
 
 
 async def test_endpoints_are_assigned_labelled_and_listed_by_region(api: Client) -> None:
-    await done(api, "POST", f"{region_path(api)}/vpce-1", "first")
-    await done(api, "POST", f"{region_path(api)}/vpce-1", "renamed")
-    await done(api, "POST", f"{region_path(api, 'aws-eu-central-1')}/vpce-2", "second")
+    await send_ok(api, "POST", f"{region_path(api)}/vpce-1", "first")
+    await send_ok(api, "POST", f"{region_path(api)}/vpce-1", "renamed")
+    await send_ok(api, "POST", f"{region_path(api, 'aws-eu-central-1')}/vpce-2", "second")
     first = {"vpc_endpoint_id": "vpce-1", "label": "renamed"}
     second = {"vpc_endpoint_id": "vpce-2", "label": "second"}
     assert await api.get(region_path(api)) == {"endpoints": [first]}
@@ -39,85 +40,85 @@ async def test_endpoints_are_assigned_labelled_and_listed_by_region(api: Client)
     }
 
 
-async def test_a_project_is_restricted_to_what_its_organization_was_assigned(
+async def test_project_is_restricted_to_endpoints_of_its_organization(
     api: Client, project_id: str
 ) -> None:
     path = f"/projects/{project_id}/vpc_endpoints/vpce-1"
-    await done(api, "POST", f"{region_path(api, 'aws-eu-central-1')}/vpce-1", "elsewhere")
+    await send_ok(api, "POST", f"{region_path(api, 'aws-eu-central-1')}/vpce-1", "other region")
     reply = await api.send("POST", path, {"label": "shop"})
     assert (reply.status, "assign it there first" in reply.message) == (422, True)
-    await done(api, "POST", f"{region_path(api)}/vpce-1", "first")
-    await done(api, "POST", path, "shop")
-    await done(api, "POST", path, "shop again")
+    await send_ok(api, "POST", f"{region_path(api)}/vpce-1", "first")
+    await send_ok(api, "POST", path, "shop")
+    await send_ok(api, "POST", path, "shop again")
     assert await restricted(api, project_id) == {"vpce-1": "shop again"}
-    await done(api, "DELETE", path)
+    await send_ok(api, "DELETE", path)
     assert await restricted(api, project_id) == {}
     assert (await api.send("DELETE", path)).status == 404
 
 
-async def test_an_endpoint_tells_which_projects_are_restricted_to_it(api: Client) -> None:
+async def test_endpoint_lists_the_projects_restricted_to_it(api: Client) -> None:
     path = f"{region_path(api)}/vpce-1"
-    await done(api, "POST", path, "first")
-    made = [(await api.project())["project"]["id"] for _ in range(4)]
-    for project_id in made:
-        await done(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
+    await send_ok(api, "POST", path, "first")
+    created = [(await api.project())["project"]["id"] for _ in range(4)]
+    for project_id in created:
+        await send_ok(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
     assert await api.get(path) == {
         "vpc_endpoint_id": "vpce-1",
         "label": "first",
         "state": "accepted",
         "num_restricted_projects": 4,
-        "example_restricted_projects": made[:3],
+        "example_restricted_projects": created[:3],
     }
 
 
-async def test_a_deleted_endpoint_frees_its_projects_and_does_not_come_back(
+async def test_deleted_endpoint_restricts_no_project_and_cannot_be_added_again(
     api: Client, project_id: str
 ) -> None:
     path = f"{region_path(api)}/vpce-1"
-    await done(api, "POST", path, "first")
-    await done(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
-    await done(api, "DELETE", path)
+    await send_ok(api, "POST", path, "first")
+    await send_ok(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
+    await send_ok(api, "DELETE", path)
     assert await restricted(api, project_id) == {}
     assert await api.get(region_path(api)) == {"endpoints": []}
     for method in ("GET", "DELETE"):
         assert (await api.send(method, path)).status == 404
     reply = await api.send("POST", path, {"label": "again"})
-    assert (reply.status, "cannot be added back" in reply.message) == (422, True)
+    assert (reply.status, "cannot be added again" in reply.message) == (422, True)
 
 
-async def test_a_deleted_endpoint_frees_deleted_projects_too_and_no_other_region(
+async def test_deleting_an_endpoint_affects_deleted_projects_but_no_other_region(
     api: Client, project_id: str
 ) -> None:
-    elsewhere = (await api.project(region_id="aws-eu-central-1"))["project"]["id"]
-    for region, project in ((REGION, project_id), ("aws-eu-central-1", elsewhere)):
-        await done(api, "POST", f"{region_path(api, region)}/vpce-1", "first")
-        await done(api, "POST", f"/projects/{project}/vpc_endpoints/vpce-1", "it")
-    await api.done("DELETE", f"/projects/{project_id}")
-    await done(api, "DELETE", f"{region_path(api)}/vpce-1")
-    await api.done("POST", f"/projects/{project_id}/recover")
+    other_id = (await api.project(region_id="aws-eu-central-1"))["project"]["id"]
+    for region, project in ((REGION, project_id), ("aws-eu-central-1", other_id)):
+        await send_ok(api, "POST", f"{region_path(api, region)}/vpce-1", "first")
+        await send_ok(api, "POST", f"/projects/{project}/vpc_endpoints/vpce-1", "it")
+    await api.request("DELETE", f"/projects/{project_id}")
+    await send_ok(api, "DELETE", f"{region_path(api)}/vpce-1")
+    await api.request("POST", f"/projects/{project_id}/recover")
     assert await restricted(api, project_id) == {}
-    assert await restricted(api, elsewhere) == {"vpce-1": "it"}
+    assert await restricted(api, other_id) == {"vpce-1": "it"}
 
 
-async def test_a_project_that_leaves_its_organization_is_free_of_its_endpoints(
+async def test_project_that_leaves_its_organization_loses_its_restrictions(
     api: Client, project_id: str
 ) -> None:
-    await done(api, "POST", f"{region_path(api)}/vpce-1", "first")
-    await done(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
+    await send_ok(api, "POST", f"{region_path(api)}/vpce-1", "first")
+    await send_ok(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
     other = await api.control_plane.create_organization("Other")
     body = {"destination_org_id": other, "project_ids": [project_id]}
-    await api.done("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
+    await api.request("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
     assert await restricted(api, project_id) == {}
 
 
 @pytest.mark.parametrize("method", ["POST", "DELETE"])
-async def test_endpoints_of_an_organization_take_an_administrator(api: Client, method: str) -> None:
-    user_id = await api.control_plane.create_user("Member", "member@example.com")
-    await api.control_plane.add_member(api.control_plane.org_id, user_id)
-    theirs = await api.control_plane.create_api_key("theirs", user_id=user_id)
+async def test_changing_endpoints_of_an_organization_requires_an_administrator(
+    api: Client, method: str
+) -> None:
+    _, user_key = await member_key(api)
     path = f"{region_path(api)}/vpce-1"
-    assert (await api.send(method, path, {"label": "x"}, key=theirs)).status == 403
-    assert await api.get(region_path(api), key=theirs) == {"endpoints": []}
+    assert (await api.send(method, path, {"label": "x"}, key=user_key)).status == 403
+    assert await api.get(region_path(api), key=user_key) == {"endpoints": []}
 
 
 async def test_azure_has_no_vpc_endpoints(api: Client) -> None:
@@ -126,7 +127,7 @@ async def test_azure_has_no_vpc_endpoints(api: Client) -> None:
     assert (reply.status, "Azure" in reply.message) == (422, True)
 
 
-async def test_a_label_is_required(api: Client, project_id: str) -> None:
+async def test_label_is_required(api: Client, project_id: str) -> None:
     for path in (f"{region_path(api)}/vpce-1", f"/projects/{project_id}/vpc_endpoints/vpce-1"):
         reply = await api.send("POST", path, {})
         assert (reply.status, "label (field required)" in reply.message) == (400, True)

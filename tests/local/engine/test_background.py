@@ -1,4 +1,4 @@
-"""What the control plane does by itself: section 2.3 of the specification."""
+"""Background work of the control plane: section 2.3 of the specification."""
 
 import sqlite3
 from contextlib import closing
@@ -24,31 +24,31 @@ NEVER = BackgroundIntervals(
 
 # Any: as Client.get.
 async def since_creation(api: Client, project_id: str) -> list[Any]:
-    """The operations after the two of the project's creation."""
+    """Return the operations after the two that created the project."""
     return (await api.operations(project_id))[2:]
 
 
-async def seen(api: Client, project_id: str) -> list[tuple[str, str]]:
-    """Their actions, and when they began."""
+async def actions_and_times(api: Client, project_id: str) -> list[tuple[str, str]]:
+    """Return the actions and the creation times of these operations."""
     found = await since_creation(api, project_id)
     return [(op["action"], op["created_at"]) for op in found]
 
 
 def only(**intervals: float) -> BackgroundIntervals:
-    """Settings under which the plane does only one thing by itself."""
+    """Return settings that allow only one kind of background work."""
     names = ("suspend_after", "check_availability_every", "detach_after", "archive_after_age")
     return BackgroundIntervals(
         **{name: intervals.get(name) for name in names}, archive_after_idle=DAY
     )
 
 
-async def test_an_idle_compute_is_suspended_at_the_time_it_is_due(
+async def test_idle_compute_is_suspended_after_its_timeout(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     clock.advance(2 + 300 - 0.001)
-    assert await seen(api, project_id) == []
+    assert await actions_and_times(api, project_id) == []
     clock.advance(1000)
-    assert await seen(api, project_id) == [("suspend_compute", "2026-01-01T00:05:02Z")]
+    assert await actions_and_times(api, project_id) == [("suspend_compute", "2026-01-01T00:05:02Z")]
     (operation,) = await since_creation(api, project_id)
     assert (operation["status"], operation["updated_at"]) == ("finished", "2026-01-01T00:05:03Z")
     (endpoint,) = (await api.get(f"/projects/{project_id}/endpoints"))["endpoints"]
@@ -56,28 +56,30 @@ async def test_an_idle_compute_is_suspended_at_the_time_it_is_due(
 
 
 @pytest.mark.parametrize(("timeout", "expected"), [(60, 1), (-1, 0)])
-async def test_a_compute_has_a_timeout_of_its_own(
+async def test_compute_can_have_its_own_suspend_timeout(
     api: Client, clock: ManualClock, timeout: int, expected: int
 ) -> None:
     defaults = {"suspend_timeout_seconds": timeout}
-    made = await api.project(default_endpoint_settings=defaults)
+    created = await api.project(default_endpoint_settings=defaults)
     clock.advance(63)
-    assert len(await since_creation(api, made["project"]["id"])) == expected
+    assert len(await since_creation(api, created["project"]["id"])) == expected
 
 
-async def test_what_is_used_is_not_idle(api: Client, clock: ManualClock, project_id: str) -> None:
+async def test_use_of_a_compute_postpones_its_suspension(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
     (branch,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
     clock.advance(200)
     path = f"/projects/{project_id}/branches/{branch['id']}/roles"
-    await api.done("POST", path, {"role": {"name": "alex"}})
+    await api.request("POST", path, {"role": {"name": "alex"}})
     clock.advance(200)
-    assert [action for action, _ in await seen(api, project_id)] == ["apply_config"]
+    assert [action for action, _ in await actions_and_times(api, project_id)] == ["apply_config"]
     clock.advance(101)
-    actions = [action for action, _ in await seen(api, project_id)]
+    actions = [action for action, _ in await actions_and_times(api, project_id)]
     assert actions == ["apply_config", "suspend_compute"]
 
 
-async def test_a_suspension_that_fails_is_tried_again(
+async def test_failed_suspension_is_retried(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     await api.control_plane.fail_next("suspend_compute")
@@ -86,14 +88,14 @@ async def test_a_suspension_that_fails_is_tried_again(
     assert [op["status"] for op in found] == ["failed", "finished"]
 
 
-async def test_branches_with_a_compute_are_checked_and_others_are_not(clock: ManualClock) -> None:
+async def test_only_branches_with_a_compute_are_checked(clock: ManualClock) -> None:
     intervals = only(check_availability_every=4 * HOUR)
     async with (
         LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
         Client(control_plane) as api,
     ):
-        made = await api.project()
-        project_id = made["project"]["id"]
+        project = await api.project()
+        project_id = project["project"]["id"]
         created = await api.branch(project_id)
         clock.advance(9 * HOUR)
         checks = (await since_creation(api, project_id))[1:]
@@ -102,26 +104,28 @@ async def test_branches_with_a_compute_are_checked_and_others_are_not(clock: Man
         ("check_availability", "2026-01-01T04:00:00Z"),
         ("check_availability", "2026-01-01T08:00:00Z"),
     ]
-    assert {op["branch_id"] for op in checks} == {made["branch"]["id"]}
-    assert {op["endpoint_id"] for op in checks} == {made["endpoints"][0]["id"]}
+    assert {op["branch_id"] for op in checks} == {project["branch"]["id"]}
+    assert {op["endpoint_id"] for op in checks} == {project["endpoints"][0]["id"]}
 
 
-async def test_a_branch_is_checked_while_it_has_a_compute(clock: ManualClock) -> None:
+async def test_checks_stop_when_the_compute_is_deleted(clock: ManualClock) -> None:
     intervals = only(check_availability_every=HOUR)
     async with (
         LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
         Client(control_plane) as api,
     ):
-        made = await api.project()
-        project_id = made["project"]["id"]
+        created = await api.project()
+        project_id = created["project"]["id"]
         clock.advance(HOUR)
-        await api.done("DELETE", f"/projects/{project_id}/endpoints/{made['endpoints'][0]['id']}")
+        await api.request(
+            "DELETE", f"/projects/{project_id}/endpoints/{created['endpoints'][0]['id']}"
+        )
         clock.advance(9 * HOUR)
-        actions = [action for action, _ in await seen(api, project_id)]
+        actions = [action for action, _ in await actions_and_times(api, project_id)]
     assert actions == ["check_availability", "suspend_compute"]
 
 
-async def test_an_idle_project_is_detached_and_reattached_at_the_next_request(
+async def test_idle_project_is_detached_and_reattached_at_the_next_request(
     clock: ManualClock,
 ) -> None:
     intervals = BackgroundIntervals(check_availability_every=None, detach_after=7 * DAY)
@@ -133,9 +137,11 @@ async def test_an_idle_project_is_detached_and_reattached_at_the_next_request(
         clock.advance(6 * DAY)
         await api.get(f"/projects/{project_id}")
         clock.advance(7 * DAY - 1)
-        assert [action for action, _ in await seen(api, project_id)] == ["suspend_compute"]
+        assert [action for action, _ in await actions_and_times(api, project_id)] == [
+            "suspend_compute"
+        ]
         clock.advance(30 * DAY)
-        assert (await seen(api, project_id))[1:] == [
+        assert (await actions_and_times(api, project_id))[1:] == [
             ("tenant_detach", "2026-01-20T23:59:59Z"),
             ("tenant_reattach", "2026-02-12T23:59:59Z"),
         ]
@@ -144,7 +150,9 @@ async def test_an_idle_project_is_detached_and_reattached_at_the_next_request(
 
 
 @pytest.mark.parametrize("days", [0.0, 7.0])
-async def test_a_project_whose_compute_runs_is_not_idle(clock: ManualClock, days: float) -> None:
+async def test_project_with_a_running_compute_is_not_detached(
+    clock: ManualClock, days: float
+) -> None:
     intervals = only(detach_after=days * DAY)
     async with (
         LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
@@ -152,12 +160,12 @@ async def test_a_project_whose_compute_runs_is_not_idle(clock: ManualClock, days
     ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(60)
-        assert await seen(api, project_id) == []
+        assert await actions_and_times(api, project_id) == []
         clock.advance(days * 30 * DAY)
-        assert await seen(api, project_id) == []
+        assert await actions_and_times(api, project_id) == []
 
 
-async def test_a_detached_project_is_not_checked(clock: ManualClock) -> None:
+async def test_detached_project_is_not_checked(clock: ManualClock) -> None:
     intervals = BackgroundIntervals(check_availability_every=DAY, detach_after=2.5 * DAY)
     async with (
         LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
@@ -165,100 +173,19 @@ async def test_a_detached_project_is_not_checked(clock: ManualClock) -> None:
     ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(10.25 * DAY)
-        actions = [action for action, _ in await seen(api, project_id)]
+        actions = [action for action, _ in await actions_and_times(api, project_id)]
         assert actions == [
             *("suspend_compute", "check_availability", "check_availability"),
             *("tenant_detach", "tenant_reattach"),
         ]
         clock.advance(DAY)
-        assert (await seen(api, project_id))[-1] == ("check_availability", "2026-01-12T06:00:00Z")
+        assert (await actions_and_times(api, project_id))[-1] == (
+            "check_availability",
+            "2026-01-12T06:00:00Z",
+        )
 
 
-async def test_an_old_idle_branch_is_archived_and_unarchived_when_needed(
-    clock: ManualClock,
-) -> None:
-    async with (
-        LocalControlPlane(
-            clock=clock,
-            intervals=BackgroundIntervals(check_availability_every=None, detach_after=None),
-        ) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        created = await api.branch(project_id, compute=True)
-        branch_id, endpoint_id = created["branch"]["id"], created["endpoints"][0]["id"]
-        clock.advance(14 * DAY - 1)
-        assert [op["action"] for op in (await since_creation(api, project_id))[2:]] == [
-            "suspend_compute",
-            "suspend_compute",
-        ]
-        clock.advance(1)
-        assert (await seen(api, project_id))[4:] == [("timeline_archive", "2026-01-15T00:00:00Z")]
-        clock.advance(1)
-        path = f"/projects/{project_id}/branches/{branch_id}"
-        assert (await api.get(path))["branch"]["current_state"] == "archived"
-        started = await api.done("POST", f"/projects/{project_id}/endpoints/{endpoint_id}/start")
-        actions = [op["action"] for op in started["operations"]]
-        assert actions == ["timeline_unarchive", "start_compute"]
-        clock.advance(1)
-        assert (await api.get(path))["branch"]["current_state"] == "ready"
-        clock.advance(1 + 300 + 1 + DAY)
-        assert (await api.actions(project_id))[-1] == "timeline_archive"
-
-
-@pytest.mark.parametrize("change", [{"protected": True}, {"default": True}])
-async def test_a_protected_and_the_default_branch_are_not_archived(
-    clock: ManualClock, change: dict[str, bool]
-) -> None:
-    intervals = only(archive_after_age=14 * DAY)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        branch_id = (await api.branch(project_id))["branch"]["id"]
-        path = f"/projects/{project_id}/branches/{branch_id}"
-        if "protected" in change:
-            await api.done("PATCH", path, {"branch": change})
-        else:
-            await api.done("POST", f"{path}/set_as_default")
-        clock.advance(30 * DAY)
-        archived = [
-            op["branch_id"]
-            for op in await since_creation(api, project_id)
-            if op["action"] == "timeline_archive"
-        ]
-    assert branch_id not in archived
-
-
-async def test_a_branch_of_a_recovered_project_is_archived_again(clock: ManualClock) -> None:
-    intervals = only(archive_after_age=14 * DAY)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        branch_id = (await api.branch(project_id))["branch"]["id"]
-        await api.done("DELETE", f"/projects/{project_id}")
-        await api.done("POST", f"/projects/{project_id}/recover")
-        clock.advance(15 * DAY)
-        last = (await api.operations(project_id))[-1]
-    assert (last["action"], last["branch_id"]) == ("timeline_archive", branch_id)
-
-
-async def test_a_branch_can_be_created_archived_and_made_the_default_again(
-    api: Client, project_id: str
-) -> None:
-    created = await api.branch(project_id, archived=True)
-    actions = [op["action"] for op in created["operations"]]
-    assert actions == ["create_branch", "timeline_archive"]
-    assert created["branch"]["pending_state"] == "archived"
-    path = f"/projects/{project_id}/branches/{created['branch']['id']}/set_as_default"
-    changed = await api.done("POST", path)
-    assert [op["action"] for op in changed["operations"]] == ["timeline_unarchive"]
-
-
-async def test_a_branch_is_deleted_when_it_expires(
+async def test_branch_is_deleted_when_it_expires(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     created = await api.branch(project_id, compute=True, expires_at="2026-01-01T00:01:00Z")
@@ -267,13 +194,13 @@ async def test_a_branch_is_deleted_when_it_expires(
     assert (await api.send("GET", path)).status == 200
     clock.advance(9)
     assert (await api.send("GET", path)).status == 404
-    assert (await seen(api, project_id))[2:] == [
+    assert (await actions_and_times(api, project_id))[2:] == [
         ("suspend_compute", "2026-01-01T00:01:00Z"),
         ("delete_timeline", "2026-01-01T00:01:00Z"),
     ]
 
 
-async def test_a_branch_that_is_needed_does_not_expire(
+async def test_branch_that_cannot_be_deleted_loses_its_expiry(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     branch_id = (await api.branch(project_id, expires_at="2026-01-01T00:01:00Z"))["branch"]["id"]
@@ -283,17 +210,17 @@ async def test_a_branch_that_is_needed_does_not_expire(
     assert "expires_at" not in branch
 
 
-async def test_the_plane_does_nothing_by_itself_where_told_not_to(clock: ManualClock) -> None:
+async def test_background_work_can_be_disabled(clock: ManualClock) -> None:
     async with (
         LocalControlPlane(clock=clock, intervals=NEVER) as control_plane,
         Client(control_plane) as api,
     ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(365 * DAY)
-        assert await seen(api, project_id) == []
+        assert await actions_and_times(api, project_id) == []
 
 
-async def test_what_was_due_is_not_done_where_the_next_start_says_never(
+async def test_due_events_are_dropped_if_a_later_start_disables_them(
     clock: ManualClock, tmp_path: Path
 ) -> None:
     data = tmp_path / "plane.db"
@@ -313,15 +240,15 @@ async def test_what_was_due_is_not_done_where_the_next_start_says_never(
         assert await api.actions(project_id) == before
 
 
-async def test_a_deleted_project_does_nothing_more(
+async def test_deleted_project_has_no_background_work(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    await api.done("DELETE", f"/projects/{project_id}")
+    await api.request("DELETE", f"/projects/{project_id}")
     clock.advance(60 * DAY)
-    assert [action for action, _ in await seen(api, project_id)] == ["delete_tenant"]
+    assert [action for action, _ in await actions_and_times(api, project_id)] == ["delete_tenant"]
 
 
-async def test_what_fell_due_together_keeps_the_order_of_its_times(
+async def test_due_events_run_in_the_order_of_their_times(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     clock.advance(10 * DAY)
@@ -337,12 +264,12 @@ async def test_what_fell_due_together_keeps_the_order_of_its_times(
     "intervals",
     [{"check_availability_every": 0}, {"suspend_after": -1}, {"archive_after_idle": -1}],
 )
-async def test_periods_make_sense(intervals: dict[str, float]) -> None:
-    with pytest.raises(ValueError, match=r"at least|negative"):
+async def test_invalid_intervals_are_rejected(intervals: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"at least|0 or more"):
         BackgroundIntervals(**intervals)
 
 
-async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock) -> None:
+async def test_only_the_last_100_missed_checks_run(clock: ManualClock) -> None:
     intervals = only(check_availability_every=1.0)
     async with (
         LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
@@ -350,13 +277,13 @@ async def test_of_many_missed_checks_the_last_are_made_up_for(clock: ManualClock
     ):
         project_id = (await api.project())["project"]["id"]
         clock.advance(6 * HOUR)
-        checks = [at for _, at in await seen(api, project_id)]
+        checks = [at for _, at in await actions_and_times(api, project_id)]
         assert (len(checks), checks[-1]) == (100, "2026-01-01T06:00:00Z")
         clock.advance(1)
-        assert len(await seen(api, project_id)) == 101
+        assert len(await actions_and_times(api, project_id)) == 101
 
 
-def test_what_falls_due_first_is_found_without_sorting() -> None:
+def test_next_due_event_is_found_without_sorting() -> None:
     schema = resources.files("neonctl_async.local.storage").joinpath("schema.sql").read_text()
     query = f"EXPLAIN QUERY PLAN SELECT * FROM due_events {background.EARLIEST}"
     with closing(sqlite3.connect(":memory:")) as connection:

@@ -17,7 +17,7 @@ DURATIONS = st.builds(Durations, default=SECONDS, scheduling=st.floats(min_value
 
 
 def planned(durations: Durations, failure: Failure | None) -> Plan:
-    """The life of an operation of these settings."""
+    """Return the plan of an operation with these settings."""
     return lifecycle.plan("create_branch", 1000, durations, failure=failure)
 
 
@@ -25,16 +25,16 @@ PLANS = st.builds(planned, DURATIONS, FAILURES)
 
 
 def statuses(plan: Plan, *seconds: float) -> list[str]:
-    """The status after so many seconds."""
-    return [lifecycle.at(plan, round(second * SECOND)).status for second in seconds]
+    """Return the statuses after these numbers of seconds."""
+    return [lifecycle.state_at(plan, round(second * SECOND)).status for second in seconds]
 
 
-def test_an_operation_runs_and_finishes() -> None:
+def test_operation_runs_and_finishes() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(default=2))
     assert statuses(plan, 0, 1.9, 2, 100) == ["running", "running", "finished", "finished"]
 
 
-def test_a_share_of_the_duration_may_be_spent_scheduling() -> None:
+def test_part_of_the_duration_can_be_spent_scheduling() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(default=2, scheduling=0.5))
     assert statuses(plan, 0, 0.9, 1, 2) == ["scheduling", "scheduling", "running", "finished"]
 
@@ -45,70 +45,72 @@ def test_durations_are_set_by_action() -> None:
     assert lifecycle.plan("create_branch", 0, durations).settles_at == SECOND
 
 
-def test_an_operation_without_duration_is_final_at_once() -> None:
+def test_operation_without_duration_finishes_at_once() -> None:
     assert statuses(lifecycle.plan("create_branch", 0, Durations(default=0)), 0) == ["finished"]
 
 
-def test_the_second_starts_when_the_first_finishes() -> None:
+def test_second_operation_starts_when_the_first_has_finished() -> None:
     durations = Durations(default=1)
     first = lifecycle.plan("create_branch", 0, durations)
     second = lifecycle.plan("start_compute", 1, durations, after=first)
     assert statuses(second, 0.99, 1, 1.99, 2) == ["scheduling", "running", "running", "finished"]
 
 
-def test_what_follows_a_failure_fails_without_having_started() -> None:
+def test_operation_after_a_failure_fails_without_starting() -> None:
     durations = Durations(default=1)
     first = lifecycle.plan("create_branch", 0, durations, failure=Failure())
     second = lifecycle.plan("start_compute", 1, durations, after=first)
     assert statuses(second, 0.9, 1) == ["scheduling", "failed"]
-    end = lifecycle.at(second, SECOND)
+    end = lifecycle.state_at(second, SECOND)
     assert (end.failures_count, end.duration, end.error) == (0, 0, NOT_STARTED)
 
 
-def test_a_failure_counts_and_says_why() -> None:
+def test_failure_has_a_count_and_an_error() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(), failure=Failure(error="disk full"))
-    before, after = lifecycle.at(plan, SECOND - 1), lifecycle.at(plan, SECOND)
+    before, after = lifecycle.state_at(plan, SECOND - 1), lifecycle.state_at(plan, SECOND)
     assert (before.failures_count, before.error) == (0, None)
     assert (after.status, after.failures_count, after.error) == ("failed", 1, "disk full")
     assert after.retry_at is None
 
 
-def test_a_failure_to_be_retried_says_when_then_runs_again_and_finishes() -> None:
+def test_failure_with_retry_runs_again_at_retry_at_and_finishes() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(), failure=Failure(retry_after=3))
     assert statuses(plan, 0, 1, 3.9, 4, 4.9, 5) == [
         *("running", "failed", "failed"),
         *("running", "running", "finished"),
     ]
-    waiting, again, end = (lifecycle.at(plan, second * SECOND) for second in (1, 4, 5))
+    waiting, again, end = (lifecycle.state_at(plan, second * SECOND) for second in (1, 4, 5))
     assert waiting.retry_at == 4 * SECOND
     assert (again.retry_at, again.failures_count) == (None, 1)
     assert (end.error, end.failures_count) == (None, 1)
 
 
-def test_the_duration_grows_while_running_and_then_stands() -> None:
+def test_duration_grows_only_while_running() -> None:
     plan = lifecycle.plan("create_branch", 0, Durations(default=2, scheduling=0.5))
-    durations = [lifecycle.at(plan, round(second * SECOND)).duration for second in (0, 1.5, 2, 9)]
+    durations = [
+        lifecycle.state_at(plan, round(second * SECOND)).duration for second in (0, 1.5, 2, 9)
+    ]
     assert durations == [0, SECOND // 2, SECOND, SECOND]
 
 
 def rank(plan: Plan, now: int) -> tuple[int, int]:
-    """How far an operation has come: more failures are further, then the order of statuses."""
-    state = lifecycle.at(plan, now)
+    """Return the progress of an operation: its failures first, then the order of statuses."""
+    state = lifecycle.state_at(plan, now)
     final = now >= plan.settles_at
     order = {"failed": 0, "scheduling": 1, "running": 2}
     return state.failures_count + final, 3 if final else order[state.status]
 
 
 @given(PLANS, st.lists(st.integers(min_value=1000, max_value=400 * SECOND), min_size=2))
-def test_a_status_moves_only_forward(plan: Plan, moments: list[int]) -> None:
+def test_status_never_moves_backwards(plan: Plan, moments: list[int]) -> None:
     ranks = [rank(plan, moment) for moment in sorted(moments)]
     assert ranks == sorted(ranks)
 
 
 @given(PLANS, st.integers(min_value=0, max_value=400 * SECOND))
-def test_the_fields_agree_at_every_moment(plan: Plan, later: int) -> None:
+def test_fields_are_consistent_at_every_time(plan: Plan, later: int) -> None:
     now = plan.created_at + later
-    state = lifecycle.at(plan, now)
+    state = lifecycle.state_at(plan, now)
     assert plan.created_at <= state.updated_at <= now
     assert 0 <= state.duration <= plan.settles_at - plan.starts_at
     assert (state.status == "failed") == (state.error is not None and state.status != "running")
@@ -118,9 +120,9 @@ def test_the_fields_agree_at_every_moment(plan: Plan, later: int) -> None:
 
 
 @given(PLANS, st.integers(min_value=0, max_value=400 * SECOND))
-def test_a_final_status_stays(plan: Plan, later: int) -> None:
-    final = lifecycle.at(plan, plan.settles_at)
-    assert lifecycle.at(plan, plan.settles_at + later) == final
+def test_final_status_never_changes(plan: Plan, later: int) -> None:
+    final = lifecycle.state_at(plan, plan.settles_at)
+    assert lifecycle.state_at(plan, plan.settles_at + later) == final
 
 
 @pytest.mark.parametrize(
@@ -135,6 +137,6 @@ def test_a_final_status_stays(plan: Plan, later: int) -> None:
         {"scheduling": 1.5},
     ],
 )
-def test_durations_make_sense(settings: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"negative|share|no action"):
+def test_invalid_durations_are_rejected(settings: dict[str, object]) -> None:
+    with pytest.raises(ValueError, match=r"0 or more|share|no action"):
         msgspec.convert(settings, Durations)

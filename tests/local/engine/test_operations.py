@@ -1,4 +1,4 @@
-"""The life of operations, driven by hypothesis: whatever is asked and whenever it is looked at."""
+"""Planned failures, and the states of operations in any order of requests and times."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
@@ -19,7 +20,7 @@ ORDER = ("scheduling", "running", "failed, to be retried", "running again", "fin
 
 
 def stage(operation: dict[str, Any]) -> int:
-    """How far an operation has come."""
+    """Return the progress of an operation, as an index of ``ORDER``."""
     if operation.get("retry_at"):
         return ORDER.index("failed, to be retried")
     if operation["status"] in FINAL:
@@ -30,7 +31,7 @@ def stage(operation: dict[str, Any]) -> int:
 
 
 class OperationStates(RuleBasedStateMachine):
-    """A project to which things happen, under a clock that jumps."""
+    """A project with branches that are created and deleted, under a clock that jumps."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,9 +44,9 @@ class OperationStates(RuleBasedStateMachine):
         self.branches: list[str] = []
         self.project_id = ""
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on the machine's own loop."""
-        return self.runner.run(work)
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the event loop of the state machine."""
+        return self.runner.run(coroutine)
 
     def teardown(self) -> None:
         self.run(self.close())
@@ -57,24 +58,24 @@ class OperationStates(RuleBasedStateMachine):
 
     @initialize()
     def start(self) -> None:
-        self.run(self.begin())
+        self.run(self.set_up())
 
-    async def begin(self) -> None:
+    async def set_up(self) -> None:
         await self.control_plane.start()
         self.api = Client(self.control_plane)
-        made = await self.api.project()
-        self.project_id = made["project"]["id"]
-        self.announce(made)
+        created = await self.api.project()
+        self.project_id = created["project"]["id"]
+        self.remember_operations(created)
 
-    def announce(self, answer: Any) -> None:
-        """Remember the operations of an answer."""
-        self.chains.append([operation["id"] for operation in answer["operations"]])
+    def remember_operations(self, response: Any) -> None:
+        """Remember the operations of a response."""
+        self.chains.append([operation["id"] for operation in response["operations"]])
 
     @rule(compute=st.booleans())
     def create_branch(self, compute: bool) -> None:
         created = self.run(self.api.branch(self.project_id, compute=compute))
         self.branches.append(created["branch"]["id"])
-        self.announce(created)
+        self.remember_operations(created)
 
     @rule(data=st.data())
     def delete_branch(self, data: st.DataObject) -> None:
@@ -82,7 +83,7 @@ class OperationStates(RuleBasedStateMachine):
             branch_id = data.draw(st.sampled_from(self.branches))
             self.branches.remove(branch_id)
             path = f"/projects/{self.project_id}/branches/{branch_id}"
-            self.announce(self.run(self.api.done("DELETE", path)))
+            self.remember_operations(self.run(self.api.request("DELETE", path)))
 
     @rule(
         action=st.sampled_from(["create_branch", "start_compute", "suspend_compute"]),
@@ -96,7 +97,7 @@ class OperationStates(RuleBasedStateMachine):
         self.clock.advance(seconds)
 
     @invariant()
-    def the_records_obey_the_rules(self) -> None:
+    def statuses_and_pages_are_consistent(self) -> None:
         if self.project_id:
             self.run(self.check())
 
@@ -104,7 +105,7 @@ class OperationStates(RuleBasedStateMachine):
         listed = await self.pages()
         ids = [operation["id"] for operation in listed]
         assert len(ids) == len(set(ids))
-        assert set(ids) >= set(self.known), "an operation is gone"
+        assert set(ids) >= set(self.known), "an operation is missing"
         times = [operation["created_at"] for operation in listed]
         assert times == sorted(times, reverse=True)
         now = {operation["id"]: operation for operation in listed}
@@ -120,13 +121,13 @@ class OperationStates(RuleBasedStateMachine):
         self.known = now
 
     async def pages(self) -> list[dict[str, Any]]:
-        """The whole list, in pages that end in odd places."""
+        """Return all operations, in pages of seven."""
         path = f"/projects/{self.project_id}/operations?limit=7"
         found: list[dict[str, Any]] = []
         page = await self.api.get(path)
         while page["operations"]:
             found += page["operations"]
-            assert found[-1] not in found[:-1], "a page repeats"
+            assert found[-1] not in found[:-1], "an operation is on two pages"
             cursor = quote(page["pagination"]["cursor"], safe="")
             page = await self.api.get(f"{path}&cursor={cursor}")
         return found
@@ -134,3 +135,70 @@ class OperationStates(RuleBasedStateMachine):
 
 TestOperationStates = OperationStates.TestCase
 TestOperationStates.settings = settings(max_examples=5, stateful_step_count=12, deadline=None)
+
+
+async def test_planned_failure_also_fails_the_next_operation_of_the_request(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await api.control_plane.fail_next("create_branch", error="no room")
+    await api.branch(project_id, compute=True)
+    clock.advance(5)
+    first, second = (await api.operations(project_id))[-2:]
+    assert (first["status"], first["failures_count"], first["error"]) == ("failed", 1, "no room")
+    assert (second["status"], second["failures_count"]) == ("failed", 0)
+    assert (await api.branch(project_id))["operations"][0]["failures_count"] == 0
+    clock.advance(5)
+    assert (await api.operations(project_id))[-1]["status"] == "finished"
+
+
+async def test_planned_failures_report_how_often_they_fired(api: Client, project_id: str) -> None:
+    await api.control_plane.fail_next("create_branch", times=2)
+    await api.control_plane.fail_next("delete_timeline")
+    for fired in (0, 1, 2, 2):
+        planned = await api.control_plane.planned_failures()
+        assert [(failure.action, failure.times, failure.fired) for failure in planned] == [
+            ("create_branch", 2, fired),
+            ("delete_timeline", 1, 0),
+        ]
+        await api.branch(project_id)
+
+
+async def test_planned_failure_with_retry_after_is_retried(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await api.control_plane.fail_next("create_branch", retry_after=2.5)
+    await api.branch(project_id)
+    states: list[tuple[str, str | None]] = []
+    for seconds in (1, 2, 0.5, 1):
+        clock.advance(seconds)
+        operation = (await api.operations(project_id))[-1]
+        states.append((operation["status"], operation.get("retry_at")))
+    assert states == [
+        ("failed", "2026-01-01T00:00:03.5Z"),
+        ("failed", "2026-01-01T00:00:03.5Z"),
+        ("running", None),
+        ("finished", None),
+    ]
+    assert operation["failures_count"] == 1
+
+
+async def test_rejected_request_does_not_consume_a_planned_failure(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await api.control_plane.fail_next("create_branch")
+    taken = {"branch": {"name": "main"}}
+    refused = await api.send("POST", f"/projects/{project_id}/branches", taken)
+    assert refused.status == 409
+    await api.branch(project_id)
+    clock.advance(2)
+    assert (await api.operations(project_id))[-1]["status"] == "failed"
+
+
+@pytest.mark.parametrize("status", ["error", "cancelled", "skipped"])
+async def test_planned_failure_can_have_another_final_status(
+    api: Client, clock: ManualClock, project_id: str, status: str
+) -> None:
+    await api.control_plane.fail_next("create_branch", status=status)
+    await api.branch(project_id)
+    clock.advance(2)
+    assert (await api.operations(project_id))[-1]["status"] == status

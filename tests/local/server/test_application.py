@@ -10,7 +10,7 @@ from neonctl_async.local import ServedRequest
 from tests.local.client import Client
 
 
-async def test_an_error_has_the_published_shape(api: Client) -> None:
+async def test_error_has_the_published_shape(api: Client) -> None:
     reply = await api.send("GET", "/projects/no-such-project-1")
     assert reply.status == 404
     assert reply.headers["Content-Type"].startswith("application/json")
@@ -21,7 +21,7 @@ async def test_an_error_has_the_published_shape(api: Client) -> None:
     }
 
 
-async def test_a_missing_field_is_told_as_the_platform_tells_it(api: Client) -> None:
+async def test_missing_field_is_reported_in_neons_words(api: Client) -> None:
     for content in (b"{}", b""):
         reply = await api.send(
             "POST", "/projects", content=content, headers={"Content-Type": "application/json"}
@@ -33,13 +33,13 @@ async def test_a_missing_field_is_told_as_the_platform_tells_it(api: Client) -> 
 
 
 @pytest.mark.parametrize("content", [b"{", b"nonsense", b'{"project": }', b"\xff"])
-async def test_a_body_that_is_not_json_is_400(api: Client, content: bytes) -> None:
+async def test_body_that_is_not_json_is_400(api: Client, content: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     reply = await api.send("POST", "/projects", content=content, headers=headers)
     assert (reply.status, "decode application/json" in reply.message) == (400, True)
 
 
-async def test_a_body_that_is_nested_too_deep_is_400(api: Client) -> None:
+async def test_too_deeply_nested_body_is_400(api: Client) -> None:
     deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
     headers = {"Content-Type": "application/json"}
     content = b'{"project": {"settings": ' + deep + b"}}"
@@ -48,13 +48,13 @@ async def test_a_body_that_is_nested_too_deep_is_400(api: Client) -> None:
 
 
 @pytest.mark.parametrize("field", ["region_id", "provisioner"])
-async def test_a_place_has_a_name(api: Client, field: str) -> None:
+async def test_error_names_the_invalid_field(api: Client, field: str) -> None:
     reply = await api.send("POST", "/projects", {"project": {field: ""}})
     assert (reply.status, field in reply.message) == (400, True)
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/projects/x/y/z", "/projects/", "//projects"])
-async def test_an_unknown_path_is_404(api: Client, path: str) -> None:
+async def test_unknown_path_is_404(api: Client, path: str) -> None:
     reply = await api.send("GET", path)
     assert (reply.status, "there is no path" in reply.message) == (404, True)
 
@@ -68,7 +68,7 @@ async def test_an_unknown_path_is_404(api: Client, path: str) -> None:
         ("PATCH", "/projects/x/operations/y", "GET"),
     ],
 )
-async def test_a_wrong_method_is_405_and_tells_the_right_ones(
+async def test_wrong_method_is_405_and_lists_the_allowed_methods(
     api: Client, method: str, path: str, allowed: str
 ) -> None:
     reply = await api.send(method, path)
@@ -76,13 +76,13 @@ async def test_a_wrong_method_is_405_and_tells_the_right_ones(
 
 
 @pytest.mark.parametrize("content_type", ["text/plain", "application/x-www-form-urlencoded"])
-async def test_a_wrong_content_type_is_415(api: Client, content_type: str) -> None:
+async def test_wrong_content_type_is_415(api: Client, content_type: str) -> None:
     headers = {"Content-Type": content_type}
     reply = await api.send("POST", "/projects", content=b"{}", headers=headers)
     assert (reply.status, content_type in reply.message) == (415, True)
 
 
-async def test_a_content_type_may_have_parameters_and_a_get_any(api: Client) -> None:
+async def test_content_type_may_have_parameters_and_is_ignored_for_get(api: Client) -> None:
     body = b'{"project": {}}'
     headers = {"Content-Type": "application/json; charset=utf-8"}
     assert (await api.send("POST", "/projects", content=body, headers=headers)).status == 201
@@ -90,7 +90,7 @@ async def test_a_content_type_may_have_parameters_and_a_get_any(api: Client) -> 
     assert (await api.send("GET", "/projects", headers=headers)).status == 200
 
 
-async def test_a_body_that_is_too_large_is_413(api: Client) -> None:
+async def test_too_large_body_is_413(api: Client) -> None:
     body = b'{"project": {"name": "%s"}}' % (b"x" * (1 << 20))
     headers = {"Content-Type": "application/json"}
     reply = await api.send("POST", "/projects", content=body, headers=headers)
@@ -99,7 +99,7 @@ async def test_a_body_that_is_too_large_is_413(api: Client) -> None:
 
 
 @pytest.mark.parametrize("key", ["", None])
-async def test_a_refused_upload_leaves_nothing_behind(api: Client, key: str | None) -> None:
+async def test_rejected_upload_leaves_no_connection_open(api: Client, key: str | None) -> None:
     headers = {"Content-Type": "application/json"}
     for _ in range(3):
         reply = await api.send(
@@ -111,7 +111,7 @@ async def test_a_refused_upload_leaves_nothing_behind(api: Client, key: str | No
     assert not [name for name in names if "RequestHandler" in name]
 
 
-async def test_a_request_id_is_kept_or_made(api: Client) -> None:
+async def test_request_id_is_kept_or_generated(api: Client) -> None:
     named = await api.send("GET", "/nowhere", headers={"X-Request-ID": "mine"})
     assert named.json["request_id"] == named.headers["x-neon-ret-request-id"] == "mine"
     made = await api.send("GET", "/projects")
@@ -119,14 +119,12 @@ async def test_a_request_id_is_kept_or_made(api: Client) -> None:
 
 
 @pytest.mark.parametrize("named", ["", "x" * 129, "two words", "\u00e4"])
-async def test_a_request_id_that_is_none_is_replaced(api: Client, named: str) -> None:
+async def test_invalid_request_id_is_replaced(api: Client, named: str) -> None:
     reply = await api.send("GET", "/projects", headers={"X-Request-ID": named})
     assert uuid.UUID(reply.headers["x-neon-ret-request-id"])
 
 
-async def test_a_path_cannot_break_a_log_line_in_two(
-    api: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_path_cannot_add_a_log_line(api: Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         await api.send("GET", "/projects%0Afake%0D")
     (line,) = (line for line in caplog.messages if "request_id=" in line)
@@ -134,12 +132,12 @@ async def test_a_path_cannot_break_a_log_line_in_two(
     assert "\n" not in line
 
 
-async def test_other_versions_and_roots_are_not_served(api: Client) -> None:
+async def test_paths_outside_the_api_version_are_404(api: Client) -> None:
     for path in ("/../v1/projects", "/../../projects"):
         assert (await api.send("GET", path)).status == 404
 
 
-async def test_the_requests_are_remembered_with_their_answers(api: Client) -> None:
+async def test_requests_are_recorded_with_their_statuses(api: Client) -> None:
     await api.get("/projects?limit=5")
     await api.send("GET", "/nowhere", key="")
     assert list(api.control_plane.requests) == [
@@ -149,11 +147,11 @@ async def test_the_requests_are_remembered_with_their_answers(api: Client) -> No
     assert api.control_plane.requests_served == 2
 
 
-async def test_each_request_is_a_log_line_without_a_key(
+async def test_each_request_is_logged_without_its_key(
     api: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.DEBUG):
-        created = await api.done("POST", "/api_keys", {"key_name": "k"})
+        created = await api.request("POST", "/api_keys", {"key_name": "k"})
         await api.send("GET", "/projects", key="neon_api_key_wrong")
         await api.get("/projects", key=created["key"])
     lines = [line for line in caplog.messages if "request_id=" in line]
@@ -167,14 +165,14 @@ async def test_each_request_is_a_log_line_without_a_key(
         assert secret not in caplog.text
 
 
-async def test_a_defect_is_500_in_the_shape_of_the_others_and_logged(
+async def test_unexpected_error_is_a_logged_500_in_the_published_shape(
     api: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError("a defect")
 
     with monkeypatch.context() as patch:
-        patch.setattr("neonctl_async.local.api.projects.listed", broken)
+        patch.setattr("neonctl_async.local.api.projects.list_record", broken)
         reply = await api.send("POST", "/projects", {"project": {}})
     assert (reply.status, reply.message) == (500, "internal server error")
     assert "a defect" in caplog.text

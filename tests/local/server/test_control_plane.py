@@ -1,4 +1,4 @@
-"""Starting and stopping; what a file keeps, even where the process is killed."""
+"""The start and stop of the server, and the data that its file keeps."""
 
 import asyncio
 import sqlite3
@@ -15,7 +15,7 @@ from neonctl_async.local import Fault, LocalControlPlane, ManualClock
 from tests.local.client import Client
 
 
-async def test_it_is_started_in_one_task_and_stopped_in_another() -> None:
+async def test_server_starts_in_one_task_and_stops_in_another() -> None:
     control_plane = LocalControlPlane()
     await asyncio.create_task(control_plane.start())
     async with Client(control_plane) as api:
@@ -24,18 +24,18 @@ async def test_it_is_started_in_one_task_and_stopped_in_another() -> None:
     await control_plane.stop()
 
 
-async def test_it_starts_again_afresh_in_memory() -> None:
+async def test_restart_in_memory_starts_empty() -> None:
     control_plane = LocalControlPlane()
     keys: list[str] = []
     for _ in range(2):
         async with control_plane:
             keys.append(control_plane.api_key)
-            with pytest.raises(RuntimeError, match="running already"):
+            with pytest.raises(RuntimeError, match="already running"):
                 await control_plane.start()
     assert keys[0] != keys[1]
 
 
-async def test_what_is_not_running_says_so() -> None:
+async def test_stopped_server_raises_a_clear_error() -> None:
     control_plane = LocalControlPlane()
     with pytest.raises(RuntimeError, match="not started"):
         _ = control_plane.api_key
@@ -48,7 +48,7 @@ async def test_what_is_not_running_says_so() -> None:
     assert (list(control_plane.requests), control_plane.requests_served) == ([], 0)
 
 
-async def test_stopping_leaves_no_thread_task_or_socket_behind() -> None:
+async def test_stop_leaves_no_thread_task_or_socket() -> None:
     threads, tasks = threading.active_count(), asyncio.all_tasks()
     async with LocalControlPlane() as control_plane, aiohttp.ClientSession() as session:
         async with session.get(control_plane.base_url):
@@ -60,7 +60,7 @@ async def test_stopping_leaves_no_thread_task_or_socket_behind() -> None:
             await session.get(url)
 
 
-async def test_an_open_connection_does_not_delay_the_stop() -> None:
+async def test_open_connection_does_not_delay_the_stop() -> None:
     async with LocalControlPlane() as control_plane:
         host, port = "127.0.0.1", int(control_plane.base_url.split(":")[2].split("/")[0])
         reader, writer = await asyncio.open_connection(host, port)
@@ -73,7 +73,7 @@ async def test_an_open_connection_does_not_delay_the_stop() -> None:
         await writer.wait_closed()
 
 
-async def test_a_port_that_is_taken_leaves_nothing_open() -> None:
+async def test_failed_start_on_a_taken_port_leaves_nothing_open() -> None:
     threads = threading.active_count()
     async with LocalControlPlane() as control_plane:
         port = int(control_plane.base_url.split(":")[2].split("/")[0])
@@ -83,10 +83,10 @@ async def test_a_port_that_is_taken_leaves_nothing_open() -> None:
     assert threading.active_count() == threads
 
 
-async def test_a_file_keeps_everything_and_operations_go_on(
+async def test_file_keeps_all_data_and_operations_continue(
     tmp_path: Path, clock: ManualClock
 ) -> None:
-    data = tmp_path / "plane.db"
+    data = tmp_path / "control-plane.db"
     async with (
         LocalControlPlane(data=data, clock=clock) as control_plane,
         Client(control_plane) as api,
@@ -114,8 +114,8 @@ async def test_a_file_keeps_everything_and_operations_go_on(
         assert await api.get("/users/me", key=await control_plane.create_api_key("another"))
 
 
-async def test_a_key_is_stored_as_a_hash(tmp_path: Path) -> None:
-    data = tmp_path / "plane.db"
+async def test_key_is_stored_as_a_hash(tmp_path: Path) -> None:
+    data = tmp_path / "control-plane.db"
     async with LocalControlPlane(data=data) as control_plane:
         token = control_plane.api_key
     files = await asyncio.to_thread(lambda: list(tmp_path.iterdir()))
@@ -125,7 +125,7 @@ async def test_a_key_is_stored_as_a_hash(tmp_path: Path) -> None:
     assert token.rpartition("_")[2].encode() not in stored
 
 
-async def test_a_clock_set_back_moves_no_status_back(clock: ManualClock) -> None:
+async def test_status_does_not_go_back_with_the_clock(clock: ManualClock) -> None:
     early = clock()
     moments = [early]
     async with (
@@ -140,25 +140,27 @@ async def test_a_clock_set_back_moves_no_status_back(clock: ManualClock) -> None
         assert (await api.operations(project_id))[0]["status"] == "finished"
 
 
-def test_a_file_of_another_version_is_refused_and_left_alone(tmp_path: Path) -> None:
-    data = tmp_path / "plane.db"
+def test_file_of_another_version_is_rejected_and_not_changed(tmp_path: Path) -> None:
+    data = tmp_path / "control-plane.db"
     with closing(sqlite3.connect(data)) as connection:
         connection.execute("CREATE TABLE projects (id TEXT)")
-    with pytest.raises(RuntimeError, match=r"plane\.db: it was made by another version"):
+    with pytest.raises(
+        RuntimeError, match=r"control-plane\.db: another version or another program"
+    ):
         asyncio.run(LocalControlPlane(data=data).start())
     with closing(sqlite3.connect(data)) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("projects",)]
 
 
-async def test_a_file_is_of_one_process_at_a_time(tmp_path: Path) -> None:
-    data = tmp_path / "plane.db"
+async def test_file_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
+    data = tmp_path / "control-plane.db"
     async with LocalControlPlane(data=data):
-        with pytest.raises(RuntimeError, match=r"plane\.db: database is locked"):
+        with pytest.raises(RuntimeError, match=r"control-plane\.db: database is locked"):
             await LocalControlPlane(data=data).start()
 
 
-async def test_a_start_that_fails_gives_the_first_key_away_to_nobody(tmp_path: Path) -> None:
-    data = tmp_path / "plane.db"
+async def test_failed_start_does_not_consume_the_first_key(tmp_path: Path) -> None:
+    data = tmp_path / "control-plane.db"
     async with LocalControlPlane() as other:
         taken = URL(other.base_url).port
         assert taken is not None
@@ -168,8 +170,10 @@ async def test_a_start_that_fails_gives_the_first_key_away_to_nobody(tmp_path: P
         assert control_plane.api_key
 
 
-async def test_a_clock_set_back_between_two_runs_takes_no_status_back(tmp_path: Path) -> None:
-    data, clock = tmp_path / "plane.db", ManualClock()
+async def test_status_does_not_go_back_if_the_clock_is_set_back_between_two_starts(
+    tmp_path: Path,
+) -> None:
+    data, clock = tmp_path / "control-plane.db", ManualClock()
     async with (
         LocalControlPlane(data=data, clock=clock) as control_plane,
         Client(control_plane) as api,
@@ -194,20 +198,20 @@ async def test_a_clock_set_back_between_two_runs_takes_no_status_back(tmp_path: 
         ({"action": "create_branch", "retry_after": -1.0}, "retry_after is -1.0"),
     ],
 )
-async def test_a_failure_that_cannot_be_is_not_planned(plan: dict[str, Any], said: str) -> None:
+async def test_impossible_failure_is_not_planned(plan: dict[str, Any], said: str) -> None:
     async with LocalControlPlane() as control_plane:
         with pytest.raises(ValueError, match=said):
             await control_plane.fail_next(**plan)
 
 
-async def test_a_fault_on_a_route_that_there_is_not_is_refused() -> None:
+async def test_fault_on_an_unknown_route_is_rejected() -> None:
     control_plane = LocalControlPlane()
     with pytest.raises(ValueError, match=r"did you mean 'GET /projects/\{project_id\}/operations'"):
         control_plane.inject(Fault(route="GET /projects/{id}/operations", status=503))
 
 
-def test_only_loopback_is_served_unless_told_otherwise(caplog: pytest.LogCaptureFixture) -> None:
-    with pytest.raises(ValueError, match="not loopback"):
+def test_other_addresses_than_loopback_need_expose(caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(ValueError, match="not a loopback address"):
         LocalControlPlane(host="0.0.0.0")
     LocalControlPlane(host="0.0.0.0", expose=True)
-    assert "cross the network" in caplog.text
+    assert "sent unencrypted" in caplog.text

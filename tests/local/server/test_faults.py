@@ -1,4 +1,4 @@
-"""Planned faults, as a client meets them."""
+"""Injected faults, as a client receives them."""
 
 import asyncio
 import json
@@ -15,11 +15,11 @@ LIST = "GET /projects/{project_id}/operations"
 
 
 async def branch_count(api: Client, project_id: str) -> int:
-    """How many branches a project has."""
+    """Return the number of branches of a project."""
     return int((await api.get(f"/projects/{project_id}/branches/count"))["count"])
 
 
-async def test_a_status_is_answered_so_many_times_on_its_route_only(
+async def test_status_is_sent_a_number_of_times_on_its_route_only(
     api: Client, project_id: str
 ) -> None:
     fault = Fault(route=LIST, status=503, times=2, message="busy", headers={"Retry-After": "7"})
@@ -36,7 +36,7 @@ async def test_a_status_is_answered_so_many_times_on_its_route_only(
     assert (injected.fired, api.control_plane.faults) == (2, (injected,))
 
 
-async def test_a_status_is_answered_at_a_rate_that_the_seed_repeats(api: Client) -> None:
+async def test_seed_repeats_the_random_faults(api: Client) -> None:
     runs: list[list[int]] = []
     for seed in (1, 1, 2):
         api.control_plane.clear_faults()
@@ -48,21 +48,21 @@ async def test_a_status_is_answered_at_a_rate_that_the_seed_repeats(api: Client)
     assert 5 < runs[0].count(500) < 35
 
 
-async def test_the_first_fault_that_strikes_is_the_only_one(api: Client) -> None:
+async def test_only_the_first_matching_fault_fires(api: Client) -> None:
     first = api.control_plane.inject(Fault(status=500, times=1))
     second = api.control_plane.inject(Fault(status=502, times=1))
     statuses = [(await api.send("GET", "/projects")).status for _ in range(3)]
     assert (statuses, first.fired, second.fired) == ([500, 502, 200], 1, 1)
 
 
-async def test_a_fault_comes_before_the_key_is_looked_at(api: Client) -> None:
+async def test_fault_fires_before_the_key_is_checked(api: Client) -> None:
     api.control_plane.inject(Fault(status=503, times=1))
     assert (await api.send("GET", "/projects", key="")).status == 503
 
 
 @pytest.mark.parametrize(("when", "branches"), [("before", 1), ("after", 2)])
 @pytest.mark.parametrize("what", [{"drop": True}, {"status": 500}, {"html": True}])
-async def test_the_work_is_left_undone_or_done(
+async def test_when_decides_whether_the_request_is_handled(
     api: Client, project_id: str, what: dict[str, object], when: str, branches: int
 ) -> None:
     route = "POST /projects/{project_id}/branches"
@@ -78,7 +78,7 @@ async def test_the_work_is_left_undone_or_done(
     assert await branch_count(api, project_id) == branches
 
 
-async def test_a_body_is_truncated_after_the_work(api: Client, project_id: str) -> None:
+async def test_truncated_response_follows_a_handled_request(api: Client, project_id: str) -> None:
     api.control_plane.inject(
         Fault(route="POST /projects/{project_id}/branches", truncate=True, times=1)
     )
@@ -87,7 +87,7 @@ async def test_a_body_is_truncated_after_the_work(api: Client, project_id: str) 
     assert await branch_count(api, project_id) == 2
 
 
-async def test_html_is_answered_as_a_proxy_would(api: Client) -> None:
+async def test_html_fault_sends_a_page_like_a_proxy(api: Client) -> None:
     api.control_plane.inject(Fault(html=True, times=1))
     api.control_plane.inject(Fault(html=True, status=504, times=1))
     for status in (502, 504):
@@ -97,7 +97,7 @@ async def test_html_is_answered_as_a_proxy_would(api: Client) -> None:
         assert "x-neon-ret-request-id" not in reply.headers
 
 
-async def test_a_route_is_delayed_and_then_answered(api: Client) -> None:
+async def test_delayed_request_gets_its_response_later(api: Client) -> None:
     delayed = api.control_plane.inject(Fault(route="GET /projects", delay=0.05))
     waiting = asyncio.create_task(api.send("GET", "/projects"))
     await until(lambda: delayed.fired == 1)
@@ -106,7 +106,7 @@ async def test_a_route_is_delayed_and_then_answered(api: Client) -> None:
     assert (await waiting).status == 200
 
 
-async def test_a_delayed_request_is_carried_out_though_its_client_has_gone(api: Client) -> None:
+async def test_delayed_request_is_handled_after_its_client_disconnected(api: Client) -> None:
     delayed = api.control_plane.inject(Fault(route="POST /projects", delay=0.05))
     impatient = asyncio.create_task(api.project())
     await until(lambda: delayed.fired == 1)
@@ -116,7 +116,7 @@ async def test_a_delayed_request_is_carried_out_though_its_client_has_gone(api: 
 
 
 @pytest.mark.parametrize(("when", "projects"), [("before", 0), ("after", 1)])
-async def test_a_request_that_hangs_ends_when_the_plane_stops(when: str, projects: int) -> None:
+async def test_hanging_request_is_closed_when_the_server_stops(when: str, projects: int) -> None:
     async with LocalControlPlane() as control_plane, Client(control_plane) as api:
         fault = {"route": "POST /projects", "hang": True, "when": when}
         hanging = control_plane.inject(msgspec.convert(fault, Fault))
@@ -131,7 +131,7 @@ async def test_a_request_that_hangs_ends_when_the_plane_stops(when: str, project
             await request
 
 
-async def test_faults_come_from_json_as_on_the_command_line() -> None:
+async def test_fault_is_decoded_from_json() -> None:
     text = json.dumps({"route": "GET /projects", "status": 503, "times": 2})
     assert msgspec.json.decode(text, type=Fault) == Fault(
         route="GET /projects", status=503, times=2
@@ -150,7 +150,7 @@ async def test_faults_come_from_json_as_on_the_command_line() -> None:
         {"unknown": 1},
     ],
 )
-def test_a_fault_that_makes_no_sense_is_refused(settings: dict[str, object]) -> None:
+def test_invalid_fault_is_rejected(settings: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(settings, Fault)
 
@@ -165,6 +165,8 @@ def test_a_fault_that_makes_no_sense_is_refused(settings: dict[str, object]) -> 
         ({"html": True, "headers": {"content-type": "text/plain"}}, "Content-Type"),
     ],
 )
-def test_an_answer_that_cannot_be_sent_is_refused(settings: dict[str, object], word: str) -> None:
+def test_fault_with_an_unsendable_response_is_rejected(
+    settings: dict[str, object], word: str
+) -> None:
     with pytest.raises(ValueError, match=word):
         msgspec.convert(settings, Fault)

@@ -1,4 +1,4 @@
-"""Rate limits (429) and locks (423): what facts the platform publishes about both."""
+"""Rate limits (429) and locks (423), as Neon publishes them."""
 
 from email.utils import parsedate_to_datetime
 
@@ -13,19 +13,19 @@ from tests.local.client import Client, Reply
 
 
 async def burst(api: Client, count: int, path: str = "/projects") -> list[int]:
-    """The statuses of so many requests."""
+    """Return the statuses of a number of requests."""
     return [(await api.send("GET", path)).status for _ in range(count)]
 
 
 async def refused(api: Client, path: str = "/projects") -> Reply:
-    """A request that is refused."""
+    """Send a request that is rejected, and return its response."""
     reply = await api.send("GET", path)
     assert reply.status == 429
     assert "too many requests" in reply.message
     return reply
 
 
-async def test_a_route_takes_40_requests_a_second(clock: ManualClock) -> None:
+async def test_route_allows_40_requests_a_second(clock: ManualClock) -> None:
     async with (
         LocalControlPlane(clock=clock, rate_limits=True) as control_plane,
         Client(control_plane) as api,
@@ -39,7 +39,7 @@ async def test_a_route_takes_40_requests_a_second(clock: ManualClock) -> None:
         assert await burst(api, 40) == [200] * 40
 
 
-async def test_paths_that_are_not_served_count_as_one_route(clock: ManualClock) -> None:
+async def test_unknown_paths_share_one_limit(clock: ManualClock) -> None:
     async with (
         LocalControlPlane(clock=clock, rate_limits=True) as control_plane,
         Client(control_plane) as api,
@@ -52,12 +52,12 @@ async def test_paths_that_are_not_served_count_as_one_route(clock: ManualClock) 
 @pytest.mark.parametrize(
     "name", ["account_per_minute", "route_per_second", "organization_keys_per_second"]
 )
-def test_a_limit_allows_a_request(name: str) -> None:
+def test_limit_allows_at_least_one_request(name: str) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         msgspec.convert({name: 0}, RateLimits)
 
 
-async def test_an_account_makes_700_requests_a_minute(clock: ManualClock) -> None:
+async def test_account_may_send_700_requests_a_minute(clock: ManualClock) -> None:
     async with (
         LocalControlPlane(clock=clock, rate_limits=True) as control_plane,
         Client(control_plane) as api,
@@ -74,7 +74,7 @@ async def test_an_account_makes_700_requests_a_minute(clock: ManualClock) -> Non
         await refused(api)
 
 
-async def test_an_organization_makes_10_keys_a_second(clock: ManualClock) -> None:
+async def test_organization_may_create_10_keys_a_second(clock: ManualClock) -> None:
     async with (
         LocalControlPlane(clock=clock, rate_limits=True) as control_plane,
         Client(control_plane) as api,
@@ -98,7 +98,7 @@ async def test_accounts_do_not_share_their_limits(clock: ManualClock) -> None:
         assert (await api.send("GET", "/projects", key=other)).status == 200
 
 
-async def test_a_date_can_say_when_to_come_again(clock: ManualClock) -> None:
+async def test_retry_after_may_be_a_date(clock: ManualClock) -> None:
     limits = RateLimits(account_per_minute=1, retry_after="date")
     clock.advance(0.5)
     async with (
@@ -112,7 +112,7 @@ async def test_a_date_can_say_when_to_come_again(clock: ManualClock) -> None:
         assert await burst(api, 1) == [200]
 
 
-async def test_nothing_need_say_when_to_come_again(clock: ManualClock) -> None:
+async def test_retry_after_may_be_left_out(clock: ManualClock) -> None:
     limits = RateLimits(account_per_minute=1, retry_after="none")
     async with (
         LocalControlPlane(clock=clock, rate_limits=limits) as control_plane,
@@ -122,7 +122,7 @@ async def test_nothing_need_say_when_to_come_again(clock: ManualClock) -> None:
         assert "Retry-After" not in (await refused(api)).headers
 
 
-async def test_without_limits_nothing_is_refused(api: Client) -> None:
+async def test_no_request_is_rejected_without_limits(api: Client) -> None:
     assert set(await burst(api, 60)) == {200}
 
 
@@ -130,7 +130,7 @@ async def test_without_limits_nothing_is_refused(api: Client) -> None:
     st.integers(min_value=1, max_value=5),
     st.lists(st.integers(min_value=0, max_value=30), max_size=60),
 )
-def test_no_window_of_any_place_holds_more_than_its_limit(limit: int, gaps: list[int]) -> None:
+def test_no_window_exceeds_its_limit(limit: int, gaps: list[int]) -> None:
     window, now = LimitWindow(limit, 50), 0
     passed: list[int] = []
     for gap in gaps:
@@ -139,7 +139,7 @@ def test_no_window_of_any_place_holds_more_than_its_limit(limit: int, gaps: list
             window.count(now)
             passed.append(now)
         else:
-            # It is refused only where one more would be too many.
+            # A rejected request would have exceeded the limit.
             assert sum(now - 50 < moment <= now for moment in passed) == limit
     for start in passed:
         assert sum(start <= moment < start + 50 for moment in passed) <= limit
@@ -201,7 +201,7 @@ async def test_reading_and_renaming_are_never_locked(clock: ManualClock) -> None
         assert (await api.send("PATCH", branch, {"branch": {"name": "trunk"}})).status == 200
 
 
-async def test_a_reattachment_locks_the_request_that_caused_it_only_while_it_runs(
+async def test_reattachment_locks_the_request_that_caused_it_while_it_runs(
     clock: ManualClock,
 ) -> None:
     async with (
@@ -218,7 +218,7 @@ async def test_a_reattachment_locks_the_request_that_caused_it_only_while_it_run
 
 
 @pytest.mark.parametrize("retry_after", [None, 5.0])
-async def test_a_lock_ends_when_its_operations_have_settled(
+async def test_lock_ends_when_its_operations_have_settled(
     clock: ManualClock, retry_after: float | None
 ) -> None:
     async with (
@@ -234,7 +234,7 @@ async def test_a_lock_ends_when_its_operations_have_settled(
         assert reply.status == (201 if retry_after is None else 423)
 
 
-async def test_a_request_that_starts_no_work_is_never_locked() -> None:
+async def test_request_that_starts_no_operations_is_never_locked() -> None:
     async with LocalControlPlane(lock="project") as control_plane, Client(control_plane) as api:
         project_id = (await api.project())["project"]["id"]
         path = f"/projects/{project_id}"

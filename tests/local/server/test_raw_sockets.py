@@ -1,4 +1,4 @@
-"""What no HTTP library would send, over bare sockets."""
+"""Requests that no HTTP library sends, over raw sockets."""
 
 import asyncio
 import logging
@@ -27,29 +27,29 @@ async def connected(api: Client) -> AsyncGenerator[Streams]:
 
 
 async def status_of(api: Client, *lines: bytes) -> int:
-    """The status answered to a request of these lines."""
+    """Send a request with these lines and return the status of its response."""
     async with connected(api) as (reader, writer):
         writer.write(b"\r\n".join((*lines, b"Host: x", b"", b"")))
         return int((await reader.readline()).split()[1])
 
 
-async def test_a_key_of_bytes_that_are_no_text_is_no_key(api: Client) -> None:
+async def test_key_that_is_not_text_is_401(api: Client) -> None:
     lines = (b"GET /api/v2/projects HTTP/1.1", b"Authorization: Bearer \xff\xfe")
     assert await status_of(api, *lines) == 401
 
 
-async def test_an_expectation_is_not_looked_at_before_the_key(api: Client) -> None:
+async def test_key_is_checked_before_the_expect_header(api: Client) -> None:
     assert await status_of(api, b"GET /api/v2/projects HTTP/1.1", b"Expect: a miracle") == 401
 
 
-async def test_a_client_that_expects_to_continue_is_told_to(api: Client) -> None:
+async def test_client_with_expect_header_gets_100_continue(api: Client) -> None:
     key = f"Authorization: Bearer {api.key}".encode()
     lines = (b"POST /api/v2/api_keys HTTP/1.1", key, b"Expect: 100-continue", b"Content-Length: 2")
     assert await status_of(api, *lines) == 100
 
 
-async def test_a_key_revoked_before_the_body_has_come_does_no_work(api: Client) -> None:
-    created = await api.done("POST", "/api_keys", {"key_name": "slow"})
+async def test_key_revoked_while_the_body_arrives_is_401(api: Client) -> None:
+    created = await api.request("POST", "/api_keys", {"key_name": "slow"})
     body = b'{"project": {"name": "too-late"}}'
     async with connected(api) as (reader, writer):
         writer.write(
@@ -60,15 +60,13 @@ async def test_a_key_revoked_before_the_body_has_come_does_no_work(api: Client) 
         )
         assert (await reader.readline()).split()[1] == b"100"  # it was let in
         await reader.readline()
-        await api.done("DELETE", f"/api_keys/{created['id']}")
+        await api.request("DELETE", f"/api_keys/{created['id']}")
         writer.write(body)
         assert (await reader.readline()).split()[1] == b"401"
     assert (await api.get("/projects"))["projects"] == []
 
 
-async def test_a_key_in_the_wrong_place_is_not_logged(
-    api: Client, caplog: pytest.LogCaptureFixture
-) -> None:
+async def test_misplaced_key_is_not_logged(api: Client, caplog: pytest.LogCaptureFixture) -> None:
     token = api.key
     with caplog.at_level(logging.DEBUG):
         await api.send("DELETE", f"/api_keys/{token}")
@@ -81,7 +79,7 @@ async def test_a_key_in_the_wrong_place_is_not_logged(
     assert all(token not in request.path for request in api.control_plane.requests)
 
 
-async def test_a_body_that_is_not_compressed_as_it_says_is_refused(
+async def test_body_that_contradicts_its_content_encoding_is_400(
     api: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     headers = {"Content-Encoding": "gzip", "Content-Type": "application/json"}
@@ -91,7 +89,7 @@ async def test_a_body_that_is_not_compressed_as_it_says_is_refused(
     assert not [record for record in caplog.records if record.levelno >= logging.ERROR]
 
 
-async def test_a_client_that_leaves_in_the_middle_is_no_error(
+async def test_client_that_disconnects_early_causes_no_error(
     api: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with connected(api) as (_, writer):

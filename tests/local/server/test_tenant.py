@@ -1,4 +1,4 @@
-"""Tenants of one plane, and starting over."""
+"""Tenants of one server, and their reset."""
 
 from collections.abc import AsyncIterator
 
@@ -10,7 +10,7 @@ from tests.local.client import Client, Http
 
 @pytest.fixture
 async def second(control_plane: LocalControlPlane) -> AsyncIterator[Http]:
-    """A client of a second tenant."""
+    """Return a client of a second tenant."""
     tenant = await control_plane.add_tenant()
     async with Http(control_plane.base_url, tenant.api_key) as http:
         yield http
@@ -20,14 +20,14 @@ async def names(http: Http) -> list[str]:
     return [project["name"] for project in (await http.send("GET", "/projects")).json["projects"]]
 
 
-async def test_what_one_tenant_does_shows_in_no_other(api: Client, second: Http) -> None:
+async def test_tenants_do_not_see_each_others_data(api: Client, second: Http) -> None:
     await api.project(name="first's")
     assert await names(second) == []
     await second.send("POST", "/projects", {"project": {"name": "second's"}})
     assert (await names(api), await names(second)) == (["first's"], ["second's"])
 
 
-async def test_each_tenant_has_faults_requests_and_planned_failures_of_its_own(
+async def test_tenants_do_not_share_faults_requests_and_planned_failures(
     control_plane: LocalControlPlane, api: Client
 ) -> None:
     tenant = await control_plane.add_tenant()
@@ -43,7 +43,7 @@ async def test_each_tenant_has_faults_requests_and_planned_failures_of_its_own(
     assert (list(control_plane.faults), await control_plane.planned_failures()) == ([], [])
 
 
-async def test_a_key_made_in_a_tenant_stays_there_even_once_it_is_revoked(
+async def test_key_selects_its_tenant_even_after_it_is_revoked(
     control_plane: LocalControlPlane,
 ) -> None:
     tenant = await control_plane.add_tenant()
@@ -57,7 +57,7 @@ async def test_a_key_made_in_a_tenant_stays_there_even_once_it_is_revoked(
     assert tenant.requests[-1] == ("GET", "/projects", 401)
 
 
-async def test_each_tenant_has_a_rate_of_its_own() -> None:
+async def test_tenants_do_not_share_rate_limits() -> None:
     async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
         tenant = await control_plane.add_tenant()
         for key in (control_plane.api_key, tenant.api_key):
@@ -66,12 +66,12 @@ async def test_each_tenant_has_a_rate_of_its_own() -> None:
             assert answers == [200, 429]
 
 
-async def test_a_tenant_takes_a_running_plane() -> None:
+async def test_adding_a_tenant_needs_a_running_server() -> None:
     with pytest.raises(RuntimeError, match="not running"):
         await LocalControlPlane().add_tenant()
 
 
-async def test_starting_over_keeps_the_first_user_organization_and_key_alone(
+async def test_reset_keeps_only_the_first_user_organization_and_key(
     control_plane: LocalControlPlane, api: Client
 ) -> None:
     await api.project(name="old")
@@ -92,13 +92,13 @@ async def test_starting_over_keeps_the_first_user_organization_and_key_alone(
 
 
 async def joined(control_plane: LocalControlPlane) -> str:
-    """A second administrator, so that the first may leave."""
+    """Add a second administrator, so that the first can leave."""
     user_id = await control_plane.create_user("Second", "second@example.com")
     await control_plane.add_member(control_plane.org_id, user_id, "admin")
     return control_plane.user_id
 
 
-async def test_a_key_that_was_revoked_is_back_after_starting_over(
+async def test_reset_restores_a_revoked_first_key(
     control_plane: LocalControlPlane, api: Client
 ) -> None:
     key_id = (await api.send("GET", "/api_keys")).json[0]["id"]
@@ -108,7 +108,7 @@ async def test_a_key_that_was_revoked_is_back_after_starting_over(
     assert (await api.send("GET", "/projects")).status == 200
 
 
-async def test_starting_over_opens_the_windows_of_the_limits() -> None:
+async def test_reset_clears_the_rate_limits() -> None:
     async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
         async with Client(control_plane) as api:
             await api.send("GET", "/projects")

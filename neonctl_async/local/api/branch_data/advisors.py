@@ -1,4 +1,4 @@
-"""What the platform advises about a database: nothing here, for no Postgres runs."""
+"""Advice about a database. Without Postgres there is none."""
 
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response, respond
@@ -8,9 +8,9 @@ from neonctl_async.local.storage.tables import Branch, Database
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/advisors``: on the default branch unless told.
+    """``GET /projects/{project_id}/advisors``: for the default branch by default.
 
-    A branch with several databases takes a ``database_name``.
+    ``database_name`` is required if the branch has more than one database.
     """
     project = access.project(tx, call)
     _check_database(tx, access.branch_or_default(tx, project.id, call.query.get("branch_id")), call)

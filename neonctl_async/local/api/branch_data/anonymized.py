@@ -1,7 +1,7 @@
-"""Anonymized branches: their masking rules, and the runs that apply them.
+"""Anonymized branches: their masking rules, and the runs that apply the rules.
 
-Where a branch stands is where two operations stand: the create_branch that initializes it, and
-the apply_config of its latest run.
+The state of a branch follows from two operations: the create_branch that initializes it, and the
+apply_config of its latest run.
 """
 
 from typing import Final
@@ -15,32 +15,32 @@ from neonctl_async.local.api.request.calls import (
     Call,
     Json,
     Response,
-    present,
-    raw,
+    drop_none,
+    json_text,
+    raw_json,
     respond,
-    stored,
 )
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import computes, lifecycle, operations
 from neonctl_async.local.engine.api_keys import Principal
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict, not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import AnonymizedBranch, Branch, Operation, User
 
 STARTABLE: Final = ("initialized", "anonymized", "error")
-"""The states in which a run can begin."""
+"""The states in which a run can be started."""
 
 
 def create(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/branch_anonymized``: as a branch, then a run if asked for."""
+    """``POST /projects/{project_id}/branch_anonymized``: create a branch, and optionally run."""
     project = access.project(tx, call)
     body = call.body(bodies.AnonymizedBranchCreate)
-    wanted = replace(body.branch_create, annotation_value=body.annotation_value)
-    branch, made, chain = branches.make(tx, project, call.principal, wanted)
+    spec = replace(body.branch_create, annotation_value=body.annotation_value)
+    branch, created, chain = branches.add(tx, project, call.principal, spec)
     anonymized = AnonymizedBranch(
         id=branch.id,
-        masking_rules=stored(body.masking_rules),
+        masking_rules=json_text(body.masking_rules),
         created_at=tx.now,
         updated_at=tx.now,
         creation=chain.operations[0].id,
@@ -49,21 +49,21 @@ def create(tx: Transaction, call: Call) -> Response:
     if body.start_anonymization:
         _run(tx, branch, anonymized, call.principal, chain)
         branch = tx.get(Branch, branch.id)
-    return branches.created(tx, branch, made, chain)
+    return branches.created_response(tx, branch, created, chain)
 
 
 def get_rules(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/masking_rules``."""
     _, anonymized = _branch(tx, call)
-    return respond({"masking_rules": raw(anonymized.masking_rules)})
+    return respond({"masking_rules": raw_json(anonymized.masking_rules)})
 
 
 def update_rules(tx: Transaction, call: Call) -> Response:
-    """``PATCH .../branches/{branch_id}/masking_rules``: replaces all; the next run applies them."""
+    """``PATCH .../branches/{branch_id}/masking_rules``: replace all rules, for the next run."""
     _, anonymized = _branch(tx, call)
-    rules = stored(call.body(bodies.MaskingRulesUpdate).masking_rules)
+    rules = json_text(call.body(bodies.MaskingRulesUpdate).masking_rules)
     tx.update(anonymized, masking_rules=rules, updated_at=tx.now)
-    return respond({"masking_rules": raw(rules)})
+    return respond({"masking_rules": raw_json(rules)})
 
 
 def get_status(tx: Transaction, call: Call) -> Response:
@@ -73,20 +73,21 @@ def get_status(tx: Transaction, call: Call) -> Response:
 
 
 def start(tx: Transaction, call: Call) -> Response:
-    """``POST .../branches/{branch_id}/anonymize``: apply_config, on a compute that runs if any."""
+    """``POST .../branches/{branch_id}/anonymize``: apply_config on a running compute, if any."""
     branch, anonymized = _branch(tx, call)
     state = _status(tx, branch, anonymized)["state"]
     if state not in STARTABLE:
         raise conflict(
-            f"branch {branch.id!r} is {state}: anonymization starts from {', '.join(STARTABLE)}"
+            f"branch {branch.id!r} is {state}: anonymization requires the state "
+            f"{', '.join(STARTABLE[:-1])} or {STARTABLE[-1]}"
         )
-    chain = operations.begin(tx, branch.project_id, branch.id)
+    chain = operations.start_chain(tx, branch.project_id, branch.id)
     anonymized = _run(tx, branch, anonymized, call.principal, chain)
     return respond(_status(tx, branch, anonymized))
 
 
-def begin_anew(tx: Transaction, branch_id: str, creation: Operation) -> None:
-    """Have a branch initialized by other data, none of which is masked, if it is anonymized."""
+def reset(tx: Transaction, branch_id: str, creation: Operation) -> None:
+    """Mark an anonymized branch as initialized by the operation ``creation``, without any run."""
     tx.execute(
         "UPDATE anonymized_branches SET creation = ?, run = NULL, triggered_by = NULL, "
         "masked_columns = 0, updated_at = ? WHERE id = ?",
@@ -107,9 +108,9 @@ def _run(
     branch: Branch,
     anonymized: AnonymizedBranch,
     principal: Principal,
-    chain: Chain,
+    chain: OperationChain,
 ) -> AnonymizedBranch:
-    computes.configure(tx, branch, chain)
+    computes.configure_branch(tx, branch, chain)
     rules = msgspec.json.decode(anonymized.masking_rules, type=list[bodies.MaskingRule])
     columns = {
         (rule.database_name, rule.schema_name, rule.table_name, rule.column_name) for rule in rules
@@ -128,17 +129,17 @@ def _status(tx: Transaction, branch: Branch, anonymized: AnonymizedBranch) -> Js
     run = tx.get(Operation, anonymized.run) if anonymized.run else None
     initialized = creation.succeeds and creation.settles_at <= tx.now
     current, states = (run, _RUN) if run and initialized else (creation, _CREATION)
-    seen = lifecycle.at(current, tx.now)
+    operation_state = lifecycle.state_at(current, tx.now)
     state = states[0] if tx.now < current.settles_at else states[1 if current.succeeds else 2]
     failed = state == states[2]
-    return present(
+    return drop_none(
         {
             "project_id": branch.project_id,
             "branch_id": branch.id,
             "state": state,
-            "status_message": seen.error,
+            "status_message": operation_state.error,
             "created_at": in_seconds(anonymized.created_at),
-            "updated_at": in_seconds(max(anonymized.updated_at, seen.updated_at)),
+            "updated_at": in_seconds(max(anonymized.updated_at, operation_state.updated_at)),
             "failed_at": in_seconds(current.settles_at) if failed else None,
             "last_run": _last_run(tx, anonymized, run) if run and state != _CREATION[2] else None,
         }
@@ -148,7 +149,7 @@ def _status(tx: Transaction, branch: Branch, anonymized: AnonymizedBranch) -> Js
 def _last_run(tx: Transaction, anonymized: AnonymizedBranch, run: Operation) -> Json:
     user = tx.first(User, "WHERE id = ?", anonymized.triggered_by)
     started = run.runs and run.starts_at <= tx.now
-    return present(
+    return drop_none(
         {
             "started_at": in_seconds(run.starts_at) if started else None,
             "completed_at": in_seconds(run.settles_at) if run.settles_at <= tx.now else None,
@@ -159,6 +160,6 @@ def _last_run(tx: Transaction, anonymized: AnonymizedBranch, run: Operation) -> 
     )
 
 
-# The states of an operation that goes on, that finished, that failed.
+# The states while an operation is pending, after it has finished, and after it has failed.
 _CREATION: Final = ("created", "initialized", "initialization_error")
 _RUN: Final = ("anonymizing", "anonymized", "error")

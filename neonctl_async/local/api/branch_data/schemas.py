@@ -1,4 +1,4 @@
-"""The schemas of databases. No Postgres runs here, so every database is an empty one."""
+"""The schemas of databases. Without Postgres, every database is empty."""
 
 from typing import Final
 
@@ -17,30 +17,30 @@ _EMPTY_DUMP: Final = (
 
 
 def get(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/branches/{branch_id}/schema``: as SQL, or as JSON."""
+    """``GET /projects/{project_id}/branches/{branch_id}/schema``: return it as SQL or JSON."""
     project, branch = access.branch(tx, call)
     branch_objects.get(tx, Database, branch.id, call.required("db_name"))
-    call.point()
+    call.point_in_time()
     if call.choice("format", ("sql", "json"), "sql") == "json":
         return respond({"json": {"tables": []}})
     return respond({"sql": _EMPTY_DUMP.format(version=project.pg_version)})
 
 
 def compare(tx: Transaction, call: Call) -> Response:
-    """``GET .../branches/{branch_id}/compare_schema``: with its parent unless told. No difference.
+    """``GET .../branches/{branch_id}/compare_schema``: compare with the parent by default.
 
-    The database has to be in both branches.
+    Both branches must have the database. The difference is always empty.
     """
     project, branch = access.branch(tx, call)
     base_id = call.query.get("base_branch_id") or branch.parent_id
     if base_id is None:
         raise invalid(
-            f"invalid request: base_branch_id: query parameter required, for branch {branch.id!r} "
-            "has no parent"
+            "invalid request: base_branch_id: query parameter required, because branch "
+            f"{branch.id!r} has no parent"
         )
     base = access.branch_of(tx, project.id, base_id)
     for compared in (branch, base):
         branch_objects.get(tx, Database, compared.id, call.required("db_name"))
     for prefix in ("", "base_"):
-        call.point(prefix)
+        call.point_in_time(prefix)
     return respond({"diff": ""})

@@ -1,4 +1,4 @@
-"""Where the keys are that a project verifies the tokens of its users with."""
+"""JWKS URLs, with whose keys a project verifies the tokens of its users."""
 
 from typing import Final
 
@@ -9,14 +9,14 @@ from neonctl_async.local.api.request.calls import (
     Call,
     Json,
     Response,
-    present,
-    raw,
+    drop_none,
+    json_text,
+    raw_json,
     respond,
-    stored,
 )
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import computes, operations
-from neonctl_async.local.engine.operations import Chain
+from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Jwks
@@ -28,14 +28,14 @@ _LIVE: Final = (
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/jwks``: oldest first, none of a branch that is gone."""
+    """``GET /projects/{project_id}/jwks``: oldest first, without those of deleted branches."""
     project = access.project(tx, call)
     found = tx.select(Jwks, f"{_LIVE} ORDER BY created_at, rowid", project.id)
     return respond({"jwks": [_record(jwks) for jwks in found]})
 
 
 def add(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/jwks``: an apply_config of each compute that runs."""
+    """``POST /projects/{project_id}/jwks``: apply_config on each running compute."""
     project = access.project(tx, call)
     body = call.body(bodies.JwksCreate)
     if body.branch_id is not None:
@@ -47,7 +47,7 @@ def add(tx: Transaction, call: Call) -> Response:
         jwks_url=body.jwks_url,
         provider_name=body.provider_name,
         jwt_audience=body.jwt_audience,
-        role_names=stored(body.role_names),
+        role_names=json_text(body.role_names),
         created_at=tx.now,
         updated_at=tx.now,
     )
@@ -67,20 +67,22 @@ def delete(tx: Transaction, call: Call) -> Response:
     return respond(_record(jwks))
 
 
-def _configure(tx: Transaction, jwks: Jwks) -> Chain:
+def _configure(tx: Transaction, jwks: Jwks) -> OperationChain:
     running = [
         endpoint
-        for endpoint in computes.running(tx, jwks.project_id)
+        for endpoint in computes.list_running(tx, jwks.project_id)
         if jwks.branch_id in (None, endpoint.branch_id)
     ]
-    chain = operations.begin(tx, jwks.project_id, *(endpoint.branch_id for endpoint in running))
+    chain = operations.start_chain(
+        tx, jwks.project_id, *(endpoint.branch_id for endpoint in running)
+    )
     for endpoint in running:
-        computes.apply(tx, endpoint, chain)
+        computes.configure(tx, endpoint, chain)
     return chain
 
 
 def _record(jwks: Jwks) -> Json:
-    return present(
+    return drop_none(
         {
             "id": jwks.id,
             "project_id": jwks.project_id,
@@ -88,7 +90,7 @@ def _record(jwks: Jwks) -> Json:
             "jwks_url": jwks.jwks_url,
             "provider_name": jwks.provider_name,
             "jwt_audience": jwks.jwt_audience,
-            "role_names": None if jwks.role_names == "[]" else raw(jwks.role_names),
+            "role_names": None if jwks.role_names == "[]" else raw_json(jwks.role_names),
             "created_at": in_seconds(jwks.created_at),
             "updated_at": in_seconds(jwks.updated_at),
         }

@@ -1,9 +1,9 @@
-"""Projects shared with single users, by the addresses of their accounts."""
+"""Permissions, which share a project with a user, named by email address."""
 
 from neonctl_async.local import ids
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Json, Response, present, respond
+from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
 from neonctl_async.local.clock import in_seconds, in_seconds_or_none
 from neonctl_async.local.errors import conflict, not_found
 from neonctl_async.local.storage.database import Transaction
@@ -11,7 +11,7 @@ from neonctl_async.local.storage.tables import Permission
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
-    """``GET /projects/{project_id}/permissions``: those in force, oldest first."""
+    """``GET /projects/{project_id}/permissions``: list valid permissions, oldest first."""
     project = access.project(tx, call)
     where = "WHERE project_id = ? AND revoked_at IS NULL ORDER BY granted_at, rowid"
     found = tx.select(Permission, where, project.id)
@@ -19,12 +19,12 @@ def list_project(tx: Transaction, call: Call) -> Response:
 
 
 def grant(tx: Transaction, call: Call) -> Response:
-    """``POST /projects/{project_id}/permissions``: administrators."""
+    """``POST /projects/{project_id}/permissions``, for administrators."""
     project = access.project(tx, call, Level.ADMIN)
     email = call.body(bodies.PermissionGrant).email
     where = "WHERE project_id = ? AND email = ? AND revoked_at IS NULL"
     if tx.first(Permission, where, project.id, email):
-        raise conflict(f"the project is shared with {email!r} already")
+        raise conflict(f"the project is already shared with {email!r}")
     permission = Permission(
         id=ids.uuid_text(), project_id=project.id, email=email, granted_at=tx.now
     )
@@ -33,7 +33,7 @@ def grant(tx: Transaction, call: Call) -> Response:
 
 
 def revoke(tx: Transaction, call: Call) -> Response:
-    """``DELETE /projects/{project_id}/permissions/{permission_id}``: administrators."""
+    """``DELETE /projects/{project_id}/permissions/{permission_id}``, for administrators."""
     project = access.project(tx, call, Level.ADMIN)
     permission_id = call.path["permission_id"]
     where = "WHERE id = ? AND project_id = ? AND revoked_at IS NULL"
@@ -43,15 +43,15 @@ def revoke(tx: Transaction, call: Call) -> Response:
     return respond(_record(tx.update(permission, revoked_at=tx.now)))
 
 
-def revoke_own(tx: Transaction, project_id: str, user_id: str | None) -> None:
-    """Take back what was granted to the user who now owns the project."""
+def revoke_of_owner(tx: Transaction, project_id: str, user_id: str | None) -> None:
+    """Revoke the permissions of the user who now owns the project."""
     where = f"project_id = ? AND {access.GRANTED}"
     sql = f"UPDATE permissions SET revoked_at = ? WHERE {where}"
     tx.execute(sql, tx.now, project_id, user_id)
 
 
 def _record(permission: Permission) -> Json:
-    return present(
+    return drop_none(
         {
             "id": permission.id,
             "granted_to_email": permission.email,

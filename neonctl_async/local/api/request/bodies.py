@@ -1,4 +1,4 @@
-"""Request bodies, with the bounds that the platform publishes. Unknown fields are ignored."""
+"""Request bodies, with the limits that Neon publishes. Unknown fields are ignored."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -9,8 +9,8 @@ from msgspec import UNSET, Meta, UnsetType
 from neonctl_async.local.api.request import formats
 from neonctl_async.local.storage.tables import MemberRole
 
-LONGEST_NAME: Final = 256
-Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
+MAX_NAME_LENGTH: Final = 256
+Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
 EndpointName = Annotated[str, Meta(min_length=1, max_length=64)]
 KeyName = Annotated[str, Meta(min_length=1, max_length=64)]
 Region = Annotated[str, Meta(min_length=1)]
@@ -19,7 +19,7 @@ ComputeUnits = Annotated[float, Meta(ge=0.25)]
 SuspendTimeout = Annotated[int, Meta(ge=-1, le=604800)]
 Retention = Annotated[int, Meta(ge=0, le=2592000)]
 PgVersion = Annotated[int, Meta(ge=14, le=18)]
-Moment = Annotated[datetime, Meta(tz=True)]
+Timestamp = Annotated[datetime, Meta(tz=True)]
 EndpointType = Literal["read_write", "read_only"]
 Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
 HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
@@ -33,14 +33,14 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyCreate(Body, frozen=True):
-    """Creates a key; ``project_id`` scopes it to a project (section 4.1)."""
+    """A key to create. ``project_id`` limits it to a project (section 4.1)."""
 
     key_name: KeyName
     project_id: str | None = None
 
 
 class EndpointDefaults(Body, frozen=True):
-    """What new computes of a project begin with."""
+    """The default settings of new computes of a project."""
 
     pg_settings: dict[str, str] | UnsetType = UNSET
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
@@ -59,7 +59,7 @@ class FirstBranch(Body, frozen=True):
 
     @property
     def owner_name(self) -> str:
-        """The role that owns the database."""
+        """The name of the role that owns the database."""
         return self.role_name or f"{self.database_name}_owner"
 
 
@@ -81,13 +81,13 @@ class ProjectSpec(Body, frozen=True):
 
 
 class ProjectCreate(Body, frozen=True):
-    """Creates a project."""
+    """The body that creates a project."""
 
     project: ProjectSpec
 
 
 class ProjectChanges(Body, frozen=True):
-    """What may change of a project."""
+    """Changes of a project."""
 
     name: Name | UnsetType = UNSET
     settings: Settings | UnsetType = UNSET
@@ -96,13 +96,13 @@ class ProjectChanges(Body, frozen=True):
 
 
 class ProjectUpdate(Body, frozen=True):
-    """Changes a project."""
+    """The body that changes a project."""
 
     project: ProjectChanges
 
 
 class ProjectsTransfer(Body, frozen=True):
-    """Moves projects to an organization. ``org_id`` is the destination's older name."""
+    """Projects to move to an organization. ``org_id`` is the old name of the destination."""
 
     project_ids: Annotated[list[str], Meta(min_length=1, max_length=400)]
     destination_org_id: str | None = None
@@ -110,25 +110,25 @@ class ProjectsTransfer(Body, frozen=True):
 
 
 class PermissionGrant(Body, frozen=True):
-    """Shares a project with whoever has an address."""
+    """The email address of the user that a project is shared with."""
 
     email: Email
 
 
 class TransferRequestCreate(Body, frozen=True):
-    """Offers a project, for a day unless told."""
+    """A transfer request to create, and its time to live in seconds."""
 
     ttl_seconds: TimeToLive = 86400
 
 
 class TransferRequestAccept(Body, frozen=True):
-    """Accepts a project: for an organization, or for the account of the key."""
+    """The organization that accepts a project. The default is the account of the key."""
 
     org_id: str | None = None
 
 
 class JwksCreate(Body, frozen=True):
-    """Adds the keys of an authentication provider."""
+    """The JWKS URL of an authentication provider, to add to a project."""
 
     jwks_url: HttpsUrl
     provider_name: str
@@ -138,13 +138,13 @@ class JwksCreate(Body, frozen=True):
 
 
 class VpcEndpointAssignment(Body, frozen=True):
-    """Names a VPC endpoint."""
+    """The label of a VPC endpoint."""
 
     label: str
 
 
 class EndpointSpec(Body, frozen=True):
-    """A compute to create along with a branch."""
+    """A compute to create together with a branch."""
 
     type: EndpointType
     settings: Settings = {}
@@ -155,7 +155,7 @@ class EndpointSpec(Body, frozen=True):
 
 
 class NewEndpoint(EndpointSpec, frozen=True, kw_only=True):
-    """A compute to create on a branch."""
+    """A compute to create on an existing branch."""
 
     branch_id: str
     name: EndpointName | None = None
@@ -166,13 +166,13 @@ class NewEndpoint(EndpointSpec, frozen=True, kw_only=True):
 
 
 class EndpointCreate(Body, frozen=True):
-    """Creates a compute."""
+    """The body that creates a compute."""
 
     endpoint: NewEndpoint
 
 
 class EndpointChanges(Body, frozen=True):
-    """What may change of a compute."""
+    """Changes of a compute."""
 
     branch_id: str | UnsetType = UNSET
     name: EndpointName | UnsetType = UNSET
@@ -187,7 +187,7 @@ class EndpointChanges(Body, frozen=True):
 
 
 class EndpointUpdate(Body, frozen=True):
-    """Changes a compute."""
+    """The body that changes a compute."""
 
     endpoint: EndpointChanges
 
@@ -198,15 +198,15 @@ class BranchSpec(Body, frozen=True):
     name: Name | None = None
     parent_id: str | None = None
     parent_lsn: Lsn | None = None
-    parent_timestamp: Moment | None = None
+    parent_timestamp: Timestamp | None = None
     protected: bool = False
     archived: bool = False
     init_source: str = "parent-data"
-    expires_at: Moment | None = None
+    expires_at: Timestamp | None = None
 
 
 class BranchCreate(Body, frozen=True):
-    """Creates a branch."""
+    """The body that creates a branch."""
 
     branch: BranchSpec = BranchSpec()
     endpoints: Annotated[list[EndpointSpec], Meta(max_length=100)] = []
@@ -214,7 +214,7 @@ class BranchCreate(Body, frozen=True):
 
 
 class MaskingRule(Body, frozen=True):
-    """How the data of a column is masked."""
+    """The masking function or value of a column."""
 
     database_name: str
     schema_name: str
@@ -225,13 +225,13 @@ class MaskingRule(Body, frozen=True):
 
 
 class MaskingRulesUpdate(Body, frozen=True):
-    """Replaces the masking rules of a branch."""
+    """The new masking rules of a branch. They replace all previous rules."""
 
     masking_rules: list[MaskingRule]
 
 
 class AnonymizedBranchCreate(Body, frozen=True):
-    """Creates an anonymized branch."""
+    """The body that creates an anonymized branch."""
 
     branch_create: BranchCreate = BranchCreate()
     annotation_value: dict[str, str] = {}
@@ -240,25 +240,25 @@ class AnonymizedBranchCreate(Body, frozen=True):
 
 
 class BranchChanges(Body, frozen=True):
-    """What may change of a branch; ``expires_at`` null takes the expiry away."""
+    """Changes of a branch. An ``expires_at`` of null removes the expiry."""
 
     name: Name | UnsetType = UNSET
     protected: bool | UnsetType = UNSET
-    expires_at: Moment | UnsetType | None = UNSET
+    expires_at: Timestamp | UnsetType | None = UNSET
 
 
 class BranchUpdate(Body, frozen=True):
-    """Changes a branch."""
+    """The body that changes a branch."""
 
     branch: BranchChanges
 
 
 class BranchRestore(Body, frozen=True):
-    """Restores a branch to the state of another, or to an earlier one of its own."""
+    """The source of a restore: another branch, or an earlier state of the same branch."""
 
     source_branch_id: str
     source_lsn: Lsn | None = None
-    source_timestamp: Moment | None = None
+    source_timestamp: Timestamp | None = None
     preserve_under_name: Name | None = None
 
 
@@ -270,7 +270,7 @@ class RoleSpec(Body, frozen=True):
 
 
 class RoleCreate(Body, frozen=True):
-    """Creates a role."""
+    """The body that creates a role."""
 
     role: RoleSpec
 
@@ -283,44 +283,44 @@ class DatabaseSpec(Body, frozen=True):
 
 
 class DatabaseCreate(Body, frozen=True):
-    """Creates a database."""
+    """The body that creates a database."""
 
     database: DatabaseSpec
 
 
 class DatabaseChanges(Body, frozen=True):
-    """What may change of a database."""
+    """Changes of a database."""
 
     name: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType = UNSET
     owner_name: str | UnsetType = UNSET
 
 
 class DatabaseUpdate(Body, frozen=True):
-    """Changes a database."""
+    """The body that changes a database."""
 
     database: DatabaseChanges
 
 
 class MemberUpdate(Body, frozen=True):
-    """Changes the role of a member."""
+    """The new role of a member."""
 
     role: MemberRole
 
 
 class SnapshotChanges(Body, frozen=True):
-    """What may change of a snapshot."""
+    """Changes of a snapshot."""
 
     name: Name | UnsetType = UNSET
 
 
 class SnapshotUpdate(Body, frozen=True):
-    """Changes a snapshot."""
+    """The body that changes a snapshot."""
 
     snapshot: SnapshotChanges
 
 
 class SnapshotRestore(Body, frozen=True):
-    """Restores a snapshot to a new branch; finalized, it replaces the target."""
+    """A restore to a new branch. If it is finalized, the new branch replaces the target."""
 
     name: Name | None = None
     target_branch_id: str | None = None
@@ -328,13 +328,13 @@ class SnapshotRestore(Body, frozen=True):
 
 
 class FinalizeRestore(Body, frozen=True):
-    """Has a restored branch replace its target; ``name`` is what the target is called then."""
+    """The body that finalizes a restore. ``name`` is the new name of the replaced branch."""
 
     name: Name | None = None
 
 
 class ScheduleItem(Body, frozen=True):
-    """When snapshots are taken, and for how long they are kept."""
+    """The time of regular snapshots, and their retention in seconds."""
 
     frequency: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
     hour: Annotated[int, Meta(ge=0, le=23)] | UnsetType = UNSET
@@ -344,6 +344,6 @@ class ScheduleItem(Body, frozen=True):
 
 
 class BackupSchedule(Body, frozen=True):
-    """Replaces the backup schedule of a branch."""
+    """The new backup schedule of a branch. It replaces the previous schedule."""
 
     schedule: list[ScheduleItem]

@@ -1,4 +1,4 @@
-"""A request and its answer, as the domain sees them: no HTTP library in here."""
+"""Requests and responses of the API, independent of the HTTP library."""
 
 import re
 from collections.abc import Mapping
@@ -16,17 +16,17 @@ from neonctl_async.local.errors import ApiError, invalid
 T = TypeVar("T")
 
 Json = dict[str, object]
-"""An object of an answer."""
+"""A JSON object of a response."""
 
 _MISSING: Final = re.compile(
     r"Object missing required field `(?P<name>[^`]+)`(?: - at `\$(?P<at>.*)`)?"
 )
-_Moment = Annotated[datetime, Meta(tz=True)]
+_Timestamp = Annotated[datetime, Meta(tz=True)]
 _encoder = msgspec.json.Encoder()
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
-    """An authenticated request. ``path`` holds the parameters of the path, decoded."""
+    """An authenticated request. ``path`` contains the decoded path parameters."""
 
     principal: Principal
     path: Mapping[str, str]
@@ -34,65 +34,66 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     content: bytes = b""
 
     def body(self, kind: type[T]) -> T:
-        """The JSON body. Raises 400 naming the field that does not fit; no body is ``{}``."""
+        """Return the JSON body; an empty body is ``{}``. Raise 400 that names an invalid field."""
         try:
             return msgspec.json.decode(self.content or b"{}", type=kind)
         except msgspec.DecodeError as error:
-            raise invalid(f"invalid request: decode application/json: {_explain(error)}") from None
+            problem = _describe_decode_error(error)
+            raise invalid(f"invalid request: decode application/json: {problem}") from None
         except RecursionError:
             raise _too_deep() from None
 
     def integer(self, name: str, minimum: int, maximum: int, default: int) -> int:
-        """A query parameter that is a whole number in bounds. Raises 400 naming it."""
+        """Return an integer query parameter. Raise 400 that names it if it is out of range."""
         text = self.query.get(name, str(default))
-        # No sign, no underscores, no digits of other scripts: int() takes more than the API does.
+        # int() accepts more than the API does: signs, underscores, digits of other scripts.
         digits = text.isascii() and text.isdigit() and len(text) <= len(str(maximum))
         if not (digits and minimum <= int(text) <= maximum):
             raise invalid(f"invalid request: {name}: {text!r} is not within {minimum} to {maximum}")
         return int(text)
 
     def choice(self, name: str, choices: tuple[str, ...], default: str) -> str:
-        """A query parameter that is one of a few words. Raises 400 naming it."""
+        """Return a query parameter that has a fixed set of values. Raise 400 that names it."""
         value = self.query.get(name, default)
         if value not in choices:
             raise invalid(f"invalid request: {name}: {value!r} is not one of {', '.join(choices)}")
         return value
 
     def flag(self, name: str) -> bool:
-        """A query parameter that is a boolean, false if left out."""
+        """Return a boolean query parameter. The default is ``False``."""
         return self.choice(name, ("true", "false", "True", "False"), "false").lower() == "true"
 
-    def moment(self, name: str) -> Instant | None:
-        """A query parameter that is a time, if it is there. Raises 400 naming it."""
+    def timestamp(self, name: str) -> Instant | None:
+        """Return an optional query parameter that is a time. Raise 400 that names it."""
         text = self.query.get(name)
         if not text:
             return None
         try:
-            return instant_of(name, msgspec.convert(text, _Moment))
+            return instant_of(name, msgspec.convert(text, _Timestamp))
         except msgspec.ValidationError:
-            raise invalid(f"invalid request: {name}: {text!r} is no time as of RFC 3339") from None
+            raise invalid(f"invalid request: {name}: {text!r} is not an RFC 3339 time") from None
 
-    def point(self, prefix: str = "") -> tuple[str | None, Instant | None]:
-        """The query parameters ``lsn`` and ``timestamp``. Raises 400 for both at once."""
-        lsn, at = self.query.get(f"{prefix}lsn"), self.moment(f"{prefix}timestamp")
+    def point_in_time(self, prefix: str = "") -> tuple[str | None, Instant | None]:
+        """Return the query parameters ``lsn`` and ``timestamp``. Raise 400 if both are set."""
+        lsn, at = self.query.get(f"{prefix}lsn"), self.timestamp(f"{prefix}timestamp")
         if not lsn:
             return None, at
         if at is not None:
             raise invalid(f"invalid request: {prefix}lsn: not together with {prefix}timestamp")
         if not re.match(formats.LSN, lsn):
-            words = formats.IN_WORDS[formats.LSN]
-            raise invalid(f"invalid request: {prefix}lsn: {lsn!r} is not {words}")
+            expected = formats.DESCRIPTIONS[formats.LSN]
+            raise invalid(f"invalid request: {prefix}lsn: {lsn!r} is not {expected}")
         return lsn, at
 
-    def text(self, name: str, longest: int) -> str | None:
-        """A query parameter of a bounded length, if it is there. Raises 400 naming it."""
+    def text(self, name: str, max_length: int) -> str | None:
+        """Return an optional query parameter. Raise 400 that names it if it is too long."""
         value = self.query.get(name)
-        if value is not None and len(value) > longest:
-            raise invalid(f"invalid request: {name}: longer than {longest} characters")
+        if value is not None and len(value) > max_length:
+            raise invalid(f"invalid request: {name}: longer than {max_length} characters")
         return value or None
 
     def required(self, name: str) -> str:
-        """A query parameter that has to be there. Raises 400 naming it."""
+        """Return a required query parameter. Raise 400 that names it if it is missing."""
         value = self.query.get(name)
         if not value:
             raise invalid(f"invalid request: {name}: query parameter required")
@@ -100,35 +101,35 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Response(msgspec.Struct, frozen=True):
-    """An answer: its status and its body, encoded."""
+    """The status and the encoded body of a response."""
 
     status: int
     content: bytes = b""
 
 
 def respond(body: object, status: int = 200) -> Response:
-    """An answer with a JSON body."""
+    """Return a response with a JSON body."""
     return Response(status, _encoder.encode(body))
 
 
 def error_body(error: ApiError, request_id: str) -> bytes:
-    """The error shape: ``code``, ``message``, ``request_id``."""
+    """Return the encoded body of an error: ``code``, ``message`` and ``request_id``."""
     body = {"code": error.code, "message": error.message, "request_id": request_id}
     return _encoder.encode(body)
 
 
-def present(record: Json) -> Json:
-    """The record without the fields that are not set: the API leaves those out."""
+def drop_none(record: Json) -> Json:
+    """Return the record without its ``None`` fields, which the API omits."""
     return {name: value for name, value in record.items() if value is not None}
 
 
-def raw(stored: str) -> msgspec.Raw:
-    """Stored JSON, to be encoded as it is."""
-    return msgspec.Raw(stored.encode())
+def raw_json(text: str) -> msgspec.Raw:
+    """Return stored JSON, to include unchanged in a response."""
+    return msgspec.Raw(text.encode())
 
 
-def stored(value: object) -> str:
-    """A part of a body as JSON to store. Raises 400 where it is nested too deep for that."""
+def json_text(value: object) -> str:
+    """Encode a part of a request body as JSON to store. Raise 400 if it is nested too deeply."""
     try:
         return _encoder.encode(value).decode()
     except RecursionError:
@@ -136,7 +137,7 @@ def stored(value: object) -> str:
 
 
 def instant_of(name: str, moment: datetime) -> Instant:
-    """The instant that a field names. Raises 400 outside of the years 1 to 9999, UTC."""
+    """Convert a time to an instant. Raise 400 that names the field outside the years 1 to 9999."""
     try:
         return instant(moment.astimezone(UTC))
     except OverflowError:
@@ -146,18 +147,18 @@ def instant_of(name: str, moment: datetime) -> Instant:
 
 
 def _too_deep() -> ApiError:
-    return invalid("invalid request: decode application/json: the body is nested too deep")
+    return invalid("invalid request: decode application/json: the body is nested too deeply")
 
 
-def _explain(error: msgspec.DecodeError) -> str:
+def _describe_decode_error(error: msgspec.DecodeError) -> str:
     text = str(error)
     if missing := _MISSING.fullmatch(text):
         return f"invalid: {_field(missing['at'], missing['name'])} (field required)"
     if not isinstance(error, msgspec.ValidationError):
         return text
     problem, _, at = text.partition(" - at `$")
-    for pattern, words in formats.IN_WORDS.items():
-        problem = problem.replace(f"`str` matching regex {pattern!r}", words)
+    for pattern, description in formats.DESCRIPTIONS.items():
+        problem = problem.replace(f"`str` matching regex {pattern!r}", description)
     return f"invalid: {_field(at.rstrip('`')) or 'body'} ({problem[:1].lower()}{problem[1:]})"
 
 

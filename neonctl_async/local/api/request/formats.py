@@ -1,4 +1,4 @@
-"""Texts of a form: the pattern that they match, and the words for it in a refusal."""
+"""Patterns of text formats, and the descriptions that replace the patterns in error messages."""
 
 from typing import Final
 
@@ -6,8 +6,8 @@ EMAIL: Final = r"^[^@\s]+@[^@\s]+\Z"
 HTTPS_URL: Final = r"^https://[^/\s]+\S*\Z"
 LSN: Final = r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}\Z"
 
-IN_WORDS: Final = {
+DESCRIPTIONS: Final = {
     EMAIL: "an email address",
     HTTPS_URL: "an HTTPS URL",
-    LSN: "an LSN, as 0/1A2B3C",
+    LSN: "an LSN like 0/1A2B3C",
 }

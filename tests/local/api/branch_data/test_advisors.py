@@ -1,4 +1,4 @@
-"""Advice about a database: none."""
+"""Advice about databases."""
 
 import pytest
 
@@ -20,18 +20,20 @@ async def test_there_is_no_advice(api: Client, project_id: str) -> None:
         ("database_name=none", 404),
     ],
 )
-async def test_a_query_that_does_not_fit_is_refused(
+async def test_invalid_query_is_rejected(
     api: Client, project_id: str, query: str, status: int
 ) -> None:
     reply = await api.send("GET", f"/projects/{project_id}/advisors?{query}")
-    named = query.partition("=")[0 if status == 400 else 2]
-    assert (reply.status, named in reply.message) == (status, True)
+    expected = query.partition("=")[0 if status == 400 else 2]
+    assert (reply.status, expected in reply.message) == (status, True)
 
 
-async def test_several_databases_take_a_name(api: Client, project_id: str) -> None:
+async def test_branch_with_two_databases_requires_a_database_name(
+    api: Client, project_id: str
+) -> None:
     branch_id = (await api.branch(project_id))["branch"]["id"]
     path = f"/projects/{project_id}/branches/{branch_id}/databases"
-    await api.done("POST", path, {"database": {"name": "shop", "owner_name": "neondb_owner"}})
+    await api.request("POST", path, {"database": {"name": "shop", "owner_name": "neondb_owner"}})
     path = f"/projects/{project_id}/advisors?branch_id={branch_id}"
     reply = await api.send("GET", path)
     assert (reply.status, "database_name" in reply.message) == (400, True)

@@ -1,11 +1,11 @@
-"""Anonymized branches: created, their masking rules, the runs that apply them."""
+"""Anonymized branches, their masking rules, and the runs that apply them."""
 
 from typing import Any
 
 import pytest
 
 from neonctl_async.local import Durations, LocalControlPlane, ManualClock
-from tests.local.client import Client
+from tests.local.client import Client, actions_of
 
 RULE = {
     "database_name": "neondb",
@@ -16,35 +16,35 @@ RULE = {
 }
 
 
-# Any: as Client.get, here and below.
+# Any: as Client.get, also below.
 async def anonymized(api: Client, project_id: str, **body: object) -> Any:
-    """The answer to a new anonymized branch."""
-    return await api.done("POST", f"/projects/{project_id}/branch_anonymized", body)
+    """Create an anonymized branch. Return the response."""
+    return await api.request("POST", f"/projects/{project_id}/branch_anonymized", body)
 
 
 async def states(api: Client, path: str, clock: ManualClock, seconds: int) -> list[str]:
-    """The state now and after every second."""
-    seen = [(await api.get(f"{path}/anonymized_status"))["state"]]
+    """Return the state now, and after each of the next seconds."""
+    found = [(await api.get(f"{path}/anonymized_status"))["state"]]
     for _ in range(seconds):
         clock.advance(1)
-        seen.append((await api.get(f"{path}/anonymized_status"))["state"])
-    return seen
+        found.append((await api.get(f"{path}/anonymized_status"))["state"])
+    return found
 
 
-def path_of(answer: Any) -> str:
-    """The path of the branch of an answer."""
-    branch = answer["branch"]
+def path_of(response: Any) -> str:
+    """Return the path of the branch of a response."""
+    branch = response["branch"]
     return f"/projects/{branch['project_id']}/branches/{branch['id']}"
 
 
-async def test_an_anonymized_branch_is_a_branch_that_is_initialized(
+async def test_anonymized_branch_is_created_and_initialized(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     spec = {"branch": {"name": "masked"}, "endpoints": [{"type": "read_write"}]}
     created = await anonymized(
         api, project_id, branch_create=spec, masking_rules=[RULE], annotation_value={"pr": "17"}
     )
-    assert [one["action"] for one in created["operations"]] == ["create_branch", "start_compute"]
+    assert actions_of(created) == ["create_branch", "start_compute"]
     assert created["branch"]["name"] == "masked"
     assert len(created["connection_uris"]) == 1
     path = path_of(created)
@@ -59,17 +59,17 @@ async def test_an_anonymized_branch_is_a_branch_that_is_initialized(
     assert "last_run" not in status
 
 
-async def test_masking_rules_are_kept_and_replaced(api: Client, project_id: str) -> None:
+async def test_masking_rules_are_stored_and_replaced(api: Client, project_id: str) -> None:
     path = path_of(await anonymized(api, project_id, masking_rules=[RULE]))
     assert await api.get(f"{path}/masking_rules") == {"masking_rules": [RULE]}
-    named = {name: value for name, value in RULE.items() if name != "masking_function"}
-    rules = [named | {"column_name": "name", "masking_value": "nobody"}]
+    column = {name: value for name, value in RULE.items() if name != "masking_function"}
+    rules = [column | {"column_name": "name", "masking_value": "nobody"}]
     body = {"masking_rules": rules}
-    assert await api.done("PATCH", f"{path}/masking_rules", body) == body
+    assert await api.request("PATCH", f"{path}/masking_rules", body) == body
     assert await api.get(f"{path}/masking_rules") == body
 
 
-async def test_a_rule_that_does_not_fit_names_the_field(api: Client, project_id: str) -> None:
+async def test_error_for_an_invalid_rule_names_the_field(api: Client, project_id: str) -> None:
     path = path_of(await anonymized(api, project_id))
     body = {"masking_rules": [{"database_name": "neondb"}]}
     reply = await api.send("PATCH", f"{path}/masking_rules", body)
@@ -77,13 +77,13 @@ async def test_a_rule_that_does_not_fit_names_the_field(api: Client, project_id:
     assert await api.get(f"{path}/masking_rules") == {"masking_rules": []}
 
 
-async def test_anonymization_takes_its_time(
+async def test_anonymization_lasts_as_long_as_its_operation(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     created = await anonymized(api, project_id, masking_rules=[RULE, RULE])
     path = path_of(created)
     clock.advance(1)
-    started = await api.done("POST", f"{path}/anonymize")
+    started = await api.request("POST", f"{path}/anonymize")
     assert (started["state"], "completed_at" in started["last_run"]) == ("anonymizing", False)
     assert await states(api, path, clock, 1) == ["anonymizing", "anonymized"]
     run = (await api.get(f"{path}/anonymized_status"))["last_run"]
@@ -98,7 +98,7 @@ async def test_anonymization_takes_its_time(
     assert (await api.actions(project_id))[-1] == "apply_config"
 
 
-async def test_anonymization_starts_with_the_branch_where_asked_for(clock: ManualClock) -> None:
+async def test_anonymization_can_start_with_the_branch(clock: ManualClock) -> None:
     durations = Durations(default=1, by_action={"apply_config": 3})
     async with (
         LocalControlPlane(clock=clock, durations=durations) as control_plane,
@@ -107,57 +107,57 @@ async def test_anonymization_starts_with_the_branch_where_asked_for(clock: Manua
         project_id = (await api.project())["project"]["id"]
         spec = {"endpoints": [{"type": "read_write"}]}
         created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
-        assert [one["action"] for one in created["operations"]] == [
+        assert actions_of(created) == [
             "create_branch",
             "start_compute",
             "apply_config",
         ]
-        seen = await states(api, path_of(created), clock, 5)
-        assert seen == ["created", *["anonymizing"] * 4, "anonymized"]
+        found = await states(api, path_of(created), clock, 5)
+        assert found == ["created", *["anonymizing"] * 4, "anonymized"]
 
 
 @pytest.mark.parametrize("endpoints", [[], [{"type": "read_write"}]])
-async def test_a_branch_created_archived_is_unarchived_to_anonymize(
+async def test_branch_created_archived_is_unarchived_to_anonymize(
     api: Client, clock: ManualClock, project_id: str, endpoints: list[dict[str, str]]
 ) -> None:
     spec = {"branch": {"archived": True}, "endpoints": endpoints}
     created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
-    actions = [one["action"] for one in created["operations"]]
+    actions = actions_of(created)
     assert actions[-3:] == ["timeline_archive", "timeline_unarchive", "apply_config"]
     assert (await api.get(path_of(created)))["branch"] == created["branch"]
     clock.advance(9)
     assert (await api.get(path_of(created)))["branch"]["current_state"] == "ready"
 
 
-async def test_an_idle_compute_is_started_to_anonymize(
+async def test_idle_compute_is_started_to_anonymize(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     spec = {"endpoints": [{"type": "read_write"}]}
     path = path_of(await anonymized(api, project_id, branch_create=spec))
     clock.advance(3600)
-    await api.done("POST", f"{path}/anonymize")
+    await api.request("POST", f"{path}/anonymize")
     assert (await api.actions(project_id))[-2:] == ["start_compute", "apply_config"]
     assert await states(api, path, clock, 2) == ["anonymizing", "anonymizing", "anonymized"]
 
 
-async def test_a_run_that_fails_says_so_and_can_be_repeated(
+async def test_failed_run_shows_its_error_and_can_be_repeated(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     path = path_of(await anonymized(api, project_id))
     clock.advance(1)
     await api.control_plane.fail_next("apply_config", error="no such column")
-    await api.done("POST", f"{path}/anonymize")
+    await api.request("POST", f"{path}/anonymize")
     clock.advance(1)
     status = await api.get(f"{path}/anonymized_status")
     assert (status["state"], status["status_message"]) == ("error", "no such column")
     assert status["failed_at"] == status["last_run"]["completed_at"] == "2026-01-01T00:00:02Z"
-    await api.done("POST", f"{path}/anonymize")
+    await api.request("POST", f"{path}/anonymize")
     assert await states(api, path, clock, 1) == ["anonymizing", "anonymized"]
     assert "failed_at" not in await api.get(f"{path}/anonymized_status")
-    assert (await api.done("POST", f"{path}/anonymize"))["state"] == "anonymizing"
+    assert (await api.request("POST", f"{path}/anonymize"))["state"] == "anonymizing"
 
 
-async def test_a_branch_whose_creation_fails_is_never_anonymized(
+async def test_branch_whose_creation_fails_is_never_anonymized(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     await api.control_plane.fail_next("create_branch")
@@ -172,14 +172,14 @@ async def test_a_branch_whose_creation_fails_is_never_anonymized(
     assert (reply.status, "initialization_error" in reply.message) == (409, True)
 
 
-async def test_a_run_whose_compute_does_not_start_never_started(
+async def test_run_does_not_start_if_its_compute_fails_to_start(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     spec = {"endpoints": [{"type": "read_write"}]}
     path = path_of(await anonymized(api, project_id, branch_create=spec))
     clock.advance(3600)
     await api.control_plane.fail_next("start_compute")
-    await api.done("POST", f"{path}/anonymize")
+    await api.request("POST", f"{path}/anonymize")
     clock.advance(9)
     status = await api.get(f"{path}/anonymized_status")
     assert (status["state"], "not started" in status["status_message"]) == ("error", True)
@@ -187,28 +187,28 @@ async def test_a_run_whose_compute_does_not_start_never_started(
     assert status["last_run"]["completed_at"] == status["failed_at"]
 
 
-async def test_a_branch_restored_from_another_is_no_longer_anonymized(
+async def test_branch_restored_from_another_is_no_longer_anonymized(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     path = path_of(await anonymized(api, project_id, start_anonymization=True))
     source = (await api.branch(project_id))["branch"]["id"]
     clock.advance(9)
     assert await states(api, path, clock, 0) == ["anonymized"]
-    await api.done("POST", f"{path}/restore", {"source_branch_id": source})
+    await api.request("POST", f"{path}/restore", {"source_branch_id": source})
     assert await states(api, path, clock, 1) == ["created", "initialized"]
     assert "last_run" not in await api.get(f"{path}/anonymized_status")
-    await api.done("POST", f"{path}/anonymize")
+    await api.request("POST", f"{path}/anonymize")
     assert await states(api, path, clock, 1) == ["anonymizing", "anonymized"]
 
 
-async def test_anonymization_starts_once_the_branch_is_initialized_and_not_twice(
+async def test_anonymization_requires_an_initialized_branch_and_no_other_run(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     path = path_of(await anonymized(api, project_id))
     early = await api.send("POST", f"{path}/anonymize")
     assert (early.status, "created" in early.message) == (409, True)
     clock.advance(1)
-    await api.done("POST", f"{path}/anonymize")
+    await api.request("POST", f"{path}/anonymize")
     again = await api.send("POST", f"{path}/anonymize")
     assert (again.status, "anonymizing" in again.message) == (409, True)
 
@@ -222,7 +222,7 @@ async def test_anonymization_starts_once_the_branch_is_initialized_and_not_twice
         ("POST", "anonymize"),
     ],
 )
-async def test_other_branches_are_not_anonymized(
+async def test_other_branches_have_no_masking_rules_and_no_status(
     api: Client, project_id: str, method: str, action: str
 ) -> None:
     path = path_of(await api.branch(project_id))
@@ -230,7 +230,7 @@ async def test_other_branches_are_not_anonymized(
     assert (reply.status, "anonymized branch" in reply.message) == (404, True)
 
 
-async def test_a_run_waits_for_what_else_runs_on_the_branch(clock: ManualClock) -> None:
+async def test_anonymizing_a_locked_branch_is_423(clock: ManualClock) -> None:
     async with (
         LocalControlPlane(clock=clock, lock="branch") as control_plane,
         Client(control_plane) as api,
@@ -239,7 +239,7 @@ async def test_a_run_waits_for_what_else_runs_on_the_branch(clock: ManualClock) 
         clock.advance(9)
         path = path_of(await anonymized(api, project_id))
         clock.advance(1)
-        await api.done(
+        await api.request(
             "POST", f"{path}/databases", {"database": {"name": "x", "owner_name": "neondb_owner"}}
         )
         assert (await api.send("POST", f"{path}/anonymize")).status == 423

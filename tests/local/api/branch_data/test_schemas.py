@@ -1,4 +1,4 @@
-"""The schemas of databases, which are empty ones here."""
+"""Schemas of databases, which are all empty."""
 
 import pytest
 
@@ -6,12 +6,12 @@ from tests.local.client import Client
 
 
 async def child_of_main(api: Client, project_id: str) -> str:
-    """The path of a new branch."""
+    """Create a branch of the default branch. Return its path."""
     branch_id = (await api.branch(project_id))["branch"]["id"]
     return f"/projects/{project_id}/branches/{branch_id}"
 
 
-async def test_a_schema_is_read_as_sql_or_as_json(api: Client) -> None:
+async def test_schema_is_returned_as_sql_or_json(api: Client) -> None:
     project_id = (await api.project(pg_version=16))["project"]["id"]
     path = f"{await child_of_main(api, project_id)}/schema?db_name=neondb"
     for query in ("", "&format=sql", "&lsn=0/1A2B3C", "&timestamp=2026-01-01T00:00:00Z"):
@@ -20,7 +20,7 @@ async def test_a_schema_is_read_as_sql_or_as_json(api: Client) -> None:
     assert await api.get(f"{path}&format=json") == {"json": {"tables": []}}
 
 
-async def test_two_schemas_do_not_differ(api: Client, project_id: str) -> None:
+async def test_comparison_shows_no_difference(api: Client, project_id: str) -> None:
     path = f"{await child_of_main(api, project_id)}/compare_schema?db_name=neondb"
     assert await api.get(path) == {"diff": ""}
     base = (await api.branch(project_id))["branch"]["id"]
@@ -28,7 +28,7 @@ async def test_two_schemas_do_not_differ(api: Client, project_id: str) -> None:
     assert await api.get(f"{path}{query}") == {"diff": ""}
 
 
-@pytest.mark.parametrize("what", ["schema", "compare_schema"])
+@pytest.mark.parametrize("resource", ["schema", "compare_schema"])
 @pytest.mark.parametrize(
     ("query", "status", "word"),
     [
@@ -39,42 +39,44 @@ async def test_two_schemas_do_not_differ(api: Client, project_id: str) -> None:
         ("db_name=neondb&lsn=now", 400, ": lsn:"),
     ],
 )
-async def test_a_query_that_does_not_fit_names_the_parameter(
-    api: Client, project_id: str, what: str, query: str, status: int, word: str
+async def test_error_for_an_invalid_query_parameter_names_it(
+    api: Client, project_id: str, resource: str, query: str, status: int, word: str
 ) -> None:
-    reply = await api.send("GET", f"{await child_of_main(api, project_id)}/{what}?{query}")
+    reply = await api.send("GET", f"{await child_of_main(api, project_id)}/{resource}?{query}")
     assert (reply.status, word in reply.message) == (status, True)
 
 
 @pytest.mark.parametrize(
-    ("what", "query", "status", "word"),
+    ("resource", "query", "status", "word"),
     [
         ("schema", "format=xml", 400, "format"),
         ("compare_schema", "base_branch_id=none", 404, "'none'"),
         ("compare_schema", "base_lsn=0/1&base_timestamp=2026-01-01T00:00:00Z", 400, "base_lsn"),
     ],
 )
-async def test_a_format_or_a_base_that_is_not_there_is_told(
-    api: Client, project_id: str, what: str, query: str, status: int, word: str
+async def test_unknown_format_or_base_is_rejected(
+    api: Client, project_id: str, resource: str, query: str, status: int, word: str
 ) -> None:
-    path = f"{await child_of_main(api, project_id)}/{what}?db_name=neondb&{query}"
+    path = f"{await child_of_main(api, project_id)}/{resource}?db_name=neondb&{query}"
     reply = await api.send("GET", path)
     assert (reply.status, word in reply.message) == (status, True)
 
 
-async def test_both_branches_need_the_database(api: Client, project_id: str) -> None:
+async def test_comparison_requires_the_database_in_both_branches(
+    api: Client, project_id: str
+) -> None:
     path = await child_of_main(api, project_id)
     database = {"name": "own", "owner_name": "neondb_owner"}
-    await api.done("POST", f"{path}/databases", {"database": database})
+    await api.request("POST", f"{path}/databases", {"database": database})
     assert (await api.send("GET", f"{path}/schema?db_name=own")).status == 200
     reply = await api.send("GET", f"{path}/compare_schema?db_name=own")
     assert (reply.status, "'own'" in reply.message) == (404, True)
 
 
-async def test_a_branch_without_a_parent_is_compared_with_one_that_is_named(
+async def test_comparison_of_a_branch_without_a_parent_requires_a_base(
     api: Client, project_id: str
 ) -> None:
-    (main,) = (await api.get(f"/projects/{project_id}/branches"))["branches"]
+    main = await api.main_branch(project_id)
     path = f"/projects/{project_id}/branches/{main['id']}/compare_schema?db_name=neondb"
     reply = await api.send("GET", path)
     assert (reply.status, "base_branch_id" in reply.message) == (400, True)

@@ -1,18 +1,18 @@
-"""Where a project finds the keys of authentication providers."""
+"""JWKS URLs of authentication providers."""
 
 import pytest
 
 from neonctl_async.local import LocalControlPlane, ManualClock
-from tests.local.client import Client
+from tests.local.client import Client, actions_of
 
 URL = "https://auth.example.com/.well-known/jwks.json"
 SPEC = {"jwks_url": URL, "provider_name": "Clerk"}
 
 
-async def test_an_added_url_is_listed_and_applied_to_what_runs(
+async def test_added_url_is_listed_and_applied_to_running_computes(
     api: Client, project_id: str
 ) -> None:
-    added = await api.done("POST", f"/projects/{project_id}/jwks", SPEC)
+    added = await api.request("POST", f"/projects/{project_id}/jwks", SPEC)
     assert added["jwks"] == {
         "id": added["jwks"]["id"],
         "project_id": project_id,
@@ -20,33 +20,33 @@ async def test_an_added_url_is_listed_and_applied_to_what_runs(
         "created_at": "2026-01-01T00:00:00Z",
         "updated_at": "2026-01-01T00:00:00Z",
     }
-    assert [one["action"] for one in added["operations"]] == ["apply_config"]
+    assert actions_of(added) == ["apply_config"]
     assert await api.get(f"/projects/{project_id}/jwks") == {"jwks": [added["jwks"]]}
 
 
-async def test_a_project_that_sleeps_has_nothing_to_apply(
+async def test_adding_a_url_to_an_idle_project_starts_no_operations(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     clock.advance(3600)
-    added = await api.done("POST", f"/projects/{project_id}/jwks", SPEC)
+    added = await api.request("POST", f"/projects/{project_id}/jwks", SPEC)
     assert added["operations"] == []
 
 
-async def test_a_url_of_a_branch_is_applied_there_alone_and_goes_with_it(
+async def test_url_of_a_branch_is_applied_only_there_and_deleted_with_it(
     api: Client, project_id: str
 ) -> None:
     branch_id = (await api.branch(project_id, compute=True))["branch"]["id"]
     body = SPEC | {"branch_id": branch_id, "jwt_audience": "shop", "role_names": ["reader"]}
-    added = await api.done("POST", f"/projects/{project_id}/jwks", body)
+    added = await api.request("POST", f"/projects/{project_id}/jwks", body)
     assert {name: added["jwks"][name] for name in body} == body
-    assert [one["branch_id"] for one in added["operations"]] == [branch_id]
-    await api.done("DELETE", f"/projects/{project_id}/branches/{branch_id}")
+    assert [operation["branch_id"] for operation in added["operations"]] == [branch_id]
+    await api.request("DELETE", f"/projects/{project_id}/branches/{branch_id}")
     assert await api.get(f"/projects/{project_id}/jwks") == {"jwks": []}
     path = f"/projects/{project_id}/jwks/{added['jwks']['id']}"
     assert (await api.send("DELETE", path)).status == 404
 
 
-async def test_what_runs_on_a_branch_locks_the_urls_that_are_applied_there(
+async def test_adding_a_url_is_423_while_its_branch_is_locked(
     clock: ManualClock,
 ) -> None:
     async with (
@@ -64,15 +64,15 @@ async def test_what_runs_on_a_branch_locks_the_urls_that_are_applied_there(
         assert (await api.send("POST", path, SPEC | {"branch_id": main["id"]})).status == 201
 
 
-async def test_a_deleted_url_is_shown_once_more(api: Client, project_id: str) -> None:
-    kept = (await api.done("POST", f"/projects/{project_id}/jwks", SPEC))["jwks"]
-    added = (await api.done("POST", f"/projects/{project_id}/jwks", SPEC))["jwks"]
+async def test_deletion_returns_the_deleted_url(api: Client, project_id: str) -> None:
+    remaining = (await api.request("POST", f"/projects/{project_id}/jwks", SPEC))["jwks"]
+    added = (await api.request("POST", f"/projects/{project_id}/jwks", SPEC))["jwks"]
     path = f"/projects/{project_id}/jwks/{added['id']}"
     other = (await api.project())["project"]["id"]
     assert (await api.send("DELETE", path.replace(project_id, other))).status == 404
-    assert await api.done("DELETE", path) == added
+    assert await api.request("DELETE", path) == added
     assert (await api.send("DELETE", path)).status == 404
-    assert await api.get(f"/projects/{project_id}/jwks") == {"jwks": [kept]}
+    assert await api.get(f"/projects/{project_id}/jwks") == {"jwks": [remaining]}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ async def test_a_deleted_url_is_shown_once_more(api: Client, project_id: str) ->
         ({"branch_id": "br-none"}, "br-none", 404),
     ],
 )
-async def test_what_does_not_fit_is_refused_by_name(
+async def test_error_for_an_invalid_url_names_the_field(
     api: Client, project_id: str, changes: dict[str, object], field: str, status: int
 ) -> None:
     reply = await api.send("POST", f"/projects/{project_id}/jwks", SPEC | changes)

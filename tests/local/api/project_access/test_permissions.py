@@ -1,4 +1,4 @@
-"""Projects shared with single users."""
+"""Permissions, which share a project with a user."""
 
 from urllib.parse import quote
 
@@ -6,35 +6,36 @@ import pytest
 
 from neonctl_async.local import ManualClock
 from tests.local.client import Client
+from tests.local.keys import organization_key
 
 GUEST = "guest@example.com"
 
 
 async def share(api: Client, project_id: str, email: str = GUEST) -> str:
-    """Share a project; answers the id of the permission."""
-    granted = await api.done("POST", f"/projects/{project_id}/permissions", {"email": email})
+    """Share a project. Return the id of the permission."""
+    granted = await api.request("POST", f"/projects/{project_id}/permissions", {"email": email})
     return str(granted["id"])
 
 
 async def shared(api: Client, key: str, query: str = "") -> list[str]:
-    """The ids of the projects that are shared with a user."""
+    """Return the ids of the projects that are shared with a user."""
     page = await api.get(f"/projects/shared{query}", key=key)
     return [project["id"] for project in page["projects"]]
 
 
-async def test_a_shared_project_is_seen_and_worked_with(api: Client, project_id: str) -> None:
-    theirs = await api.newcomer(GUEST)
-    assert (await api.send("GET", f"/projects/{project_id}", key=theirs)).status == 404
+async def test_shared_project_can_be_read_and_changed(api: Client, project_id: str) -> None:
+    user_key = await api.new_user_key(GUEST)
+    assert (await api.send("GET", f"/projects/{project_id}", key=user_key)).status == 404
     await share(api, project_id)
-    assert await shared(api, theirs) == [project_id]
-    made = await api.done("POST", f"/projects/{project_id}/branches", {}, key=theirs)
-    assert made["operations"]
-    listed = await api.get("/projects", key=theirs)
-    assert listed["projects"] == [], "it is shared, not theirs"
+    assert await shared(api, user_key) == [project_id]
+    created = await api.request("POST", f"/projects/{project_id}/branches", {}, key=user_key)
+    assert created["operations"]
+    listed = await api.get("/projects", key=user_key)
+    assert listed["projects"] == [], "the shared project is listed as an own project"
 
 
-async def test_sharing_gives_no_administrators_power(api: Client, project_id: str) -> None:
-    theirs = await api.newcomer(GUEST)
+async def test_sharing_gives_no_administrator_access(api: Client, project_id: str) -> None:
+    user_key = await api.new_user_key(GUEST)
     permission_id = await share(api, project_id)
     path = f"/projects/{project_id}"
     for method, forbidden in (
@@ -43,44 +44,42 @@ async def test_sharing_gives_no_administrators_power(api: Client, project_id: st
         ("DELETE", f"{path}/permissions/{permission_id}"),
         ("POST", f"{path}/transfer_requests"),
     ):
-        assert (await api.send(method, forbidden, key=theirs)).status == 403
+        assert (await api.send(method, forbidden, key=user_key)).status == 403
     organization = f"/organizations/{api.control_plane.org_id}"
-    assert (await api.send("GET", organization, key=theirs)).status == 404
+    assert (await api.send("GET", organization, key=user_key)).status == 404
 
 
-async def test_what_is_revoked_is_out_of_reach_at_once(
+async def test_revoked_permission_gives_no_access(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    theirs = await api.newcomer(GUEST)
+    user_key = await api.new_user_key(GUEST)
     path = f"/projects/{project_id}/permissions/{await share(api, project_id)}"
     clock.advance(60)
-    revoked = await api.done("DELETE", path)
+    revoked = await api.request("DELETE", path)
     assert (revoked["granted_at"], revoked["revoked_at"]) == (
         "2026-01-01T00:00:00Z",
         "2026-01-01T00:01:00Z",
     )
-    assert await shared(api, theirs) == []
-    assert (await api.send("GET", f"/projects/{project_id}", key=theirs)).status == 404
+    assert await shared(api, user_key) == []
+    assert (await api.send("GET", f"/projects/{project_id}", key=user_key)).status == 404
     assert (await api.send("DELETE", path)).status == 404
     listed = await api.get(f"/projects/{project_id}/permissions")
     assert listed == {"project_permissions": []}
 
 
-async def test_a_permission_is_revoked_by_its_own_project_only(
-    api: Client, project_id: str
-) -> None:
+async def test_permission_of_another_project_is_404(api: Client, project_id: str) -> None:
     permission_id = await share(api, project_id)
     other = (await api.project())["project"]["id"]
     reply = await api.send("DELETE", f"/projects/{other}/permissions/{permission_id}")
     assert (reply.status, permission_id in reply.message) == (404, True)
-    assert await shared(api, await api.newcomer(GUEST)) == [project_id]
+    assert await shared(api, await api.new_user_key(GUEST)) == [project_id]
 
 
-async def test_an_address_is_granted_before_its_owner_signs_up(
+async def test_project_is_shared_with_an_address_before_its_owner_signs_up(
     api: Client, project_id: str
 ) -> None:
     await share(api, project_id, "Guest@Example.com")
-    assert await shared(api, await api.newcomer(GUEST)) == [project_id]
+    assert await shared(api, await api.new_user_key(GUEST)) == [project_id]
 
 
 async def test_permissions_are_listed_with_their_addresses(api: Client, project_id: str) -> None:
@@ -98,52 +97,51 @@ async def test_permissions_are_listed_with_their_addresses(api: Client, project_
 @pytest.mark.parametrize(
     "email", ["", "guest", "@example.com", "a b@c", "a@b\n", 1, "a@" + "b" * 255]
 )
-async def test_what_is_no_address_is_refused(api: Client, project_id: str, email: object) -> None:
+async def test_invalid_address_is_400(api: Client, project_id: str, email: object) -> None:
     reply = await api.send("POST", f"/projects/{project_id}/permissions", {"email": email})
     assert (reply.status, "email" in reply.message) == (400, True)
     assert "regex" not in reply.message
 
 
-async def test_an_address_is_granted_a_project_once(api: Client, project_id: str) -> None:
+async def test_sharing_a_project_twice_with_an_address_is_409(api: Client, project_id: str) -> None:
     await share(api, project_id)
     body = {"email": "GUEST@example.com"}
     reply = await api.send("POST", f"/projects/{project_id}/permissions", body)
     assert (reply.status, "already" in reply.message) == (409, True)
 
 
-async def test_pages_of_shared_projects_skip_and_repeat_nothing(api: Client) -> None:
-    theirs = await api.newcomer(GUEST)
-    made = [(await api.project())["project"]["id"] for _ in range(3)]
-    await api.project(name="kept to ourselves")
-    for project_id in made:
+async def test_pages_skip_and_repeat_no_shared_project(api: Client) -> None:
+    user_key = await api.new_user_key(GUEST)
+    created = [(await api.project())["project"]["id"] for _ in range(3)]
+    await api.project(name="not shared")
+    for project_id in created:
         await share(api, project_id)
-    first = await api.get("/projects/shared?limit=2", key=theirs)
+    first = await api.get("/projects/shared?limit=2", key=user_key)
     cursor = quote(first["pagination"]["cursor"], safe="")
-    rest = await shared(api, theirs, f"?limit=2&cursor={cursor}")
-    assert [project["id"] for project in first["projects"]] + rest == made[::-1]
-    assert await shared(api, theirs, f"?search={made[0]}") == [made[0]]
+    rest = await shared(api, user_key, f"?limit=2&cursor={cursor}")
+    assert [project["id"] for project in first["projects"]] + rest == created[::-1]
+    assert await shared(api, user_key, f"?search={created[0]}") == [created[0]]
     for limit in (0, 401):
         assert (await api.send("GET", f"/projects/shared?limit={limit}")).status == 400
 
 
-async def test_a_shared_project_that_is_deleted_is_not_listed(api: Client, project_id: str) -> None:
-    theirs = await api.newcomer(GUEST)
+async def test_deleted_shared_project_is_not_listed(api: Client, project_id: str) -> None:
+    user_key = await api.new_user_key(GUEST)
     await share(api, project_id)
-    await api.done("DELETE", f"/projects/{project_id}")
-    assert await shared(api, theirs) == []
+    await api.request("DELETE", f"/projects/{project_id}")
+    assert await shared(api, user_key) == []
 
 
-async def test_a_project_that_changes_hands_stays_shared(api: Client, project_id: str) -> None:
-    theirs = await api.newcomer(GUEST)
+async def test_transferred_project_stays_shared(api: Client, project_id: str) -> None:
+    user_key = await api.new_user_key(GUEST)
     await share(api, project_id)
     other = await api.control_plane.create_organization("Other")
     body = {"destination_org_id": other, "project_ids": [project_id]}
-    await api.done("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
-    assert await shared(api, theirs) == [project_id]
+    await api.request("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
+    assert await shared(api, user_key) == [project_id]
 
 
-async def test_nothing_is_shared_with_an_organization(api: Client, project_id: str) -> None:
+async def test_organization_key_lists_no_shared_projects(api: Client, project_id: str) -> None:
     await share(api, project_id, "first.user@neon.localhost")
-    path = f"/organizations/{api.control_plane.org_id}/api_keys"
-    token = (await api.done("POST", path, {"key_name": "k"}))["key"]
+    _, token = await organization_key(api)
     assert await shared(api, token) == []

@@ -1,0 +1,1 @@
+"""Running scenarios, collecting results and writing the report."""

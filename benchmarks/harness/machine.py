@@ -1,0 +1,66 @@
+"""The machine that a run is measured on, and the versions of the software."""
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.servers.nginx import find_nginx
+
+PACKAGES = (
+    "neonctl-async", "aiohttp", "anyio", "msgspec", "tenacity", "neon-api", "httpx", "pydantic",
+)  # fmt: skip
+_SDK = Path(__file__).parents[2] / ".bench/node_modules/@neon/sdk/package.json"
+
+
+class _Package(msgspec.Struct):
+    version: str
+
+
+class Machine(msgspec.Struct, frozen=True, kw_only=True):
+    """The properties of a machine that affect results."""
+
+    cpu: str
+    cores: int
+    python: str
+    os: str
+
+    def __str__(self) -> str:
+        return f"{self.cpu}, {self.cores} cores, {self.python}, {self.os}"
+
+
+def machine() -> Machine:
+    """Return this machine."""
+    return Machine(
+        cpu=_cpu(),
+        cores=os.cpu_count() or 1,
+        python=f"{platform.python_implementation()} {platform.python_version()}",
+        os=f"{platform.system()} {platform.release().partition('-')[0]}",
+    )
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the clients, their dependencies, Node.js and nginx."""
+    return {
+        **{name: version(name) for name in PACKAGES},
+        "@neon/sdk": msgspec.json.decode(_SDK.read_bytes(), type=_Package).version,
+        "node": _output("node", "--version").removeprefix("v"),
+        "nginx": _output(find_nginx(), "-v").rpartition("/")[2],
+    }
+
+
+def _output(*command: str) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return (done.stdout + done.stderr).strip()

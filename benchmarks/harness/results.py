@@ -1,0 +1,107 @@
+"""The results of a scenario: statistics of each client's runs, ratios and targets."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+OURS = "neonctl-async"
+FLOOR = "floor"
+NEON_API = "neon-api"
+PYDANTIC = "httpx + pydantic"
+NEON_SDK = "@neon/sdk"
+CLIENTS = (OURS, FLOOR, NEON_API, PYDANTIC, NEON_SDK)
+
+LATENESS, REQUESTS = "lateness", "requests"
+"""The two measures of a wait."""
+
+
+class Spread(msgspec.Struct, frozen=True, kw_only=True):
+    """The median of all runs, their quartiles, and their number."""
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+
+class Target(msgspec.Struct, frozen=True):
+    """An upper limit for our median, or for our ratio to the client ``relative_to``."""
+
+    limit: float
+    relative_to: str | None = None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """The results of one measure of a scenario.
+
+    ``ratios`` are ours divided by those of each other client, run by run.
+    """
+
+    scenario: str
+    measure: str
+    unit: str
+    spreads: dict[str, Spread]
+    ratios: dict[str, Spread]
+    targets: list[Target]
+    met: bool | None
+    note: str = ""
+
+    def measured(self, target: Target) -> Spread:
+        """Return the statistics that a target limits."""
+        if target.relative_to is None:
+            return self.spreads[OURS]
+        return self.ratios[target.relative_to]
+
+    def meets(self, target: Target) -> bool:
+        """Return whether the median is within the target."""
+        return self.measured(target).median <= target.limit
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Return the statistics of these values."""
+    low, median, high = (
+        statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else [*values] * 3
+    )
+    return Spread(median=median, low=low, high=high, count=len(values))
+
+
+def make_row(
+    scenario: str,
+    measure: str,
+    unit: str,
+    values: Mapping[str, Sequence[float]],
+    *,
+    targets: Sequence[Target] = (),
+    note: str = "",
+) -> Row:
+    """Return the row of each client's values. Value n of every client is from round n.
+
+    A client with fewer values than ours is compared in the rounds that both took part in. A client
+    with a value of 0 has no ratio.
+    """
+    ours = values[OURS]
+    row = Row(
+        scenario=scenario,
+        measure=measure,
+        unit=unit,
+        spreads={client: spread(runs) for client, runs in values.items()},
+        ratios={
+            client: spread([own / theirs for own, theirs in zip(ours, runs, strict=False)])
+            for client, runs in values.items()
+            if client != OURS and all(runs)
+        },
+        targets=list(targets),
+        met=None,
+        note=note,
+    )
+    if not targets:
+        return row
+    return msgspec.structs.replace(row, met=all(row.meets(target) for target in targets))
+
+
+def format_number(value: float) -> str:
+    """Return the value with three significant digits."""
+    if not value:
+        return "0"
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}".rstrip(".")

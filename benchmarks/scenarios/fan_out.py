@@ -1,0 +1,226 @@
+"""Many creations and waits at once, under Neon's rate limits, or with responses of 503.
+
+Branches are created and awaited, and some of them fail. The result of each call is compared with
+the actual outcome of its branch. Another scenario waits for operations that are running already.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from benchmarks.harness.durations import spread_evenly
+from benchmarks.harness.results import NEON_SDK, OURS, Row, Target, make_row
+from benchmarks.harness.run_size import RunSize
+from benchmarks.peers.base import API_KEY
+from benchmarks.peers.neon_sdk import Failure, NeonSdk
+from benchmarks.servers.simulator import Report, Settings
+from benchmarks.servers.simulator_process import SimulatorProcess
+from neonctl_async import NeonClient, NeonError, Operation, OperationFailedError
+from neonctl_async.types import BranchCreated
+
+PER_SECOND = 40
+LIMITS = Settings(per_minute=700, per_route_per_second=PER_SECOND)
+UNAVAILABLE = Settings(fail_every=20)
+FAILING = 30
+"""The n in "every n-th branch fails"."""
+PACED = f"{PER_SECOND} requests a second"
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """A branch to create."""
+
+    project_id: str
+    seconds: float
+    fails: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name, from which the simulator reads the duration."""
+        return f"branch {self.seconds}{'!' * self.fails}"
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """The result of a fan-out. ``known`` contains for each call whether its result was correct."""
+
+    seconds: float
+    known: list[bool]
+    report: Report
+
+    @property
+    def unknown(self) -> int:
+        """The number of calls without a correct result."""
+        return self.known.count(False)
+
+
+Outcomes = dict[str, list[Outcome]]
+"""The outcomes of each client."""
+
+
+async def create(settings: Settings, branches: Sequence[Branch]) -> Outcome:
+    """Create all branches concurrently with neonctl-async, each with ``wait=True``."""
+    async with (
+        SimulatorProcess(settings) as server,
+        NeonClient(API_KEY, base_url=server.base_url) as neon,
+    ):
+        started = time.monotonic()
+        results = await asyncio.gather(
+            *(neon.branches.create(one.project_id, name=one.name, wait=True) for one in branches),
+            return_exceptions=True,
+        )
+        seconds = time.monotonic() - started
+        report = await server.report()
+    expected = (OperationFailedError if one.fails else BranchCreated for one in branches)
+    known = [isinstance(*pair) for pair in zip(results, expected, strict=True)]
+    return Outcome(seconds, known, report)
+
+
+async def create_with_sdk(settings: Settings, branches: Sequence[Branch]) -> Outcome:
+    """Create all branches concurrently with the SDK."""
+
+    def is_correct(error: Failure | None, branch: Branch) -> bool:
+        return error is not None and error.kind == "operation" if branch.fails else not error
+
+    async with SimulatorProcess(settings) as server, NeonSdk() as sdk:
+        started = time.monotonic()
+        names = [(one.project_id, one.name) for one in branches]
+        returned = await sdk.create(server.base_url, names)
+        report = await server.report()
+    known = [is_correct(*pair) for pair in zip(returned.outcomes, branches, strict=True)]
+    return Outcome(returned.at - started, known, report)
+
+
+async def wait(durations: Sequence[float]) -> Outcome:
+    """Wait with neonctl-async for operations in projects of ten, under the rate limits."""
+    async with (
+        SimulatorProcess(LIMITS) as server,
+        NeonClient(API_KEY, base_url=server.base_url) as neon,
+    ):
+        operations = await start(server, durations)
+        started = time.monotonic()
+        try:
+            await neon.operations.wait(operations)
+        except NeonError:
+            returned = False
+        else:
+            returned = True
+        return Outcome(time.monotonic() - started, [returned], await server.report())
+
+
+async def wait_with_sdk(durations: Sequence[float]) -> Outcome:
+    """Wait for the same operations with the SDK."""
+    async with SimulatorProcess(LIMITS) as server, NeonSdk() as sdk:
+        operations = await start(server, durations)
+        started = time.monotonic()
+        returned = await sdk.wait(server.base_url, operations)
+        known = [error is None for error in returned.outcomes]
+        return Outcome(returned.at - started, known, await server.report())
+
+
+async def start(server: SimulatorProcess, durations: Sequence[float]) -> list[Operation]:
+    """Start operations, ten in each project."""
+    return await server.start(
+        {f"p{n}": [*durations[n : n + 10]] for n in range(0, len(durations), 10)}
+    )
+
+
+def branches_of(count: int, projects: int) -> list[Branch]:
+    """Return branches that take 1 to 3 s, evenly divided among projects."""
+    share = count // projects
+    return [
+        Branch(f"p{n // share}", seconds, fails=(n + 1) % FAILING == 0)
+        for n, seconds in enumerate(spread_evenly(1.0, 3.0, count))
+    ]
+
+
+async def run(size: RunSize) -> list[Row]:
+    """Run everything at the same time in each round, because all clients mostly wait."""
+    # Retries after the 503s would be logged.
+    logging.getLogger("neonctl_async").addHandler(logging.NullHandler())
+    branches = branches_of(size.pick(full=300, quick=150), size.pick(full=150, quick=75))
+    few = branches_of(100, 100)
+    durations = spread_evenly(1.0, size.pick(full=10, quick=3), 1000)
+    results: list[Outcomes] = [{OURS: [], NEON_SDK: []} for _ in range(3)]
+    for _ in range(size.pick(full=3, quick=1)):
+        outcomes = await asyncio.gather(
+            create(LIMITS, branches),
+            create_with_sdk(LIMITS, branches),
+            create(UNAVAILABLE, few),
+            create_with_sdk(UNAVAILABLE, few),
+            wait(durations),
+            wait_with_sdk(durations),
+        )
+        places = [runs for of_scenario in results for runs in of_scenario.values()]
+        for runs, outcome in zip(places, outcomes, strict=True):
+            runs.append(outcome)
+    limited, unavailable, waiting = results
+    return [
+        *limited_rows(branches, limited),
+        *unavailable_rows(few, unavailable),
+        waiting_row(len(durations), waiting),
+    ]
+
+
+def limited_rows(branches: Sequence[Branch], outcomes: Outcomes) -> list[Row]:
+    """Return the rows of a fan-out under Neon's rate limits.
+
+    The SDK's time is left out, because it returns early with errors.
+    """
+    name = f"{len(branches)} branches under rate limits"
+    seconds = {
+        OURS: [one.seconds for one in outcomes[OURS]],
+        PACED: [paced_seconds(branches)] * len(outcomes[OURS]),
+    }
+    refused = maxima(outcomes, lambda one: one.report.count(status=429))
+    return [
+        unknown_row(name, branches, outcomes),
+        make_row(name, "maximum responses of 429", "count", refused, targets=[Target(0)]),
+        make_row(name, "total time", "s", seconds, targets=[Target(1.15, relative_to=PACED)]),
+    ]
+
+
+def unavailable_rows(branches: Sequence[Branch], outcomes: Outcomes) -> list[Row]:
+    """Return the rows of a fan-out in which some responses are 503."""
+    name = f"{len(branches)} branches, every {UNAVAILABLE.fail_every}th response a 503"
+    refused = each(outcomes, lambda one: one.report.count(status=503))
+    return [
+        unknown_row(name, branches, outcomes),
+        make_row(name, "responses of 503", "count", refused),
+    ]
+
+
+def unknown_row(name: str, branches: Sequence[Branch], outcomes: Outcomes) -> Row:
+    """Return the row of branches whose outcome the caller does not know."""
+    unknown = maxima(outcomes, lambda one: one.unknown)
+    failing = sum(one.fails for one in branches)
+    note = f"{failing} of the branches fail; a call that reports this failure is correct"
+    return make_row(
+        name, "maximum unknown outcomes", "count", unknown, targets=[Target(0)], note=note
+    )
+
+
+def waiting_row(count: int, outcomes: Outcomes) -> Row:
+    """Return the row of waits that raise an error although no operation failed."""
+    failed = maxima(outcomes, lambda one: one.unknown)
+    after = max(one.seconds for one in outcomes[NEON_SDK])
+    note = f"the SDK's wait raised an error after {after:.1f} s" if max(failed[NEON_SDK]) else ""
+    name = f"{count:,} operations under rate limits"
+    return make_row(name, "maximum failed waits", "count", failed, targets=[Target(0)], note=note)
+
+
+def paced_seconds(branches: Sequence[Branch]) -> float:
+    """Return the time of all creations and one poll per project at the limit, plus one branch."""
+    requests = len(branches) + len({one.project_id for one in branches})
+    return requests / PER_SECOND + max(one.seconds for one in branches)
+
+
+def each(outcomes: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:
+    """Return the measure of each run by client."""
+    return {client: [measure(one) for one in runs] for client, runs in outcomes.items()}
+
+
+def maxima(outcomes: Outcomes, measure: Callable[[Outcome], float]) -> dict[str, list[float]]:
+    """Return the maximum of all runs by client."""
+    return {client: [max(values)] for client, values in each(outcomes, measure).items()}

@@ -1,0 +1,241 @@
+"""The CPU time and memory of waiting per pending operation, without a network."""
+
+import asyncio
+import gc
+import time
+import tracemalloc
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+
+import msgspec
+from msgspec import UNSET, UnsetType
+
+from benchmarks.harness import results
+from benchmarks.harness.results import NEON_SDK, OURS, Row, make_row
+from benchmarks.harness.run_size import RunSize
+from benchmarks.peers.neon_sdk import NeonSdk
+from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy
+from neonctl_async.models.operations import OperationsPage
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.types import OperationAction
+from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.targets import Target
+from neonctl_async.waiting.waiter import Waiter
+
+COUNTS = (100, 1_000, 10_000, 100_000)
+STREAMED = (1_000, 10_000)
+PER_PROJECT = 100
+POLLS = 100_000
+ALWAYS_DUE = PollPolicy.constant(0.0001)
+"""A delay so short that a poll is always due, so that CPU time limits the pollers."""
+POLL_ONCE = PollPolicy.constant(3600.0)
+"""A delay so long that only the first poll happens: operations without a record get it at once."""
+
+
+class InProcess(OperationSource):
+    """Operations in projects of 100 whose status never changes.
+
+    With ``decode``, each poll decodes its page from JSON, as a client does, so the waits hold their
+    own records. Without, all polls return the same records.
+    """
+
+    def __init__(
+        self, count: int, *, decode: bool, status: OperationStatus = OperationStatus.RUNNING
+    ) -> None:
+        self._pages: dict[str, OperationsPage] = {}
+        self._encoded: dict[str, bytes] = {}
+        for first in range(0, count, PER_PROJECT):
+            operations = [
+                _operation(number, status) for number in range(first, first + PER_PROJECT)
+            ]
+            page = OperationsPage(operations=operations)
+            if decode:
+                self._encoded[operations[0].project_id] = msgspec.json.encode(page)
+            else:
+                self._pages[operations[0].project_id] = page
+        self._polls = 0
+        self._until = 0
+        self._reached = asyncio.Event()
+
+    def targets(self) -> list[Sequence[Target]]:
+        """Return the operations by project; as references if each poll decodes its page."""
+        if self._pages:
+            return [page.operations for page in self._pages.values()]
+        pages = (self._decode(page) for page in self._encoded.values())
+        return [[operation.ref for operation in page.operations] for page in pages]
+
+    def encoded_pages(self) -> list[bytes]:
+        """Return the pages as JSON."""
+        return list(self._encoded.values())
+
+    async def wait_for_polls(self, polls: int) -> int:
+        """Wait for this many further polls; return how many there were."""
+        before = self._polls
+        self._until = before + polls
+        self._reached.clear()
+        await self._reached.wait()
+        return self._polls - before
+
+    async def acquire_poll_slot(self) -> None:
+        """Return at once: there is no rate budget."""
+
+    async def get(self, ref: OperationRef) -> Operation:
+        """Raise: no operation is missing from its page."""
+        raise NotImplementedError(ref)
+
+    async def newest(
+        self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
+    ) -> OperationsPage:
+        """Return all operations of the project."""
+        del limit, cursor
+        await asyncio.sleep(0)
+        self._polls += 1
+        if self._polls == self._until:
+            self._reached.set()
+        if self._pages:
+            return self._pages[project_id]
+        return self._decode(self._encoded[project_id])
+
+    @staticmethod
+    def _decode(page: bytes) -> OperationsPage:
+        return msgspec.json.decode(page, type=OperationsPage)
+
+
+def _operation(number: int, status: OperationStatus) -> Operation:
+    now = datetime.now(UTC)
+    return Operation(
+        id=f"{number:08x}-0000-4000-8000-000000000000",
+        project_id=f"late-frost-{number // PER_PROJECT:08}",
+        branch_id=f"br-quiet-sun-{number:08}",
+        action=OperationAction.CREATE_BRANCH,
+        status=status,
+        created_at=now,
+        updated_at=now,
+    )
+
+
+@asynccontextmanager
+async def _waits(
+    source: InProcess, policy: PollPolicy, targets: Sequence[Sequence[Target]]
+) -> AsyncGenerator[None]:
+    """Run one wait per project, each of which has polled at least once."""
+    waiter = Waiter(source, policy, HookDispatcher(()))
+    waits = [
+        asyncio.ensure_future(
+            waiter.wait(
+                of_project, timeout=None, fail_fast=False, on_update=None, raise_on_failure=True
+            )
+        )
+        for of_project in targets
+    ]
+    try:
+        await source.wait_for_polls(len(targets))
+        yield
+    finally:
+        for wait in waits:
+            wait.cancel()
+        await asyncio.gather(*waits, return_exceptions=True)
+        await waiter.aclose()
+
+
+async def poll_microseconds(count: int) -> float:
+    """Return the CPU time per operation and poll, with at least two polls of each operation."""
+    source = InProcess(count, decode=False)
+    gc.collect()
+    async with _waits(source, ALWAYS_DUE, source.targets()):
+        started = time.process_time()
+        polls = await source.wait_for_polls(max(POLLS, 2 * count) // PER_PROJECT)
+        return (time.process_time() - started) / (polls * PER_PROJECT) * 1e6
+
+
+async def pending_bytes(count: int) -> float:
+    """Return the memory per pending operation, with its newest record, without the reference."""
+    source = InProcess(count, decode=True)
+    targets = source.targets()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        async with _waits(source, POLL_ONCE, targets):
+            await asyncio.sleep(0.05)
+            gc.collect()
+            return tracemalloc.get_traced_memory()[0] / count
+    finally:
+        tracemalloc.stop()
+
+
+async def stream_microseconds(count: int, method: str) -> float:
+    """Return the CPU time per operation that ``as_completed`` or ``watch`` yields."""
+    source = InProcess(count, decode=False, status=OperationStatus.FINISHED)
+    refs = [
+        one.ref
+        for of_project in source.targets()
+        for one in of_project
+        if isinstance(one, Operation)
+    ]
+    waiter = Waiter(source, PollPolicy(), HookDispatcher(()))
+    stream = waiter.as_completed if method == "as_completed" else waiter.watch
+    gc.collect()
+    started = time.process_time()
+    async with aclosing(stream(refs, timeout=None)) as operations:
+        seen = [one.id async for one in operations]
+    assert len(seen) == count
+    await waiter.aclose()
+    return (time.process_time() - started) / count * 1e6
+
+
+async def run(size: RunSize) -> list[Row]:
+    """Measure up to 100,000 pending operations, in projects of 100."""
+    counts = COUNTS[: size.pick(full=4, quick=3)]
+    return [
+        *await cpu_rows(counts, size),
+        *await stream_rows(size),
+        await memory_row(counts),
+    ]
+
+
+async def cpu_rows(counts: Sequence[int], size: RunSize) -> list[Row]:
+    """Measure the CPU time of a poll, which should not depend on the number of operations."""
+    costs: dict[str, list[float]] = {_name(count): [] for count in counts}
+    for _ in range(size.pick(full=3, quick=1)):
+        for count in counts:
+            costs[_name(count)].append(await poll_microseconds(count))
+    fewest, *_, largest = costs
+    values = {OURS: costs.pop(largest), **costs}
+    targets = [results.Target(1.2, relative_to=fewest)]
+    return [make_row(largest, "CPU time per operation and poll", "µs", values, targets=targets)]
+
+
+async def stream_rows(size: RunSize) -> list[Row]:
+    """Measure the CPU time per yielded operation, which should not depend on their number."""
+    rows: list[Row] = []
+    for method in ("as_completed", "watch"):
+        costs: dict[str, list[float]] = {f"{count:,} from {method}": [] for count in STREAMED}
+        for _ in range(size.pick(full=5, quick=1)):
+            for count, of_count in zip(STREAMED, costs.values(), strict=True):
+                of_count.append(await stream_microseconds(count, method))
+        few, many = costs
+        targets = [results.Target(1.2, relative_to=few)]
+        values = {OURS: costs[many], few: costs[few]}
+        rows.append(make_row(many, "CPU time per operation", "µs", values, targets=targets))
+    return rows
+
+
+async def memory_row(counts: Sequence[int]) -> Row:
+    """Measure the memory per pending operation, with its record."""
+    sizes = [await pending_bytes(count) for count in counts[1:]]
+    async with NeonSdk() as sdk:
+        pages = InProcess(counts[-1], decode=True).encoded_pages()
+        size_of_sdk = await sdk.bytes_per_operation("http://127.0.0.1:9", pages)
+    return make_row(
+        _name(counts[-1]),
+        "maximum memory per operation",
+        "bytes",
+        {OURS: [max(sizes)], NEON_SDK: [size_of_sdk]},
+        targets=[results.Target(1.5 * 1024)],
+        note="the SDK polls one operation after another, so it holds only the records",
+    )
+
+
+def _name(count: int) -> str:
+    return f"{count:,} operations pending"

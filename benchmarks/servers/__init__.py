@@ -1,0 +1,1 @@
+"""The servers that the clients send requests to."""

@@ -1,0 +1,124 @@
+"""The layout of the project: mirrored tests, small folders, short files, few exported names."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import neonctl_async
+from tests.support.pages import ROOT
+
+PACKAGES = ("neonctl_async", "pytest_neonctl_async")
+SOURCES = (*PACKAGES, "tests", "examples", "tools", "benchmarks")
+
+COVERED: Mapping[str, tuple[str, str]] = {
+    "neonctl_async/__main__.py": (
+        "tests/release/test_installed.py",
+        "without the extra, the command prints a hint; only an environment without it shows this",
+    ),
+    "neonctl_async/_version.py": ("tests/release/test_metadata.py", "the version of the archives"),
+    "neonctl_async/cli/demo.py": (
+        "tests/cli/test_command.py",
+        "the examples of all commands run there, including the demo",
+    ),
+    "neonctl_async/cli/options.py": ("tests/cli/test_command.py", "options are tested in commands"),
+    "neonctl_async/cli/output.py": ("tests/cli/test_operations.py", "commands print each format"),
+    "neonctl_async/cli/tracked.py": (
+        "tests/cli/test_operations.py",
+        "commands wait for operations",
+    ),
+    "neonctl_async/cli/waits.py": (
+        "tests/cli/test_branches.py",
+        "commands wait for what they start",
+    ),
+    "neonctl_async/clock.py": (
+        "tests/testing/test_fake_clock.py",
+        "the fake clock replaces it",
+    ),
+    "neonctl_async/local/api/request/formats.py": (
+        "tests/local/api/test_snapshots.py",
+        "formats are tested at the endpoints that check them",
+    ),
+    "neonctl_async/local/engine/snapshots.py": (
+        "tests/local/api/test_snapshots.py",
+        "the state of a snapshot is visible in its record",
+    ),
+    "neonctl_async/local/errors.py": (
+        "tests/local/server/test_application.py",
+        "the application converts errors to responses",
+    ),
+    "neonctl_async/local/ids.py": ("tests/local/api/test_projects.py", "ids are tested in records"),
+    "neonctl_async/local/server/routes.py": (
+        "tests/local/server/test_application.py",
+        "the application serves the routes",
+    ),
+    "neonctl_async/local/server/tenant_state.py": (
+        "tests/local/server/test_tenant.py",
+        "the data of a tenant",
+    ),
+    "neonctl_async/local/settings.py": (
+        "tests/local/server/test_control_plane.py",
+        "settings are tested through their effect",
+    ),
+    "neonctl_async/local/storage/database.py": (
+        "tests/local/server/test_control_plane.py",
+        "a restart shows whether the data was stored",
+    ),
+    "neonctl_async/local/storage/plan.py": (
+        "tests/local/engine/test_lifecycle.py",
+        "the life cycle of an operation follows its plan",
+    ),
+    "neonctl_async/local/storage/tables.py": (
+        "tests/local/engine/test_operations.py",
+        "the records of the tables have no logic",
+    ),
+    "neonctl_async/types.py": ("tests/docs/test_exported_names.py", "it only exports names"),
+}
+"""The test module of each module that has no test module of the same name, and the reason."""
+
+
+def modules() -> list[Path]:
+    paths = (path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
+    return sorted(path.relative_to(ROOT) for path in paths if path.name != "__init__.py")
+
+
+def has_mirrored_tests(module: Path) -> bool:
+    """Return whether ``cli/exits.py`` has ``tests/cli/test_exits.py``, or a folder ``exits/``."""
+    inside = module.relative_to("neonctl_async") if module.parts[0] == "neonctl_async" else module
+    file = ROOT / "tests" / inside.with_name(f"test_{module.stem.strip('_')}.py")
+    return file.is_file() or any((ROOT / "tests" / inside.with_suffix("")).glob("test_*.py"))
+
+
+def test_each_module_has_a_test_module_of_the_same_name_or_is_listed() -> None:
+    without = {str(path) for path in modules() if not has_mirrored_tests(path)}
+    assert without - COVERED.keys() == set(), "write a test module, or add an entry to COVERED"
+    assert COVERED.keys() - without == set(), "these have a test module, or do not exist"
+
+
+@pytest.mark.parametrize("module", COVERED)
+def test_listed_test_module_exists(module: str) -> None:
+    test, reason = COVERED[module]
+    assert (ROOT / test).is_file()
+    assert Path(test).name.startswith("test_")
+    assert reason
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_no_folder_has_more_than_18_modules(package: str) -> None:
+    for folder in [ROOT / package, *(ROOT / package).rglob("*/")]:
+        names = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
+        assert len(names) <= 18, folder
+
+
+def test_package_exports_at_most_50_names() -> None:
+    assert len(neonctl_async.__all__) <= 50
+
+
+@pytest.mark.parametrize("folder", SOURCES)
+def test_no_file_has_more_than_400_lines(folder: str) -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): path.read_text(encoding="utf-8").count("\n")
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    assert lengths
+    assert {path: lines for path, lines in lengths.items() if lines > 400} == {}

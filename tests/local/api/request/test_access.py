@@ -1,0 +1,94 @@
+"""Access levels of keys: sections 2.1 and 3.1 of the specification."""
+
+import pytest
+
+from tests.local.client import Client
+from tests.local.keys import member_key, organization_key, project_key
+
+
+async def test_organization_is_404_for_users_outside_it(api: Client) -> None:
+    user_key = await api.new_user_key("stranger@example.com")
+    for method in ("GET", "POST"):
+        path = f"/organizations/{api.control_plane.org_id}/api_keys"
+        assert (await api.send(method, path, {"key_name": "k"}, key=user_key)).status == 404
+
+
+async def test_personal_key_accesses_own_projects_and_those_of_the_users_organizations(
+    api: Client, project_id: str
+) -> None:
+    own = (await api.request("POST", "/projects", {"project": {}}))["project"]["id"]
+    _, user_key = await member_key(api)
+    lists = [await api.get("/projects", key=key) for key in (api.key, user_key)]
+    ids = [{project["id"] for project in listed["projects"]} for listed in lists]
+    assert ids == [{own, project_id}, {project_id}]
+    assert (await api.send("GET", f"/projects/{own}", key=user_key)).status == 404
+    assert (
+        await api.send(
+            "GET", f"/projects/{project_id}", key=await api.new_user_key("stranger@example.com")
+        )
+    ).status == 404
+
+
+async def test_organization_key_has_admin_access_to_the_whole_organization(
+    api: Client, project_id: str
+) -> None:
+    _, token = await organization_key(api)
+    own = (await api.request("POST", "/projects", {"project": {}}))["project"]["id"]
+    listed = await api.get("/projects", key=token)
+    assert [project["id"] for project in listed["projects"]] == [project_id]
+    assert (await api.send("GET", f"/projects/{own}", key=token)).status == 404
+    created = await api.request("POST", "/projects", {"project": {}}, key=token)
+    assert created["project"]["org_id"] == api.control_plane.org_id
+    assert (await api.send("DELETE", f"/projects/{project_id}", key=token)).status == 200
+
+
+async def test_project_scoped_key_accesses_only_its_project(api: Client, project_id: str) -> None:
+    other = (await api.project())["project"]["id"]
+    _, token = await project_key(api, project_id)
+    listed = await api.get("/projects", key=token)
+    assert [project["id"] for project in listed["projects"]] == [project_id]
+    branch = await api.send("POST", f"/projects/{project_id}/branches", {}, key=token)
+    assert branch.status == 201
+    for path in (f"/projects/{other}", f"/projects/{other}/operations"):
+        assert (await api.send("GET", path, key=token)).status == 404
+
+
+async def test_project_scoped_key_cannot_delete_or_create_projects(
+    api: Client, project_id: str
+) -> None:
+    _, token = await project_key(api, project_id)
+    deletion = await api.send("DELETE", f"/projects/{project_id}", key=token)
+    creation = await api.send("POST", "/projects", {"project": {}}, key=token)
+    assert (deletion.status, creation.status) == (403, 403)
+    assert (await api.send("GET", f"/projects/{project_id}", key=token)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/organizations/{org}"),
+        ("GET", "/organizations/{org}/members"),
+        ("GET", "/organizations/{org}/api_keys"),
+        ("POST", "/organizations/{org}/api_keys"),
+        ("DELETE", "/organizations/{org}/api_keys/1"),
+        ("POST", "/organizations/{org}/projects/transfer"),
+        ("GET", "/users/me"),
+        ("GET", "/api_keys"),
+    ],
+)
+async def test_project_scoped_key_cannot_act_on_organizations_or_accounts(
+    api: Client, project_id: str, method: str, path: str
+) -> None:
+    _, token = await project_key(api, project_id)
+    body = {"key_name": "k"} if method == "POST" else None
+    reply = await api.send(method, path.replace("{org}", api.control_plane.org_id), body, key=token)
+    assert reply.status == 403
+
+
+async def test_user_who_leaves_an_organization_loses_access_to_its_projects(
+    api: Client, project_id: str
+) -> None:
+    user_id, user_key = await member_key(api)
+    await api.control_plane.remove_member(api.control_plane.org_id, user_id)
+    assert (await api.send("GET", f"/projects/{project_id}", key=user_key)).status == 404
+    assert (await api.get("/users/me", key=user_key))["id"] == user_id

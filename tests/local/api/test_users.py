@@ -1,0 +1,37 @@
+"""The account of a key, and the organizations of a user."""
+
+from tests.local.client import Client
+from tests.local.keys import organization_key
+
+
+async def test_auth_returns_the_account_of_the_key(api: Client) -> None:
+    assert await api.get("/auth") == {
+        "account_id": api.control_plane.user_id,
+        "auth_method": "api_key_user",
+    }
+    _, token = await organization_key(api)
+    assert await api.get("/auth", key=token) == {
+        "account_id": api.control_plane.org_id,
+        "auth_method": "api_key_org",
+    }
+    assert (await api.send("GET", "/users/me", key=token)).status == 403
+
+
+async def test_user_lists_own_organizations(api: Client) -> None:
+    other = await api.control_plane.create_organization("Other")
+    stranger = await api.control_plane.create_user("Stranger", "stranger@example.com")
+    await api.control_plane.create_organization("Not mine", admin_id=stranger)
+    listed = await api.get("/users/me/organizations")
+    ids = {organization["id"] for organization in listed["organizations"]}
+    assert ids == {api.control_plane.org_id, other}
+
+
+async def test_key_without_a_user_lists_the_organization_that_owns_it(
+    api: Client, project_id: str
+) -> None:
+    await api.control_plane.create_organization("Other")
+    path = f"/organizations/{api.control_plane.org_id}/api_keys"
+    for body in ({"key_name": "k"}, {"key_name": "k", "project_id": project_id}):
+        token = (await api.request("POST", path, body))["key"]
+        listed = await api.get("/users/me/organizations", key=token)
+        assert [found["id"] for found in listed["organizations"]] == [api.control_plane.org_id]

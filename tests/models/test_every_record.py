@@ -1,0 +1,72 @@
+"""The decoding rules that all records share."""
+
+import inspect
+import pkgutil
+from collections.abc import Iterator
+from importlib import import_module
+
+import msgspec
+import pytest
+
+from neonctl_async import InvalidResponseError, models
+from neonctl_async.models.base import Empty, Model
+from tests.models.records import MINIMAL, REQUEST_ONLY, decode
+
+
+def defined_models() -> Iterator[type[Model]]:
+    for module in pkgutil.iter_modules(models.__path__, f"{models.__name__}."):
+        for _, kind in inspect.getmembers(import_module(module.name), inspect.isclass):
+            if issubclass(kind, Model) and kind.__module__ == module.name and kind is not Model:
+                yield kind
+
+
+def fields_of(*, required: bool) -> list[tuple[type[Model], str]]:
+    return [
+        (kind, field.encode_name)
+        for kind in MINIMAL
+        for field in msgspec.structs.fields(kind)
+        if field.required is required
+    ]
+
+
+def test_every_record_is_tested() -> None:
+    assert set(defined_models()) == {*MINIMAL, *REQUEST_ONLY}
+
+
+@pytest.mark.parametrize("kind", MINIMAL)
+def test_required_fields_are_sufficient(kind: type[Model]) -> None:
+    assert isinstance(decode(kind, MINIMAL[kind]), kind)
+
+
+@pytest.mark.parametrize("kind", MINIMAL)
+def test_unknown_fields_are_ignored(kind: type[Model]) -> None:
+    more = {**MINIMAL[kind], "brand_new": {"a": [1, None]}}
+    assert decode(kind, more) == decode(kind, MINIMAL[kind])
+
+
+@pytest.mark.parametrize(("kind", "name"), fields_of(required=False))
+def test_null_is_the_same_as_a_missing_field(kind: type[Model], name: str) -> None:
+    record = decode(kind, {**MINIMAL[kind], name: None})
+    assert not getattr(record, name)
+
+
+@pytest.mark.parametrize(("kind", "name"), fields_of(required=True))
+def test_error_names_the_missing_required_field(kind: type[Model], name: str) -> None:
+    minimal = {field: value for field, value in MINIMAL[kind].items() if field != name}
+    with pytest.raises(InvalidResponseError, match=f"`{name}`"):
+        decode(kind, minimal)
+
+
+@pytest.mark.parametrize("kind", MINIMAL)
+def test_records_are_frozen(kind: type[Model]) -> None:
+    record = decode(kind, MINIMAL[kind])
+    for field in msgspec.structs.fields(kind):
+        with pytest.raises(AttributeError):
+            setattr(record, field.name, None)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in [*MINIMAL, *REQUEST_ONLY] if kind is not Empty])
+def test_records_take_only_keywords(kind: type[Model]) -> None:
+    by_position = [None for _ in msgspec.structs.fields(kind)]
+    with pytest.raises(TypeError, match="positional"):
+        kind(*by_position)

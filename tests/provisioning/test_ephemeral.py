@@ -1,0 +1,272 @@
+"""Failures and cancellations leave no ephemeral branch behind, or report it."""
+
+import asyncio
+
+import anyio
+import pytest
+
+from neonctl_async import (
+    ClientClosedError,
+    ConflictError,
+    ConnectionLostError,
+    NeonClient,
+    OperationFailedError,
+    RequestTimeoutError,
+    ServerError,
+    Timeout,
+    WaitTimeoutError,
+)
+from neonctl_async.local import Fault, InjectedFault, LocalControlPlane
+from neonctl_async.local.server.faults import When
+from neonctl_async.types import BranchCreated
+from tests.provisioning.helpers import CREATE, DELETE, branch_names, count_requests, enter_and_exit
+from tests.support.clock import now
+from tests.support.records import PROJECT, branch_json, client_of
+from tests.support.server import MisbehavingServer, Received, Respond, drop, hang, http_response
+from tests.support.until import until
+
+
+async def test_branch_created_after_a_request_timeout_is_deleted(
+    control_plane: LocalControlPlane, project_id: str
+) -> None:
+    control_plane.inject(Fault(route=CREATE, delay=0.5))
+    async with NeonClient(
+        control_plane.api_key, base_url=control_plane.base_url, timeout=Timeout(total=0.3)
+    ) as neon:
+        with pytest.raises(RequestTimeoutError) as caught:
+            await enter_and_exit(neon, project_id)
+        assert await branch_names(neon, project_id) == ["main"]
+    assert not hasattr(caught.value, "__notes__")
+    assert count_requests(control_plane, "DELETE") == 1
+
+
+@pytest.mark.virtual_time
+async def test_branch_that_is_not_found_is_reported_in_a_note() -> None:
+    def respond(request: Received) -> Respond:
+        return drop() if request.method == "POST" else http_response(200, {"branches": []})
+
+    async with MisbehavingServer(respond) as server, client_of(server) as neon:
+        with pytest.raises(ConnectionLostError) as caught:
+            await enter_and_exit(neon, PROJECT)
+        assert now() >= 3
+    assert "Neon may still create it" in caught.value.__notes__[0]
+
+
+async def test_branch_of_a_lost_response_is_found_and_deleted(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await neon.branches.create(project_id, name="ephemeral-other")
+    control_plane.inject(Fault(route=CREATE, drop=True, when="after"))
+    with pytest.raises(ConnectionLostError) as caught:
+        await enter_and_exit(neon, project_id)
+    assert caught.value.maybe_delivered
+    assert sorted(await branch_names(neon, project_id)) == ["ephemeral-other", "main"]
+    assert count_requests(control_plane, "DELETE") == 1
+
+
+async def test_failed_creation_deletes_no_branch(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    with pytest.raises(ConflictError):
+        async with neon.branches.ephemeral(project_id, name="main"):
+            pytest.fail("a branch with this name exists")
+    assert (count_requests(control_plane, "DELETE"), count_requests(control_plane, "GET")) == (0, 0)
+
+
+async def test_lost_response_for_a_chosen_name_deletes_no_branch(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await neon.branches.create(project_id, name="precious")
+    control_plane.inject(Fault(route=CREATE, drop=True))
+    with pytest.raises(ConnectionLostError) as caught:
+        async with neon.branches.ephemeral(project_id, name="precious"):
+            pytest.fail("the response was lost")
+    [note] = caught.value.__notes__
+    assert note.endswith("may still exist: not searched for, because the caller chose its name")
+    assert count_requests(control_plane, "DELETE") == 0
+
+
+async def test_branch_with_a_failed_operation_is_deleted(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await control_plane.fail_next("start_compute")
+    with pytest.raises(OperationFailedError) as caught:
+        await enter_and_exit(neon, project_id)
+    assert isinstance(caught.value.result, BranchCreated)
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_branch_that_is_not_ready_in_time_is_deleted(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await control_plane.fail_next("create_branch", retry_after=3600)
+    with pytest.raises(WaitTimeoutError):
+        async with neon.branches.ephemeral(project_id, timeout=0.1):
+            pytest.fail("the branch is not ready")
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_error_of_the_deletion_is_raised(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    control_plane.inject(Fault(route=DELETE, status=500))
+    with pytest.raises(ServerError) as caught:
+        await enter_and_exit(neon, project_id)
+    assert "may still exist" in caught.value.__notes__[0]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_deletion_with_a_lost_response_is_repeated(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
+) -> None:
+    control_plane.inject(Fault(route=DELETE, drop=True, times=1, when=when))
+    await enter_and_exit(neon, project_id)
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_client_closed_in_the_block_raises_an_error_with_a_note(
+    neon: NeonClient, project_id: str
+) -> None:
+    with pytest.raises(ClientClosedError) as caught:
+        async with neon.branches.ephemeral(project_id):
+            await neon.aclose()
+    assert "may still exist" in caught.value.__notes__[0]
+
+
+async def test_error_of_the_deletion_is_a_note_on_the_error_of_the_block(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    control_plane.inject(Fault(route=DELETE, status=500))
+    with pytest.raises(RuntimeError) as caught:
+        async with neon.branches.ephemeral(project_id):
+            raise RuntimeError("error of the block")
+    [note] = caught.value.__notes__
+    assert note.startswith("the ephemeral branch may still exist: DELETE")
+    assert "500" in note
+
+
+@pytest.mark.virtual_time
+async def test_hanging_deletion_is_cancelled_after_30_seconds() -> None:
+    def respond(request: Received) -> Respond:
+        if request.method == "POST":
+            return http_response(201, {"branch": branch_json(), "operations": []})
+        return hang
+
+    timeout = Timeout(total=3600, read=3600)
+    message = "deleting the ephemeral branch took longer than 30 s"
+    async with MisbehavingServer(respond) as server, client_of(server, timeout=timeout) as neon:
+        with pytest.raises(TimeoutError, match=message):
+            await enter_and_exit(neon, PROJECT)
+        assert 30 <= now() < 31
+
+
+async def test_cancelled_block_deletes_its_branch(neon: NeonClient, project_id: str) -> None:
+    entered = asyncio.Event()
+
+    async def use() -> None:
+        async with neon.branches.ephemeral(project_id):
+            entered.set()
+            await asyncio.Event().wait()
+
+    task = asyncio.create_task(use())
+    await entered.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+@pytest.fixture
+def deletion_fault(control_plane: LocalControlPlane) -> InjectedFault:
+    """Respond to the first deletion with 503."""
+    return control_plane.inject(
+        Fault(route=DELETE, status=503, times=1, headers={"Retry-After": "0.2"})
+    )
+
+
+async def test_timeout_does_not_interrupt_the_deletion(
+    neon: NeonClient, project_id: str, deletion_fault: InjectedFault
+) -> None:
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(None) as timeout:
+            async with neon.branches.ephemeral(project_id):
+                timeout.reschedule(asyncio.get_running_loop().time() + 0.1)
+    assert deletion_fault.fired == 1
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_failed_sibling_task_does_not_interrupt_the_deletion(
+    neon: NeonClient, project_id: str, deletion_fault: InjectedFault
+) -> None:
+    async def fail() -> None:
+        await until(lambda: deletion_fault.fired == 1)
+        raise RuntimeError("error of the sibling")
+
+    with pytest.raises(ExceptionGroup):
+        async with asyncio.TaskGroup() as group:
+            group.create_task(fail())
+            group.create_task(enter_and_exit(neon, project_id))
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_repeated_cancellations_do_not_interrupt_the_deletion(
+    neon: NeonClient, project_id: str, deletion_fault: InjectedFault
+) -> None:
+    task = asyncio.create_task(enter_and_exit(neon, project_id))
+    await until(lambda: deletion_fault.fired == 1)
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0.01)
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_cancelled_scope_does_not_interrupt_the_deletion(
+    neon: NeonClient, project_id: str, deletion_fault: InjectedFault
+) -> None:
+    with anyio.CancelScope() as scope:
+        async with neon.branches.ephemeral(project_id):
+            scope.cancel()
+            await anyio.sleep_forever()
+    assert scope.cancelled_caught
+    assert deletion_fault.fired == 1
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_branch_is_deleted_if_the_wait_is_cancelled(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    await control_plane.fail_next("create_branch", retry_after=3600)
+    task = asyncio.create_task(enter_and_exit(neon, project_id))
+    await until(lambda: control_plane.requests[-1].path.endswith("/operations"))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_branch_is_deleted_if_its_creation_is_cancelled(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
+) -> None:
+    slow = control_plane.inject(Fault(route=CREATE, delay=0.2, when=when))
+    task = asyncio.create_task(enter_and_exit(neon, project_id))
+    await until(lambda: slow.fired == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert count_requests(control_plane, "DELETE") == 1
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_failed_creation_of_a_cancelled_task_needs_no_deletion(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    slow = control_plane.inject(Fault(route=CREATE, delay=0.1, status=409))
+    task = asyncio.create_task(enter_and_exit(neon, project_id))
+    await until(lambda: slow.fired == 1)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (count_requests(control_plane, "DELETE"), count_requests(control_plane, "GET")) == (0, 0)

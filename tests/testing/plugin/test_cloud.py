@@ -1,0 +1,78 @@
+"""The sweep deletes the branches that test runs left behind at Neon, and no others."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from neonctl_async import NeonClient
+from neonctl_async.local import Durations, Fault, LocalControlPlane, ManualClock
+from neonctl_async.testing.plugin import cloud
+from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
+from pytest_neonctl_async.targets import CloudAccount
+
+OF_THIS_RUN = "neonctl-pytest-0a0a0a0a-gw0-1"
+OF_ANOTHER_RUN = "neonctl-pytest-ffffffff-gw0-1"
+
+
+async def sweep(server: LocalControlPlane, project_id: str) -> list[str]:
+    environment = {
+        "NEON_API_HOST": server.base_url,
+        "NEON_API_KEY": server.api_key,
+        "NEON_PROJECT_ID": project_id,
+    }
+    return await asyncio.to_thread(cloud.sweep, CloudAccount(environment), "0a0a0a0a")
+
+
+async def names(neon: NeonClient, project_id: str) -> set[str]:
+    return {branch.name async for branch in neon.branches.list(project_id) if not branch.default}
+
+
+async def test_sweep_deletes_children_before_parents_and_keeps_other_branches() -> None:
+    clock = ManualClock(datetime.now(UTC))
+    async with LocalControlPlane(clock=clock) as server:
+        async with NeonClient(server.api_key, base_url=server.base_url) as neon:
+            project_id = (await neon.projects.create(name="tests")).project.id
+            parent = await neon.branches.create(project_id, name=OF_THIS_RUN)
+            clock.advance(1)
+            await neon.branches.create(
+                project_id, name=f"{OF_THIS_RUN}-b", parent_id=parent.branch.id
+            )
+            for name in (OF_ANOTHER_RUN, "mine"):
+                await neon.branches.create(project_id, name=name)
+            lines = await sweep(server, project_id)
+            assert await names(neon, project_id) == {OF_ANOTHER_RUN, "mine"}
+    assert [line.split()[:3] for line in lines] == [
+        ["deleted", "branch", f"{OF_THIS_RUN}-b"],
+        ["deleted", "branch", OF_THIS_RUN],
+    ]
+
+
+async def test_sweep_deletes_expired_branches_of_other_runs() -> None:
+    clock = ManualClock(datetime.now(UTC) - timedelta(seconds=LIFETIME_SECONDS + 60))
+    async with LocalControlPlane(clock=clock) as server:
+        async with NeonClient(server.api_key, base_url=server.base_url) as neon:
+            project_id = (await neon.projects.create(name="tests")).project.id
+            await neon.branches.create(project_id, name=OF_ANOTHER_RUN)
+            await neon.branches.create(project_id, name="mine")
+            await sweep(server, project_id)
+            assert await names(neon, project_id) == {"mine"}
+
+
+async def test_failures_of_the_sweep_are_reported() -> None:
+    async with LocalControlPlane(durations=Durations(default=0)) as server:
+        [line] = await sweep(server, "gone-away-12345678")
+        assert line.startswith("could not list the branches that test runs left behind: ")
+        async with NeonClient(server.api_key, base_url=server.base_url) as neon:
+            project_id = (await neon.projects.create(name="tests")).project.id
+            await neon.branches.create(project_id, name=OF_THIS_RUN)
+        server.inject(Fault(route="DELETE /projects/{project_id}/branches/{branch_id}", status=500))
+        [line] = await sweep(server, project_id)
+        assert line.startswith(f"could not delete branch {OF_THIS_RUN} (")
+
+
+async def test_sweep_stops_after_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cloud, "SWEEP_SECONDS", 0.0)
+    async with LocalControlPlane() as server:
+        lines = await sweep(server, "late-frost-12345678")
+    assert lines == ["the sweep stopped after 0 s: branches may be left behind"]

@@ -1,0 +1,17 @@
+"""Branch names show which run and which worker created them."""
+
+import pytest
+
+from neonctl_async.testing.plugin.naming import run_prefix, worker_prefix
+
+
+@pytest.mark.parametrize("worker", ["gw0", "main"])
+def test_prefix_of_a_worker_starts_with_the_prefix_of_its_run(
+    monkeypatch: pytest.MonkeyPatch, worker: str
+) -> None:
+    if worker == "main":
+        monkeypatch.delenv("PYTEST_XDIST_WORKER", raising=False)
+    else:
+        monkeypatch.setenv("PYTEST_XDIST_WORKER", worker)
+    assert worker_prefix("0a0a0a0a") == f"{run_prefix('0a0a0a0a')}{worker}"
+    assert run_prefix("0a0a0a0a") == "neonctl-pytest-0a0a0a0a-"

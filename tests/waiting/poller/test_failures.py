@@ -1,0 +1,223 @@
+"""Waits whose polls fail, hang or return outdated records."""
+
+import asyncio
+
+import pytest
+
+from neonctl_async import (
+    APIError,
+    AuthenticationError,
+    ClientClosedError,
+    NotFoundError,
+    Operation,
+    OperationRef,
+    OperationStatus,
+    PermissionDeniedError,
+    RateLimitedError,
+    WaitTimeoutError,
+)
+from neonctl_async.waiting.source import OperationSource
+from tests.support.clock import now
+from tests.support.fake_neon import FakeNeon
+from tests.support.records import PROJECT, client_of, operation_json, ref
+from tests.support.server import Respond, drop, hang, http_response
+
+pytestmark = pytest.mark.virtual_time
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        http_response(408),
+        http_response(423),
+        http_response(429),
+        http_response(500),
+        http_response(502),
+        http_response(503),
+        http_response(520),
+        http_response(200, body=b"<html>an error page of a proxy</html>"),
+        drop(),
+        drop(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{"),
+    ],
+)
+@pytest.mark.parametrize("ids", [["a"], ["a", "b"]])
+async def test_transient_failures_do_not_end_a_wait(fault: Respond, ids: list[str]) -> None:
+    fake_neon = FakeNeon()
+    for id in ids:
+        fake_neon.start(id, ends=12)
+    fake_neon.fault = lambda _request: fault if now() < 10 else None
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        done = await neon.operations.wait([ref(id) for id in ids])
+    assert {record.status for record in done} == {"finished"}
+
+
+def rate_limited(until: float, retry_after: int, status: int = 429) -> FakeNeon:
+    """Respond with ``Retry-After`` until a time of the loop."""
+    fake_neon = FakeNeon()
+    rejection = http_response(status, headers={"Retry-After": str(retry_after)})
+    fake_neon.fault = lambda _request: rejection if now() < until else None
+    return fake_neon
+
+
+async def test_retry_after_delays_the_next_poll() -> None:
+    fake_neon = rate_limited(until=30, retry_after=40)
+    fake_neon.start("a", ends=1)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        await neon.operations.wait(ref("a"))
+    assert len(fake_neon.server.received) == 2
+
+
+@pytest.mark.parametrize(
+    ("status", "error"),
+    [(401, AuthenticationError), (403, PermissionDeniedError), (404, NotFoundError)],
+)
+@pytest.mark.parametrize("ids", [["a"], ["a", "b"]])
+async def test_permanent_errors_end_a_wait_after_one_request(
+    status: int, error: type[APIError], ids: list[str]
+) -> None:
+    fake_neon = FakeNeon()
+    fake_neon.fault = lambda _request: http_response(status)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        with pytest.raises(error) as caught:
+            await neon.operations.wait([ref(id) for id in ids])
+    assert caught.value.method == "GET"
+    assert len(fake_neon.server.received) == 1
+
+
+async def test_404_ends_only_the_waits_of_its_operation() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=5)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        results = await asyncio.gather(
+            neon.operations.wait(ref("a")),
+            neon.operations.wait(ref("gone")),
+            neon.operations.wait(ref("gone")),
+            return_exceptions=True,
+        )
+    assert isinstance(results[0], list)
+    assert isinstance(results[1], NotFoundError)
+    assert isinstance(results[2], NotFoundError)
+    assert results[1] is not results[2]
+
+
+async def test_outdated_list_does_not_replace_newer_records() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", states={0: "scheduling", 1: "running", 30: "finished"})
+    fake_neon.start("b", ends=30)
+    stale = http_response(
+        200, {"operations": [operation_json("a", "scheduling"), operation_json("b", "running")]}
+    )
+    fake_neon.fault = lambda request: (
+        stale if request.path.endswith("/operations") and 5 < now() < 20 else None
+    )
+    seen: list[str] = []
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        await neon.operations.wait(
+            [ref("a"), ref("b")],
+            on_update=lambda record: seen.append(record.status) if record.id == "a" else None,
+        )
+    assert seen == ["scheduling", "running", "finished"]
+
+
+async def test_unexpected_exception_of_a_poll_is_raised_by_the_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=10)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+
+        async def broken(*_args: object) -> None:
+            raise ZeroDivisionError
+
+        monkeypatch.setattr("neonctl_async.waiting.source.OperationSource.get", broken)
+        with pytest.raises(ZeroDivisionError):
+            await neon.operations.wait(ref("a"))
+
+
+async def test_hanging_poll_does_not_delay_other_operations() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("quick", ends=1)
+    fake_neon.start("later", ends=3)
+    fake_neon.fault = lambda request: hang if request.path.endswith("/stuck") else None
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        stuck = asyncio.create_task(neon.operations.wait(ref("stuck"), timeout=50))
+        await asyncio.sleep(0.5)
+        await neon.operations.wait(ref("quick"))
+        assert now() < 2
+        finished = [record.id async for record in neon.operations.as_completed([ref("later")])]
+        assert (finished, now() < 5) == (["later"], True)
+        with pytest.raises(WaitTimeoutError):
+            await stuck
+        assert now() == pytest.approx(50, abs=0.01)
+
+
+async def test_unexpected_exception_ends_only_the_waits_of_its_operation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=2)
+    fake_neon.start("b", ends=2)
+    fake_neon.hidden = {"a", "b"}
+    get = OperationSource.get
+
+    async def broken(source: OperationSource, reference: OperationRef) -> Operation:
+        if reference.id == "b":
+            raise ZeroDivisionError
+        return await get(source, reference)
+
+    monkeypatch.setattr(OperationSource, "get", broken)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        other = asyncio.create_task(neon.operations.wait(ref("a")))
+        with pytest.raises(ZeroDivisionError):
+            await neon.operations.wait(ref("b"))
+        [done] = await other
+    assert done.status == OperationStatus.FINISHED
+
+
+async def test_cancelled_polling_task_ends_its_waits() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1000)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        wait = asyncio.create_task(neon.operations.wait(ref("a"), timeout=None))
+        await asyncio.sleep(1)
+        [polling_task] = [
+            task for task in asyncio.all_tasks() if task.get_name().startswith("poll ")
+        ]
+        polling_task.cancel()
+        with pytest.raises(ClientClosedError, match=r"^the polling task was cancelled$"):
+            await wait
+
+
+async def test_retry_after_of_a_429_delays_all_projects() -> None:
+    fake_neon = rate_limited(until=1, retry_after=20)
+    fake_neon.start("a", ends=1)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        first = asyncio.create_task(neon.operations.wait(ref("a")))
+        await asyncio.sleep(0.1)
+        fake_neon.start("b", ends=1, project_id="other-project-12345678")
+        await neon.operations.wait(OperationRef(project_id="other-project-12345678", id="b"))
+        await first
+    assert len(fake_neon.server.received) == 3
+
+
+@pytest.mark.parametrize("status", [429, 503])
+async def test_retry_after_of_a_day_delays_polls_by_one_minute(
+    status: int,
+) -> None:
+    fake_neon = rate_limited(until=1, retry_after=86400, status=status)
+    fake_neon.start("a", ends=1)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        await neon.operations.wait(ref("a"), timeout=None)
+        assert now() == pytest.approx(60, abs=1)
+    assert len(fake_neon.server.received) == 2
+
+
+async def test_retry_after_of_hours_delays_the_client_by_one_minute() -> None:
+    fake_neon = rate_limited(until=1, retry_after=7200)
+    fake_neon.start("a", ends=0)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        with pytest.raises(RateLimitedError):
+            await neon.operations.get(PROJECT, "a")
+        assert now() < 1
+        await neon.operations.get(PROJECT, "a")
+        assert now() == pytest.approx(60, abs=0.1)

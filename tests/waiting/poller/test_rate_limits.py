@@ -1,0 +1,150 @@
+"""Polls when the rate budget is too small for all pending operations."""
+
+import asyncio
+from collections import Counter, deque
+
+import pytest
+
+from neonctl_async import PollPolicy, RateBudget
+from neonctl_async.models.operations import OperationsResponse
+from tests.support.clock import now
+from tests.support.fake_neon import FakeNeon
+from tests.support.records import client_of, operation
+from tests.support.server import Received, Respond, http_response
+
+pytestmark = pytest.mark.virtual_time
+
+PER_MINUTE, PER_SECOND = 70, 4
+BUDGET = RateBudget(per_minute=PER_MINUTE, per_route_per_second=PER_SECOND)
+
+
+class StrictLimits:
+    """Rate limits in sliding windows that respond with 429. A POST starts an operation."""
+
+    def __init__(self, fake_neon: FakeNeon) -> None:
+        self._platform = fake_neon
+        self._account: deque[float] = deque()
+        self._routes: dict[str, deque[float]] = {}
+        self.rejected = 0
+        self.polls: dict[str, list[float]] = {}
+        fake_neon.fault = self.check
+
+    def check(self, request: Received) -> Respond | None:
+        """Respond with 429 above a limit. Return None for a poll within the limits."""
+        project_id = request.path.split("/")[4]
+        route = request.method + str(request.path.count("/"))
+        of_route = self._routes.setdefault(route, deque())
+        fits = _fits(self._account, PER_MINUTE, 60.0), _fits(of_route, PER_SECOND, 1.0)
+        if not all(fits):
+            self.rejected += 1
+            return http_response(429, {"message": "too many requests"})
+        self._account.append(now())
+        of_route.append(now())
+        if request.method == "POST":
+            name, seconds = str(request.json()).split()
+            self._platform.start(
+                name,
+                project_id=project_id,
+                states={now(): "running", now() + float(seconds): "finished"},
+            )
+            return http_response(201, {"operations": [self._platform.record(name)]})
+        if "/operations" not in request.path:
+            return http_response(200, {})
+        self.polls.setdefault(project_id, []).append(now())
+        return None
+
+
+def _fits(sent: deque[float], limit: int, period: float) -> bool:
+    while sent and sent[0] <= now() - period:
+        sent.popleft()
+    return len(sent) < limit
+
+
+async def test_projects_share_a_short_budget_evenly_without_429() -> None:
+    fake_neon = FakeNeon()
+    limits = StrictLimits(fake_neon)
+    projects = [f"project-{number}" for number in range(60)]
+    for project_id in projects:
+        fake_neon.start(f"op-of-{project_id}", ends=400.0, project_id=project_id)
+    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
+        waits = [
+            asyncio.create_task(
+                neon.operations.wait(operation(f"op-of-{id}", project_id=id), timeout=None)
+            )
+            for id in projects
+        ]
+        await asyncio.sleep(300)
+        polls = Counter({project_id: len(times) for project_id, times in limits.polls.items()})
+        assert set(polls) == set(projects)
+        assert max(polls.values()) - min(polls.values()) <= 1
+        assert sum(polls.values()) >= 0.85 * 5 * PER_MINUTE
+        await asyncio.gather(*waits)
+        assert now() <= 400 + 60 * 60 / (0.85 * PER_MINUTE)
+    assert limits.rejected == 0
+
+
+async def test_fan_out_finishes_as_soon_as_the_limits_allow() -> None:
+    fake_neon = FakeNeon()
+    limits = StrictLimits(fake_neon)
+    seconds = [1.0 + 2.0 * (n * 7 % 30) / 29 for n in range(30)]
+
+    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
+
+        async def provision(number: int) -> None:
+            created = await neon.request(
+                "POST",
+                f"/projects/project-{number // 2}/branches",
+                body=f"op-{number} {seconds[number]}",
+                type=OperationsResponse,
+            )
+            await neon.operations.wait(created)
+
+        await asyncio.gather(*(provision(number) for number in range(30)))
+    assert limits.rejected == 0
+    minimum = (30 + 15) / PER_SECOND + 3.0
+    assert now() <= 1.15 * minimum
+
+
+async def test_calls_are_not_delayed_by_polls_that_use_the_whole_budget() -> None:
+    fake_neon = FakeNeon()
+    limits = StrictLimits(fake_neon)
+    for number in range(60):
+        fake_neon.start(f"op-{number}", ends=1000, project_id=f"project-{number}")
+    async with fake_neon.server, client_of(fake_neon.server, budget=BUDGET) as neon:
+        waits = [
+            asyncio.create_task(
+                neon.operations.wait(operation(f"op-{n}", project_id=f"project-{n}"), timeout=None)
+            )
+            for n in range(60)
+        ]
+        for _ in range(8):
+            await asyncio.sleep(20)
+            sent_at = now()
+            await neon.request("GET", "/projects/project-1/advisors")
+            assert now() - sent_at <= 0.3
+        for wait in waits:
+            wait.cancel()
+        await asyncio.wait(waits)
+    assert limits.rejected == 0
+
+
+async def test_operation_added_while_a_poll_waits_for_a_slot_is_part_of_the_poll() -> None:
+    fake_neon = FakeNeon()
+    limits = StrictLimits(fake_neon)
+    budget = RateBudget(per_minute=1, per_route_per_second=1)
+    for id in ("a", "b"):
+        fake_neon.start(id, ends=50, project_id="project-1")
+    async with (
+        fake_neon.server,
+        client_of(fake_neon.server, budget=budget, polling=PollPolicy.constant(5.0)) as neon,
+    ):
+        await neon.request("GET", "/projects/project-1/advisors")
+        first = asyncio.create_task(
+            neon.operations.wait(operation("a", project_id="project-1"), timeout=None)
+        )
+        await asyncio.sleep(30)
+        await neon.operations.wait(operation("b", project_id="project-1"), timeout=None)
+        await first
+    assert now() == pytest.approx(60, abs=1)
+    assert len(limits.polls["project-1"]) == 1
+    assert len(fake_neon.pages) == 1

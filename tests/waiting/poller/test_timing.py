@@ -1,0 +1,326 @@
+"""The times of polls, and the operations that each one reads."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import timedelta
+from itertools import pairwise
+
+import msgspec
+import pytest
+
+from neonctl_async import Operation, OperationStatus, PollPolicy, WaitTimeoutError
+from tests.support.clock import now
+from tests.support.fake_neon import FakeNeon, Fault
+from tests.support.records import client_of, operation, ref
+from tests.support.server import Received, Respond, hang, http_response, in_sequence
+
+pytestmark = pytest.mark.virtual_time
+
+
+def record_arrivals(
+    fake_neon: FakeNeon, fault: Fault = lambda _request: None
+) -> list[tuple[float, str]]:
+    """Record the time of each request and the last segment of its path."""
+    arrivals: list[tuple[float, str]] = []
+
+    def respond(request: Received) -> Respond | None:
+        arrivals.append((round(now(), 3), request.path.rpartition("/")[2]))
+        return fault(request)
+
+    fake_neon.fault = respond
+    return arrivals
+
+
+def stuck_hangs(request: Received) -> Respond | None:
+    """Never respond to a poll of the operation ``stuck`` by id."""
+    return hang if request.path.endswith("/stuck") else None
+
+
+def after(seconds: float, response: Callable[[], Respond]) -> Respond:
+    """Respond later, with the ``response`` of that time."""
+
+    async def respond(writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(seconds)
+        await response()(writer)
+
+    return respond
+
+
+def slow(fake_neon: FakeNeon, seconds: float, *listed: str) -> Fault:
+    """Respond later; a page contains the operations ``listed``."""
+
+    def response(request: Received) -> Respond:
+        id = request.path.rpartition("/")[2]
+        if id == "operations":
+            return http_response(content={"operations": [fake_neon.record(id) for id in listed]})
+        return http_response(content={"operation": fake_neon.record(id)})
+
+    return lambda request: after(seconds, lambda: response(request))
+
+
+async def test_failed_poll_is_followed_by_the_next_scheduled_poll() -> None:
+    fake_neon = FakeNeon()
+    arrivals = record_arrivals(fake_neon, lambda _request: http_response(503))
+    polls = PollPolicy.constant(5.0)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        with pytest.raises(WaitTimeoutError):
+            await neon.operations.wait(ref("a"), timeout=18)
+    assert arrivals == [(0, "a"), (5, "a"), (10, "a"), (15, "a"), (17.95, "a")]
+
+
+async def test_missing_operations_are_read_by_id_at_the_same_time() -> None:
+    fake_neon = FakeNeon()
+    ids = ["a", "b", "c", "d", "e"]
+    for id in ids:
+        fake_neon.start(id, ends=0)
+    arrivals = record_arrivals(fake_neon, slow(fake_neon, 1.0))
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        await neon.operations.wait([ref(id) for id in ids])
+        assert now() == pytest.approx(2)
+    assert arrivals[0] == (0, "operations")
+    assert sorted(arrivals[1:]) == [(1, id) for id in ids]
+
+
+@pytest.mark.parametrize("ids", [["a"], ["a", "b"]])
+async def test_failed_poll_is_not_repeated_at_once(ids: list[str]) -> None:
+    fake_neon = FakeNeon()
+    for id in ids:
+        fake_neon.start(id, ends=1)
+    arrivals = record_arrivals(
+        fake_neon, lambda _request: http_response(503) if now() < 12 else None
+    )
+    polls = PollPolicy.constant(5.0)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        await neon.operations.wait([ref(id) for id in ids])
+    polled = "a" if ids == ["a"] else "operations"
+    assert arrivals == [(at, polled) for at in (0, 5, 10, 15)]
+
+
+async def test_new_wait_wakes_a_sleeping_poller() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("old", ends=1500)
+    fake_neon.start("new", ends=1)
+    polls = PollPolicy.constant(1000)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        old = asyncio.create_task(neon.operations.wait(operation("old"), timeout=2000))
+        await asyncio.sleep(10)
+        await neon.operations.wait(ref("new"))
+        assert now() == pytest.approx(10)
+        await old
+
+
+async def test_operation_added_during_a_poll_keeps_its_own_schedule() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("slow", ends=100)
+    fake_neon.start("new", ends=2)
+    arrivals = record_arrivals(fake_neon, slow(fake_neon, 3.0, "new", "slow"))
+    polls = PollPolicy.constant(5.0)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        first = asyncio.create_task(neon.operations.wait(ref("slow")))
+        await asyncio.sleep(1)
+        await neon.operations.wait(operation("new"))
+        first.cancel()
+        await asyncio.wait([first])
+    assert arrivals == [(0, "slow"), (6, "operations")]
+
+
+async def test_reference_added_during_a_poll_is_polled_at_once() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("new", ends=0)
+    arrivals = record_arrivals(fake_neon, stuck_hangs)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        stuck = asyncio.create_task(neon.operations.wait(ref("stuck")))
+        await asyncio.sleep(1)
+        await neon.operations.wait(ref("new"))
+        stuck.cancel()
+        await asyncio.wait([stuck])
+    assert arrivals == [(0, "stuck"), (1, "new")]
+
+
+@pytest.mark.parametrize("old_poll", ["finished", "fails"])
+async def test_result_of_an_earlier_poll_does_not_end_a_later_wait(old_poll: str) -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("other", ends=1000)
+    fake_neon.start("a", ends=0)
+
+    def current() -> Respond:
+        return http_response(content={"operation": fake_neon.record("a")})
+
+    polls = in_sequence(
+        after(3, current if old_poll == "finished" else lambda: http_response(404)),
+        after(3, current),
+    )
+    fake_neon.hidden = {"a"}
+    fake_neon.fault = lambda request: polls(request) if request.path.endswith("/a") else None
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        other = asyncio.create_task(neon.operations.wait(ref("other")))
+        dropped = asyncio.create_task(neon.operations.wait(ref("a")))
+        await asyncio.sleep(1)
+        dropped.cancel()
+        await asyncio.wait([dropped])
+        [done] = await neon.operations.wait(ref("a"), timeout=60)
+        assert done.status == OperationStatus.FINISHED
+        assert now() == pytest.approx(4, abs=0.5)
+        other.cancel()
+        await asyncio.wait([other])
+
+
+def later(record: Operation) -> Operation:
+    return msgspec.structs.replace(record, updated_at=record.updated_at + timedelta(seconds=5))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_newest_of_two_records_in_one_wait_is_used(reverse: bool) -> None:
+    newest = later(operation("a", "finished"))
+    records = [operation("a", "running"), newest]
+    fake_neon = FakeNeon()
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        done = await neon.operations.wait(records[::-1] if reverse else records)
+    assert done == [newest, newest]
+    assert fake_neon.server.received == []
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+async def test_newest_record_of_two_waits_is_used_by_both(reverse: bool) -> None:
+    newest = later(operation("a", "running"))
+    records = [operation("a", "scheduling"), newest]
+    if reverse:
+        records.reverse()
+    fake_neon = FakeNeon()
+    fake_neon.fault = lambda _request: hang
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        waits = [asyncio.create_task(neon.operations.wait(record, timeout=1)) for record in records]
+        await asyncio.wait(waits)
+    for wait in waits:
+        error = wait.exception()
+        assert isinstance(error, WaitTimeoutError)
+        assert error.pending == [newest]
+
+
+@pytest.mark.parametrize(("draw", "interval"), [(0.0, 0.5), (0.5, 1.0), (1.0, 1.5)])
+async def test_jitter_is_drawn_for_each_poll(
+    draw: float, interval: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("random.random", lambda: draw)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=3 * interval)
+    arrivals = record_arrivals(fake_neon)
+    polls = PollPolicy(initial=1, growth=1, maximum=10, jitter=0.5)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        await neon.operations.wait(operation("a"))
+    assert [at for at, _ in arrivals] == [interval, 2 * interval, 3 * interval]
+
+
+@pytest.mark.parametrize("ids", [["a"], ["a", "b"]])
+async def test_last_poll_is_early_enough_for_a_slow_response(ids: list[str]) -> None:
+    fake_neon = FakeNeon()
+    for id in ids:
+        fake_neon.start(id, ends=5)
+    fake_neon.fault = slow(fake_neon, 1.0, *ids)
+    polls = PollPolicy.constant(100)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        done = await neon.operations.wait([ref(id) for id in ids], timeout=20)
+    assert {record.status for record in done} == {"finished"}
+    assert len(fake_neon.server.received) == 2
+
+
+async def test_reference_added_during_retry_after_is_polled_after_it() -> None:
+    fake_neon = FakeNeon()
+    for id in ("a", "b", "c"):
+        fake_neon.start(id, ends=4)
+
+    def fault(_request: Received) -> Respond | None:
+        if now() < 0.5:
+            return after(3, lambda: http_response(content={"operation": fake_neon.record("a")}))
+        return http_response(503, headers={"Retry-After": "5"}) if now() < 1.5 else None
+
+    arrivals = record_arrivals(fake_neon, fault)
+    polls = PollPolicy.constant(100)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        waits: list[asyncio.Task[object]] = []
+        for id in ("a", "b", "c"):
+            waits.append(asyncio.create_task(neon.operations.wait(ref(id))))
+            await asyncio.sleep(1)
+        await asyncio.gather(*waits)
+    assert arrivals == [(0, "a"), (1, "b"), (6, "operations")]
+
+
+async def test_operation_is_polled_before_the_deadline_even_if_the_first_delay_is_longer() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=5)
+    arrivals = record_arrivals(fake_neon)
+    polls = PollPolicy.constant(100)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        await neon.operations.wait(operation("a"), timeout=20)
+    assert arrivals == [(19.95, "a")]
+
+
+async def test_deadlines_close_together_share_their_last_polls() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1000)
+    arrivals = record_arrivals(fake_neon)
+    polls = PollPolicy.constant(100)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        waits = [
+            asyncio.create_task(neon.operations.wait(operation("a"), timeout=20 + n / 200))
+            for n in range(200)
+        ]
+        await asyncio.wait(waits)
+    assert 15 <= len(arrivals) <= 21
+
+
+async def test_hanging_poll_by_id_does_not_delay_operations_of_the_page() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=2)
+    fake_neon.start("stuck", ends=1000)
+    fake_neon.hidden = {"stuck"}
+    fake_neon.fault = stuck_hangs
+    polls = PollPolicy.constant(1)
+    async with fake_neon.server, client_of(fake_neon.server, polling=polls) as neon:
+        waits = [asyncio.create_task(neon.operations.wait(ref(id))) for id in ("a", "stuck")]
+        await waits[0]
+        assert now() == pytest.approx(2, abs=0.1)
+        waits[1].cancel()
+        await asyncio.wait(waits)
+
+
+async def test_hanging_poll_does_not_cause_more_polls_of_others() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("old", ends=1000)
+    fake_neon.start("stuck", ends=1000)
+    fake_neon.hidden = {"stuck"}
+    arrivals = record_arrivals(fake_neon, stuck_hangs)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        old = asyncio.create_task(neon.operations.wait(operation("old"), timeout=None))
+        await asyncio.sleep(60)
+        stuck = asyncio.create_task(neon.operations.wait(ref("stuck"), timeout=None))
+        await asyncio.sleep(9)
+        assert sum(at > 60.5 for at, _ in arrivals) <= 3
+        for wait in (old, stuck):
+            wait.cancel()
+        await asyncio.wait([old, stuck])
+
+
+async def test_jitter_applies_to_the_longest_delay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("random.random", lambda: 0.0)
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=100)
+    arrivals = record_arrivals(fake_neon)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        await neon.operations.wait(operation("a"))
+    gaps = [second - first for (first, _), (second, _) in pairwise(arrivals)]
+    assert gaps[-5:] == pytest.approx([4.5] * 5, abs=0.01)
+
+
+async def test_references_added_shortly_after_one_another_share_polls() -> None:
+    fake_neon = FakeNeon()
+    arrivals = record_arrivals(fake_neon)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        waits: list[asyncio.Task[object]] = []
+        for number in range(100):
+            fake_neon.start(f"op-{number}", ends=10)
+            waits.append(asyncio.create_task(neon.operations.wait(ref(f"op-{number}"))))
+            await asyncio.sleep(0.002)
+        await asyncio.sleep(0.06)
+        assert 4 <= len(arrivals) <= 7
+        await asyncio.gather(*waits)

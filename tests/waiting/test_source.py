@@ -1,0 +1,63 @@
+"""The requests of polls and their timeout."""
+
+import pytest
+from msgspec import UNSET
+
+from neonctl_async import OperationStatus, RateBudget
+from neonctl_async.waiting.source import operation_request, page_request
+from tests.support.clock import now
+from tests.support.fake_neon import FakeNeon
+from tests.support.records import PROJECT, client_of, operation_json, ref
+from tests.support.server import hang, http_response, in_sequence
+
+virtual_time = pytest.mark.virtual_time
+
+
+def test_operation_is_read_by_project_and_operation_id() -> None:
+    request = operation_request(PROJECT, "op-1")
+    assert (request.method, request.path) == ("GET", f"/projects/{PROJECT}/operations/op-1")
+    assert request.query == ()
+
+
+def test_page_request_has_limit_and_cursor() -> None:
+    request = page_request(PROJECT, 100, "next")
+    assert (request.method, request.path) == ("GET", f"/projects/{PROJECT}/operations")
+    assert request.query == (("limit", "100"), ("cursor", "next"))
+    assert page_request(PROJECT, UNSET).query == ()
+
+
+@virtual_time
+async def test_wait_continues_after_polls_that_hang() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1)
+    fake_neon.fault = lambda _request: hang if now() < 20 else None
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        [done] = await neon.operations.wait(ref("a"))
+    assert done.status == OperationStatus.FINISHED
+
+
+@virtual_time
+async def test_hanging_poll_times_out_after_10_seconds_and_is_repeated() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1)
+    fake_neon.fault = in_sequence(
+        hang, http_response(200, {"operation": operation_json("a", "finished")})
+    )
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        [done] = await neon.operations.wait(ref("a"))
+        assert 10 <= now() < 16
+    assert done.status == OperationStatus.FINISHED
+
+
+@virtual_time
+async def test_waiting_for_a_poll_slot_does_not_count_toward_the_poll_timeout() -> None:
+    fake_neon = FakeNeon()
+    fake_neon.start("a", ends=1)
+    async with (
+        fake_neon.server,
+        client_of(fake_neon.server, budget=RateBudget(per_minute=1)) as neon,
+    ):
+        await neon.operations.get(PROJECT, "a")
+        await neon.operations.wait(ref("a"))
+        assert now() == pytest.approx(60, abs=1)
+    assert len(fake_neon.server.received) == 2

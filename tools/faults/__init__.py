@@ -1,0 +1,1 @@
+"""Fault campaigns: thousands of faults between clients and a local control plane."""

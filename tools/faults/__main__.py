@@ -1,0 +1,38 @@
+"""Runs fault campaigns: ``python -m tools.faults``. The exit status is 1 after a violation."""
+
+import argparse
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+from tools.faults.campaign import run
+
+
+def main() -> int:
+    """Run a campaign with each seed; return 1 if any result is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m tools.faults")
+    parser.add_argument("--faults", type=int, default=10_000, help="the number of faults per seed")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    parser.add_argument(
+        "--seconds-between-kills",
+        type=float,
+        default=15.0,
+        help="how long the control plane runs before it is killed",
+    )
+    options = parser.parse_args()
+    logging.disable()
+    violations: list[str] = []
+    for seed in options.seeds:
+        with tempfile.TemporaryDirectory() as directory:
+            campaign = run(options.faults, seed, Path(directory), options.seconds_between_kills)
+        sys.stdout.write(f"seed {seed}\n")
+        sys.stdout.writelines(f"{line}\n" for line in campaign.table())
+        sys.stdout.writelines(f"{line}\n" for line in campaign.violations[:20])
+        sys.stdout.write(f"{len(campaign.violations)} violations\n\n")
+        violations += campaign.violations
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""The callers of a campaign: their calls and the outcomes."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Literal
+
+import msgspec
+
+from neonctl_async import (
+    EndpointSpec,
+    Hooks,
+    NeonClient,
+    PollPolicy,
+    RateBudget,
+    RequestSent,
+    RetryPolicy,
+    Timeout,
+)
+from neonctl_async.types import ApiKeyCreated, BranchCreated, ProjectCreated
+from tools.faults.faults import OVERSIZED
+
+WAIT = 3.0
+RETRY = RetryPolicy(attempts=4, initial=0.01, maximum=0.05, deadline=3.0)
+MAX_SECONDS = 2 * RETRY.deadline + WAIT
+"""The longest time that a call may take. A 429 may delay later requests by the retry deadline."""
+
+HANG_SECONDS = 3 * MAX_SECONDS
+"""The time after which a call is given up, so that a hanging call cannot stop the campaign.
+
+The resulting exception is not the library's, so it counts as a violation.
+"""
+
+Kind = Literal["key", "revoked key", "project", "branch", "list"]
+WEIGHTS: dict[Kind, int] = {"key": 30, "revoked key": 10, "project": 10, "branch": 35, "list": 15}
+_requests: ContextVar[list[str]] = ContextVar("_requests")
+
+
+class Outcome(msgspec.Struct, kw_only=True):
+    """A call and its outcome.
+
+    ``name`` is the name of the requested object, or the id of a key to revoke. ``id`` is the id of
+    the created object, from the result or from the error's ``result``.
+    """
+
+    kind: Kind
+    name: str
+    id: str | None = None
+    operations: list[str] = []
+    error: BaseException | None = None
+    seconds: float = 0.0
+    requests: list[str] = []
+
+
+def client_of(base_url: str, key: str) -> NeonClient:
+    """Return a client with short timeouts, which records the ids of each call's requests."""
+    return NeonClient(
+        key,
+        base_url=base_url,
+        timeout=Timeout(connect=1.0, read=1.0, total=1.5),
+        retry=RETRY,
+        budget=RateBudget.unlimited(),
+        polling=PollPolicy(initial=0.02, maximum=0.2),
+        hooks=[Hooks(on_request=_record)],
+        max_response_bytes=OVERSIZED // 2,
+    )
+
+
+def _record(sent: RequestSent) -> None:
+    _requests.get().append(sent.id)
+
+
+class Caller:
+    """Makes one random call after another."""
+
+    def __init__(
+        self,
+        name: str,
+        neon: NeonClient,
+        projects: list[str],
+        seed: float,
+        clock: Callable[[], float],
+    ) -> None:
+        self._clock = clock
+        self._name = name
+        self._calls = 0
+        self._neon = neon
+        self._projects = projects
+        self._chance = random.Random(f"{seed} {name}")
+        self._keys: list[str] = []
+
+    async def call(self) -> Outcome:
+        """Make a call of a random kind."""
+        [kind] = self._chance.choices(list(WEIGHTS), list(WEIGHTS.values()))
+        if kind == "revoked key" and not self._keys:
+            kind = "key"
+        self._calls += 1
+        outcome = Outcome(kind=kind, name=f"{self._name}-{self._calls}")
+        await run_call(outcome, self._start(outcome), self._clock)
+        if kind == "key" and outcome.id is not None:
+            self._keys.append(outcome.id)
+        return outcome
+
+    def _start(self, outcome: Outcome) -> Awaitable[object]:
+        project_id = self._chance.choice(self._projects)
+        match outcome.kind:
+            case "key":
+                return self._neon.api_keys.create(key_name=outcome.name)
+            case "revoked key":
+                outcome.name = self._keys.pop()
+                return self._neon.api_keys.revoke(int(outcome.name))
+            case "project":
+                return self._neon.projects.create(name=outcome.name)
+            case "branch":
+                endpoints = [EndpointSpec(type="read_write")] * self._chance.randrange(2)
+                return self._neon.branches.create(
+                    project_id, name=outcome.name, endpoints=endpoints, wait=WAIT
+                )
+            case "list":
+                return self._neon.operations.list(project_id, limit=20).collect(limit=50)
+
+
+async def run_call(outcome: Outcome, call: Awaitable[object], clock: Callable[[], float]) -> None:
+    """Await ``call`` and complete ``outcome``."""
+    _requests.set(outcome.requests)
+    started = clock()
+    [result] = await asyncio.gather(asyncio.wait_for(call, HANG_SECONDS), return_exceptions=True)
+    outcome.seconds = clock() - started
+    if isinstance(result, BaseException):
+        outcome.error = result
+        result = getattr(result, "result", None)
+    match result:
+        case ApiKeyCreated():
+            outcome.id = str(result.id)
+        case ProjectCreated():
+            outcome.id = result.project.id
+        case BranchCreated():
+            outcome.id = result.branch.id
+            outcome.operations = [operation.id for operation in result.operations]
+        case _:
+            pass

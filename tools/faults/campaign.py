@@ -1,0 +1,199 @@
+"""A fault campaign: thousands of faults, and a check of the result of each call.
+
+Many callers create keys, projects and branches, wait, list and revoke. Their requests pass a proxy
+that injects faults into most of them. Meanwhile the control plane is killed and restarted on its
+file, and clocks jump. At the end, each outcome is compared with the state of the control plane:
+
+- A successful call was executed exactly once, and the operations that it waited for are finished.
+- An error that reports that nothing was done is right.
+- An object that an error reports as created exists.
+- No call takes longer than its limits, and only the library's exceptions are raised.
+- No task, file or connection is left open.
+"""
+
+import asyncio
+import gc
+import random
+from collections import Counter
+from collections.abc import AsyncGenerator, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from unittest import mock
+
+from yarl import URL
+
+from neonctl_async import NeonClient, NeonError
+from tests.local.client import Http
+from tests.support.server_process import serving
+from tools.faults.callers import Caller, Outcome, client_of, run_call
+from tools.faults.clocks import MODULES, ProcessClock, SuspendableLoop, jumping_wall_clock
+from tools.faults.final_state import FinalState
+from tools.faults.proxy import FaultLog, FaultProxy
+from tools.faults.unreachable import unreachable_clients
+
+CALLERS = 60
+PROJECTS = 4
+SHARE = 0.7
+"""The share of requests into which a fault is injected."""
+UNREACHABLE_PAUSE = 0.1
+"""The seconds between two calls of an unreachable client."""
+LONGEST_BLOCK = 5.0
+"""The seconds of CPU time for which the event loop may be blocked.
+
+It usually needs 0.1 to 3 s. Virtual machines may lose their processors without noticing.
+"""
+SUSPENSION = 2.0
+"""The seconds for which the machine is suspended, and twice as long until the next time."""
+SUSPENDED, JUMPED = "the machine was suspended", "the wall clock jumped"
+RESULTS = ("succeeded", "not executed", "maybe executed", "wait failed")
+
+
+class Campaign:
+    """One campaign with its faults, outcomes and violations."""
+
+    def __init__(self, faults: int, seed: int, data: Path, seconds_between_kills: float) -> None:
+        self.outcomes: list[Outcome] = []
+        self.log = FaultLog()
+        self.violations: list[str] = []
+        self._clock = ProcessClock()
+        self._wanted = faults
+        self._chance = random.Random(seed)
+        self._arguments = ("--data", str(data), "--duration", "0.05", "--quiet")
+        self._seconds_between_kills = seconds_between_kills
+
+    async def run(self) -> None:
+        """Run the campaign and check the outcomes."""
+        async with serving(*self._arguments) as served:
+            base_url, key = served.base_url, served.api_key
+            calls = asyncio.create_task(self._call_all(base_url, key))
+            await asyncio.wait([calls], timeout=self._seconds_between_kills)
+        # Leaving the context has killed the process.
+        restart = (*self._arguments, "--port", str(URL(base_url).port))
+        try:
+            while not calls.done():
+                async with serving(*restart, first=False):
+                    await asyncio.wait([calls], timeout=self._seconds_between_kills)
+            projects = await calls
+        finally:
+            calls.cancel()
+        async with serving(*restart, first=False):
+            await self._check(base_url, key, projects)
+
+    def table(self) -> Iterator[str]:
+        """Yield a line per fault: how often it was injected, and the results of affected calls."""
+        results: dict[str, Counter[str]] = {}
+        for outcome in self.outcomes:
+            faults = {self.log.by_request.get(id, "") for id in outcome.requests}
+            for fault in faults:
+                results.setdefault(fault, Counter())[result_of(outcome)] += 1
+        yield f"{'fault':42}{'count':>8}{'calls':>8}" + "".join(
+            f"{result:>17}" for result in RESULTS
+        )
+        for fault, count in sorted(self.log.counts.items()):
+            of_fault = results.get(fault, Counter())
+            figures = "".join(f"{of_fault[result]:>17}" for result in RESULTS)
+            yield f"{fault:42}{count:>8}{of_fault.total():>8}{figures}"
+        yield f"{'total':42}{self.log.counts.total():>8}{len(self.outcomes):>8}"
+
+    async def _call_all(self, base_url: str, key: str) -> list[str]:
+        """Make calls until there are enough faults; return the projects that the callers share."""
+        async with Http(base_url, key) as http:
+            created = [
+                await http.request("POST", "/projects", {"project": {}}) for _ in range(PROJECTS)
+            ]
+        projects = [one["project"]["id"] for one in created]
+        jumping = jumping_wall_clock(self._chance, lambda: self._count(JUMPED))
+        async with AsyncExitStack() as stack:
+            for module in MODULES:
+                stack.enter_context(mock.patch(f"neonctl_async.{module}.datetime", jumping))
+            proxy = FaultProxy(base_url, self._chance, SHARE, self.log)
+            await stack.enter_async_context(proxy)
+            unreachable = await stack.enter_async_context(unreachable_clients(key))
+            async with running(self._clock.run()), asyncio.TaskGroup() as group:
+                for number in range(CALLERS):
+                    group.create_task(self._call(f"c{number}", proxy.base_url, key, projects))
+                for name, neon in unreachable.items():
+                    group.create_task(self._call_unreachable(name, neon))
+                group.create_task(self._suspend())
+        return projects
+
+    @property
+    def _is_over(self) -> bool:
+        return self.log.counts.total() >= self._wanted
+
+    async def _call(self, name: str, base_url: str, key: str, projects: list[str]) -> None:
+        async with client_of(base_url, key) as neon:
+            caller = Caller(name, neon, projects, self._chance.random(), self._clock)
+            while not self._is_over:
+                self.outcomes.append(await caller.call())
+
+    async def _call_unreachable(self, fault: str, neon: NeonClient) -> None:
+        while not self._is_over:
+            outcome = Outcome(kind="key", name=f"{fault} {len(self.outcomes)}")
+            call = neon.api_keys.create(key_name=outcome.name)
+            await run_call(outcome, call, self._clock)
+            self.outcomes.append(outcome)
+            for request_id in outcome.requests:
+                self.log.add(request_id, fault)
+            await asyncio.sleep(UNREACHABLE_PAUSE)
+
+    async def _suspend(self) -> None:
+        loop = asyncio.get_running_loop()
+        assert isinstance(loop, SuspendableLoop)
+        while not self._is_over:
+            await asyncio.sleep(2 * SUSPENSION)
+            loop.suspended += SUSPENSION
+            self._count(SUSPENDED)
+
+    def _count(self, fault: str) -> None:
+        self.log.counts[fault] += 1
+
+    async def _check(self, base_url: str, key: str, projects: list[str]) -> None:
+        async with Http(base_url, key) as http:
+            state = await FinalState.read(http, projects)
+        self.violations += state.violations(self.outcomes)
+        if (blocked := self._clock.longest_block) > LONGEST_BLOCK:
+            self.violations.append(f"the event loop was blocked for {blocked:.1f} s")
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        self.violations += [f"a task is still running: {task}" for task in left]
+
+
+@asynccontextmanager
+async def running(coroutine: Coroutine[None, None, None]) -> AsyncGenerator[None]:
+    """Run a coroutine in the background until the block ends."""
+    task = asyncio.create_task(coroutine)
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+def result_of(outcome: Outcome) -> str:
+    """Return the column of an outcome in the table."""
+    if outcome.error is None:
+        return "succeeded"
+    if outcome.id is not None and outcome.kind != "revoked key":
+        return "wait failed"
+    is_open = isinstance(outcome.error, NeonError) and outcome.error.maybe_delivered
+    return "maybe executed" if is_open else "not executed"
+
+
+def run(faults: int, seed: int, directory: Path, seconds_between_kills: float) -> Campaign:
+    """Run a campaign on its own event loop, and check for open files."""
+    campaign = Campaign(faults, seed, directory / "plane.db", seconds_between_kills)
+    before = open_files()
+    with asyncio.Runner(loop_factory=SuspendableLoop) as runner:
+        runner.run(campaign.run())
+    gc.collect()
+    if (more := open_files() - before) > 0:
+        campaign.violations.append(f"{more} files or connections are still open")
+    return campaign
+
+
+def open_files() -> int:
+    """Return the number of open files and connections, or 0 if the system does not report it."""
+    try:
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+    except OSError:
+        return 0

@@ -1,0 +1,1 @@
+"""Fuzzing of the wire format and the models."""

@@ -1,0 +1,1 @@
+"""Checks that the project's English is plain: words, docstring openings, sentence length."""
