@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, LoopFactory]:
-    """Run tests marked ``virtual_time`` on a clock that jumps to the next timer, the others on --loop."""
+    """Run tests on the loop of ``--loop``, or on a fake clock if marked ``virtual_time``."""
     loop = config.getoption("--loop")
     factory: LoopFactory = asyncio.new_event_loop
     if item.get_closest_marker("virtual_time"):
