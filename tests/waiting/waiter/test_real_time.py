@@ -48,7 +48,7 @@ async def test_failure_is_raised(control_plane: LocalControlPlane, neon: NeonCli
         await neon.projects.create(wait=True)
 
 
-async def test_timeout_is_raised_while_other_waits_go_on(neon: NeonClient) -> None:
+async def test_timeout_of_one_wait_leaves_others_running(neon: NeonClient) -> None:
     pending = await start_endless_operation(neon)
     other = asyncio.create_task(neon.projects.create(wait=True))
     with pytest.raises(WaitTimeoutError) as error:
