@@ -40,7 +40,7 @@ OPTIONS = (
 )
 """With the second line, pytest neither needs a standard stream nor opens one that is closed."""
 PYTEST = "import sys, pytest; sys.path[0] = sys.argv.pop(1); sys.exit(pytest.main())"
-LONG = "tests/test_faults.py"
+LONG = "tests/tools/test_faults.py"
 """A slow test, which starts a program that runs under conditions of its own."""
 OBEY = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
 """Makes root obey the permissions of files."""
