@@ -71,7 +71,7 @@ async def starting_an_operation(status: str) -> AsyncGenerator[NeonClient]:
     fake_neon.start("op-1", ends=1.0, status=status, project_id="p-1")
     response = http_response(200, RESPONSE)
     fake_neon.fault = lambda request: None if "/operations" in request.path else response
-    async with fake_neon.server, client_of(fake_neon.server) as neon:
+    async with fake_neon, client_of(fake_neon) as neon:
         yield neon
 
 
