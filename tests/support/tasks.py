@@ -5,7 +5,7 @@ from typing import Any
 
 
 async def cancel(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks, and wait until they have ended."""
+    """Cancel tasks, and wait until all are done."""
     for task in tasks:
         task.cancel()
     await asyncio.wait(tasks)
