@@ -2,7 +2,8 @@
 
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from types import TracebackType
 from typing import Any, Self
 
@@ -140,6 +141,13 @@ class Client(Http):
         """Create a user. Return a personal key of the user."""
         user_id = await self.control_plane.create_user(email.partition("@")[0], email)
         return await self.control_plane.create_api_key("user key", user_id=user_id)
+
+
+@asynccontextmanager
+async def serve(key: str | None = None, **settings: Any) -> AsyncGenerator[Client]:
+    """Run a local control plane with these settings, and open a client with its first key."""
+    async with LocalControlPlane(**settings) as control_plane, Client(control_plane, key) as api:
+        yield api
 
 
 def actions_of(response: Any) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local import ManualClock
 from tests.local.client import Client, actions_of
 
 DAY = 86400
@@ -237,17 +237,13 @@ async def test_branch_that_is_not_deleted_cannot_be_recovered(api: Client, proje
     assert (reply.status, branch_id in reply.message) == (404, True)
 
 
+@pytest.mark.control_plane(lock="project")
 async def test_recovering_a_branch_starts_no_operations_and_is_never_locked(
-    clock: ManualClock,
+    api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="project") as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(9)
-        branch_id = (await api.branch(project_id))["branch"]["id"]
-        clock.advance(9)
-        path = f"/projects/{project_id}/branches/{branch_id}"
-        await api.request("DELETE", path)
-        assert (await api.send("POST", f"{path}/recover")).status == 200
+    clock.advance(9)
+    branch_id = (await api.branch(project_id))["branch"]["id"]
+    clock.advance(9)
+    path = f"/projects/{project_id}/branches/{branch_id}"
+    await api.request("DELETE", path)
+    assert (await api.send("POST", f"{path}/recover")).status == 200

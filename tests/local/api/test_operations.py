@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from neonctl_async.local import Durations, LocalControlPlane, ManualClock
+from neonctl_async.local import Durations, ManualClock
 from tests.local.client import Client, actions_of
 
 FIELDS = {
@@ -50,25 +50,18 @@ async def test_second_operation_starts_when_the_first_has_finished(
     ]
 
 
-async def test_operation_without_duration_is_finished_in_the_response() -> None:
-    async with (
-        LocalControlPlane(durations=Durations(default=0)) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project = await api.project()
+@pytest.mark.control_plane(durations=Durations(default=0))
+async def test_operation_without_duration_is_finished_in_the_response(api: Client) -> None:
+    project = await api.project()
     assert [op["status"] for op in project["operations"]] == ["finished", "finished"]
 
 
-async def test_first_operation_can_be_scheduling(clock: ManualClock) -> None:
-    durations = Durations(default=1, scheduling=0.5)
-    async with (
-        LocalControlPlane(clock=clock, durations=durations) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project = await api.project()
-        assert [op["status"] for op in project["operations"]] == ["scheduling", "scheduling"]
-        clock.advance(0.5)
-        operations = await api.operations(project["project"]["id"])
+@pytest.mark.control_plane(durations=Durations(default=1, scheduling=0.5))
+async def test_first_operation_can_be_scheduling(api: Client, clock: ManualClock) -> None:
+    project = await api.project()
+    assert [op["status"] for op in project["operations"]] == ["scheduling", "scheduling"]
+    clock.advance(0.5)
+    operations = await api.operations(project["project"]["id"])
     assert [op["status"] for op in operations] == ["running", "scheduling"]
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neonctl_async.local import BackgroundIntervals, LocalControlPlane, ManualClock
+from neonctl_async.local import BackgroundIntervals, ManualClock
 from tests.local.client import Client, actions_of
 from tests.local.restores import RestoreScenario
 
@@ -314,47 +314,41 @@ async def test_branch_that_was_not_restored_cannot_be_finalized(
     assert (reply.status, "snapshot" in reply.message) == (422, True)
 
 
+@pytest.mark.control_plane(lock="branch")
 async def test_restoring_and_finalizing_are_423_while_the_branch_is_locked(
-    clock: ManualClock,
+    api: Client, clock: ManualClock
 ) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="branch") as control_plane,
-        Client(control_plane) as api,
-    ):
-        scenario = RestoreScenario(api, clock)
-        await scenario.set_up()
-        branch_id = (await scenario.restore())["branch"]["id"]
-        path = f"{scenario.path}/branches/{branch_id}/finalize_restore"
-        assert (await api.send("POST", path)).status == 423
-        clock.advance(9)
-        await api.request("POST", path)
-        again = await api.send("POST", f"{scenario.path}/snapshots/{scenario.snapshot}/restore")
-        assert again.status == 423
+    scenario = RestoreScenario(api, clock)
+    await scenario.set_up()
+    branch_id = (await scenario.restore())["branch"]["id"]
+    path = f"{scenario.path}/branches/{branch_id}/finalize_restore"
+    assert (await api.send("POST", path)).status == 423
+    clock.advance(9)
+    await api.request("POST", path)
+    again = await api.send("POST", f"{scenario.path}/snapshots/{scenario.snapshot}/restore")
+    assert again.status == 423
 
 
+@pytest.mark.control_plane(lock="branch")
 async def test_restoring_and_finalizing_are_423_while_the_target_is_locked(
-    clock: ManualClock,
+    api: Client, clock: ManualClock
 ) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="branch") as control_plane,
-        Client(control_plane) as api,
-    ):
-        scenario = RestoreScenario(api, clock)
-        await scenario.set_up()
-        branch_id = (await scenario.restore())["branch"]["id"]
-        clock.advance(9)
-        child = await api.branch(scenario.project_id, compute=True)
-        clock.advance(1)
-        path = f"{scenario.path}/snapshots/{scenario.snapshot}/restore"
-        body = {"target_branch_id": child["branch"]["id"]}
-        assert (await api.send("POST", path, body)).status == 423
-        clock.advance(9)
-        role = {"role": {"name": "alex"}}
-        await api.request("POST", f"{scenario.path}/branches/{scenario.main}/roles", role)
-        path = f"{scenario.path}/branches/{branch_id}/finalize_restore"
-        assert (await api.send("POST", path)).status == 423
-        clock.advance(9)
-        await api.request("POST", path)
+    scenario = RestoreScenario(api, clock)
+    await scenario.set_up()
+    branch_id = (await scenario.restore())["branch"]["id"]
+    clock.advance(9)
+    child = await api.branch(scenario.project_id, compute=True)
+    clock.advance(1)
+    path = f"{scenario.path}/snapshots/{scenario.snapshot}/restore"
+    body = {"target_branch_id": child["branch"]["id"]}
+    assert (await api.send("POST", path, body)).status == 423
+    clock.advance(9)
+    role = {"role": {"name": "alex"}}
+    await api.request("POST", f"{scenario.path}/branches/{scenario.main}/roles", role)
+    path = f"{scenario.path}/branches/{branch_id}/finalize_restore"
+    assert (await api.send("POST", path)).status == 423
+    clock.advance(9)
+    await api.request("POST", path)
 
 
 async def test_finalizing_an_archived_branch_unarchives_it(
@@ -369,18 +363,18 @@ async def test_finalizing_an_archived_branch_unarchives_it(
     assert (await scenario.branches())["main"]["current_state"] == "ready"
 
 
-async def test_finalized_branch_is_checked_and_its_target_is_archived(clock: ManualClock) -> None:
-    intervals = BackgroundIntervals(detach_after=None, check_availability_every=DAY)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
-        scenario = RestoreScenario(api, clock)
-        await scenario.set_up()
-        await api.request("POST", f"{scenario.path}/endpoints/{scenario.endpoint}/suspend")
-        branch_id = (await scenario.restore(finalize_restore=True))["branch"]["id"]
-        clock.advance(20 * DAY)
-        found = await api.operations(scenario.project_id)
+@pytest.mark.control_plane(
+    intervals=BackgroundIntervals(detach_after=None, check_availability_every=DAY)
+)
+async def test_finalized_branch_is_checked_and_its_target_is_archived(
+    api: Client, clock: ManualClock
+) -> None:
+    scenario = RestoreScenario(api, clock)
+    await scenario.set_up()
+    await api.request("POST", f"{scenario.path}/endpoints/{scenario.endpoint}/suspend")
+    branch_id = (await scenario.restore(finalize_restore=True))["branch"]["id"]
+    clock.advance(20 * DAY)
+    found = await api.operations(scenario.project_id)
     background = {
         (op["action"], op["branch_id"]) for op in found if op["created_at"] > "2026-01-02"
     }

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local import ManualClock
 from tests.local.client import Client, actions_of
 
 
@@ -134,23 +134,19 @@ async def test_snapshot_that_expired_in_a_deleted_project_is_deleted_at_recovery
     assert await snapshot_names(api, project_id) == []
 
 
+@pytest.mark.control_plane(lock="branch")
 async def test_taking_and_deleting_a_snapshot_are_423_while_the_branch_is_locked(
-    clock: ManualClock,
+    api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="branch") as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        main = await api.main_branch(project_id)
-        path = f"/projects/{project_id}/branches/{main['id']}/snapshot"
-        assert (await api.send("POST", path)).status == 423
-        clock.advance(9)
-        snapshot = (await api.request("POST", path))["snapshot"]
-        path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
-        assert (await api.send("DELETE", path)).status == 423
-        clock.advance(9)
-        assert (await api.send("DELETE", path)).status == 202
+    main = await api.main_branch(project_id)
+    path = f"/projects/{project_id}/branches/{main['id']}/snapshot"
+    assert (await api.send("POST", path)).status == 423
+    clock.advance(9)
+    snapshot = (await api.request("POST", path))["snapshot"]
+    path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
+    assert (await api.send("DELETE", path)).status == 423
+    clock.advance(9)
+    assert (await api.send("DELETE", path)).status == 202
 
 
 async def test_branch_has_a_backup_schedule(api: Client, project_id: str) -> None:

@@ -7,7 +7,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from neonctl_async.local import Fault, LocalControlPlane
+from neonctl_async.local import Fault
 from tests.local.client import Client
 from tests.support.until import until
 
@@ -116,19 +116,20 @@ async def test_delayed_request_is_handled_after_its_client_disconnected(api: Cli
 
 
 @pytest.mark.parametrize(("when", "projects"), [("before", 0), ("after", 1)])
-async def test_hanging_request_is_closed_when_the_server_stops(when: str, projects: int) -> None:
-    async with LocalControlPlane() as control_plane, Client(control_plane) as api:
-        fault = {"route": "POST /projects", "hang": True, "when": when}
-        hanging = control_plane.inject(msgspec.convert(fault, Fault))
-        request = asyncio.create_task(api.project())
+async def test_hanging_request_is_closed_when_the_server_stops(
+    api: Client, when: str, projects: int
+) -> None:
+    fault = {"route": "POST /projects", "hang": True, "when": when}
+    hanging = api.control_plane.inject(msgspec.convert(fault, Fault))
+    request = asyncio.create_task(api.project())
 
-        await until(lambda: hanging.fired == 1)
-        while len((await api.get("/projects"))["projects"]) != projects:
-            pass
-        assert not request.done()
-        await control_plane.stop()
-        with pytest.raises(aiohttp.ClientConnectionError):
-            await request
+    await until(lambda: hanging.fired == 1)
+    while len((await api.get("/projects"))["projects"]) != projects:
+        pass
+    assert not request.done()
+    await api.control_plane.stop()
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await request
 
 
 async def test_fault_is_decoded_from_json() -> None:

@@ -57,13 +57,10 @@ async def test_key_selects_its_tenant_even_after_it_is_revoked(
     assert tenant.requests[-1] == ("GET", "/projects", 401)
 
 
-async def test_tenants_do_not_share_rate_limits() -> None:
-    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
-        tenant = await control_plane.add_tenant()
-        for key in (control_plane.api_key, tenant.api_key):
-            async with Http(control_plane.base_url, key) as http:
-                answers = [(await http.send("GET", "/projects")).status for _ in range(2)]
-            assert answers == [200, 429]
+@pytest.mark.control_plane(rate_limits=RateLimits(account_per_minute=1))
+async def test_tenants_do_not_share_rate_limits(api: Client, second: Http) -> None:
+    for client in (api, second):
+        assert [(await client.send("GET", "/projects")).status for _ in range(2)] == [200, 429]
 
 
 async def test_adding_a_tenant_needs_a_running_server() -> None:
@@ -108,9 +105,8 @@ async def test_reset_restores_a_revoked_first_key(
     assert (await api.send("GET", "/projects")).status == 200
 
 
-async def test_reset_clears_the_rate_limits() -> None:
-    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
-        async with Client(control_plane) as api:
-            await api.send("GET", "/projects")
-            await control_plane.reset()
-            assert (await api.send("GET", "/projects")).status == 200
+@pytest.mark.control_plane(rate_limits=RateLimits(account_per_minute=1))
+async def test_reset_clears_the_rate_limits(api: Client) -> None:
+    await api.send("GET", "/projects")
+    await api.control_plane.reset()
+    assert (await api.send("GET", "/projects")).status == 200

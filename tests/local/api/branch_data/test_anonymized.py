@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neonctl_async.local import Durations, LocalControlPlane, ManualClock
+from neonctl_async.local import Durations, ManualClock
 from tests.local.client import Client, actions_of
 
 RULE = {
@@ -98,22 +98,19 @@ async def test_anonymization_lasts_as_long_as_its_operation(
     assert (await api.actions(project_id))[-1] == "apply_config"
 
 
-async def test_anonymization_can_start_with_the_branch(clock: ManualClock) -> None:
-    durations = Durations(default=1, by_action={"apply_config": 3})
-    async with (
-        LocalControlPlane(clock=clock, durations=durations) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        spec = {"endpoints": [{"type": "read_write"}]}
-        created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
-        assert actions_of(created) == [
-            "create_branch",
-            "start_compute",
-            "apply_config",
-        ]
-        found = await states(api, path_of(created), clock, 5)
-        assert found == ["created", *["anonymizing"] * 4, "anonymized"]
+@pytest.mark.control_plane(durations=Durations(default=1, by_action={"apply_config": 3}))
+async def test_anonymization_can_start_with_the_branch(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    spec = {"endpoints": [{"type": "read_write"}]}
+    created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
+    assert actions_of(created) == [
+        "create_branch",
+        "start_compute",
+        "apply_config",
+    ]
+    found = await states(api, path_of(created), clock, 5)
+    assert found == ["created", *["anonymizing"] * 4, "anonymized"]
 
 
 @pytest.mark.parametrize("endpoints", [[], [{"type": "read_write"}]])
@@ -230,16 +227,14 @@ async def test_other_branches_have_no_masking_rules_and_no_status(
     assert (reply.status, "anonymized branch" in reply.message) == (404, True)
 
 
-async def test_anonymizing_a_locked_branch_is_423(clock: ManualClock) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="branch") as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(9)
-        path = path_of(await anonymized(api, project_id))
-        clock.advance(1)
-        await api.request(
-            "POST", f"{path}/databases", {"database": {"name": "x", "owner_name": "neondb_owner"}}
-        )
-        assert (await api.send("POST", f"{path}/anonymize")).status == 423
+@pytest.mark.control_plane(lock="branch")
+async def test_anonymizing_a_locked_branch_is_423(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+    path = path_of(await anonymized(api, project_id))
+    clock.advance(1)
+    await api.request(
+        "POST", f"{path}/databases", {"database": {"name": "x", "owner_name": "neondb_owner"}}
+    )
+    assert (await api.send("POST", f"{path}/anonymize")).status == 423
