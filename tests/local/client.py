@@ -80,6 +80,14 @@ class Http:
         ) as response:
             return Reply(response.status, response.headers, await response.read())
 
+    # Any: the keyword arguments of send.
+    async def expect_error(
+        self, status: int, words: str, method: str, path: str, body: object = None, **options: Any
+    ) -> None:
+        """Send a request, and check the status and some words of its error message."""
+        reply = await self.send(method, path, body, **options)
+        assert (reply.status, words in reply.message) == (status, True), reply.message
+
     async def get(self, path: str, *, key: str | None = None) -> Any:  # Any: as Reply.json
         """Return the body of a successful GET."""
         return await self.request("GET", path, key=key)

@@ -86,8 +86,7 @@ async def test_restore_can_preserve_the_old_state_as_a_new_branch(
     clock.advance(9)
     path = f"/projects/{project_id}/branches"
     body = {"source_branch_id": branch_id, "source_timestamp": "2026-01-01T00:00:05Z"}
-    refused = await api.send("POST", f"{path}/{branch_id}/restore", body)
-    assert (refused.status, "preserve_under_name" in refused.message) == (400, True)
+    await api.expect_error(400, "preserve_under_name", "POST", f"{path}/{branch_id}/restore", body)
     body["preserve_under_name"] = "before"
     restored = (await api.request("POST", f"{path}/{branch_id}/restore", body))["branch"]
     (preserved,) = (await api.get(f"{path}?search=before"))["branches"]
@@ -115,8 +114,7 @@ async def test_invalid_restore_is_rejected(
     ids = {"self": branch_id, "root": main}
     request = {name: ids.get(value, value) for name, value in body.items()}
     path = f"/projects/{project_id}/branches/{branch_id}/restore"
-    reply = await api.send("POST", path, request)
-    assert (reply.status, word in reply.message) == (status, True), reply.message
+    await api.expect_error(status, word, "POST", path, request)
 
 
 async def test_deleted_branch_is_listed_with_include_deleted(api: Client, project_id: str) -> None:
@@ -223,18 +221,15 @@ async def test_branch_cannot_be_recovered_without_its_parent_or_its_name(
     assert (orphan.status, parent in orphan.message) == (409, True)
     assert "recover it first" in orphan.message
     await api.branch(project_id, name="parent")
-    taken = await api.send("POST", f"{path}/{parent}/recover")
-    assert (taken.status, "'parent'" in taken.message) == (409, True)
+    await api.expect_error(409, "'parent'", "POST", f"{path}/{parent}/recover")
     await api.send("DELETE", f"{path}/{parent}?hard_delete=true")
-    orphan = await api.send("POST", f"{path}/{child}/recover")
-    assert (orphan.status, "permanently deleted" in orphan.message) == (409, True)
+    await api.expect_error(409, "permanently deleted", "POST", f"{path}/{child}/recover")
 
 
 async def test_branch_that_is_not_deleted_cannot_be_recovered(api: Client, project_id: str) -> None:
     branch_id = (await api.branch(project_id))["branch"]["id"]
     path = f"/projects/{project_id}/branches/{branch_id}/recover"
-    reply = await api.send("POST", path)
-    assert (reply.status, branch_id in reply.message) == (404, True)
+    await api.expect_error(404, branch_id, "POST", path)
 
 
 @pytest.mark.control_plane(lock="project")

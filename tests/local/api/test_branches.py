@@ -49,8 +49,7 @@ async def test_parent_of_a_branch_must_be_in_the_same_project(api: Client, proje
     assert child["branch"]["parent_id"] == parent
     other = (await api.project())["branch"]["id"]
     body = {"branch": {"parent_id": other}}
-    reply = await api.send("POST", f"/projects/{project_id}/branches", body)
-    assert (reply.status, other in reply.message) == (404, True)
+    await api.expect_error(404, other, "POST", f"/projects/{project_id}/branches", body)
 
 
 async def test_branch_has_an_annotation(api: Client, project_id: str) -> None:

@@ -89,5 +89,4 @@ async def test_deletion_returns_the_deleted_url(api: Client, project_id: str) ->
 async def test_error_for_an_invalid_url_names_the_field(
     api: Client, project_id: str, changes: dict[str, object], field: str, status: int
 ) -> None:
-    reply = await api.send("POST", f"/projects/{project_id}/jwks", SPEC | changes)
-    assert (reply.status, field in reply.message) == (status, True)
+    await api.expect_error(status, field, "POST", f"/projects/{project_id}/jwks", SPEC | changes)

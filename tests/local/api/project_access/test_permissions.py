@@ -70,8 +70,9 @@ async def test_revoked_permission_gives_no_access(
 async def test_permission_of_another_project_is_404(api: Client, project_id: str) -> None:
     permission_id = await share(api, project_id)
     other = (await api.project())["project"]["id"]
-    reply = await api.send("DELETE", f"/projects/{other}/permissions/{permission_id}")
-    assert (reply.status, permission_id in reply.message) == (404, True)
+    await api.expect_error(
+        404, permission_id, "DELETE", f"/projects/{other}/permissions/{permission_id}"
+    )
     assert await shared(api, await api.new_user_key(GUEST)) == [project_id]
 
 
@@ -106,8 +107,7 @@ async def test_invalid_address_is_400(api: Client, project_id: str, email: objec
 async def test_sharing_a_project_twice_with_an_address_is_409(api: Client, project_id: str) -> None:
     await share(api, project_id)
     body = {"email": "GUEST@example.com"}
-    reply = await api.send("POST", f"/projects/{project_id}/permissions", body)
-    assert (reply.status, "already" in reply.message) == (409, True)
+    await api.expect_error(409, "already", "POST", f"/projects/{project_id}/permissions", body)
 
 
 async def test_pages_skip_and_repeat_no_shared_project(api: Client) -> None:

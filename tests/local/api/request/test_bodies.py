@@ -48,6 +48,5 @@ async def test_error_for_an_invalid_branch_names_the_field(
 async def test_error_for_an_invalid_project_names_the_field(
     api: Client, spec: object, field: str
 ) -> None:
-    reply = await api.send("POST", "/projects", {"project": spec})
-    assert (reply.status, field in reply.message) == (400, True), reply.message
+    await api.expect_error(400, field, "POST", "/projects", {"project": spec})
     assert await api.project_names() == []
