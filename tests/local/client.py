@@ -123,6 +123,11 @@ class Http:
         page = await self.get(f"/projects{query}")
         return [project["name"] for project in page["projects"]]
 
+    async def add_database(self, branch_path: str, name: str) -> None:
+        """Create a database of the first role of a branch."""
+        body = {"database": {"name": name, "owner_name": "neondb_owner"}}
+        await self.request("POST", f"{branch_path}/databases", body)
+
     async def operations(self, project_id: str) -> list[Any]:  # Any: as Reply.json
         """Return the newest 1000 operations of a project, oldest first."""
         page = await self.get(f"/projects/{project_id}/operations?limit=1000")
@@ -140,10 +145,22 @@ class Client(Http):
         super().__init__(control_plane.base_url, control_plane.api_key if key is None else key)
         self.control_plane = control_plane
 
+    @property
+    def organization_path(self) -> str:
+        """The path of the first organization."""
+        return f"/organizations/{self.control_plane.org_id}"
+
     async def project(self, **spec: object) -> Any:  # Any: as Reply.json
         """Create a project, in the first organization by default. Return the response."""
         spec = {"org_id": self.control_plane.org_id} | spec
         return await self.request("POST", "/projects", {"project": spec})
+
+    async def move_to_new_organization(self, project_id: str) -> str:
+        """Transfer a project of the first organization to a new one. Return the id of that."""
+        destination = await self.control_plane.create_organization("Other")
+        body = {"destination_org_id": destination, "project_ids": [project_id]}
+        await self.request("POST", f"{self.organization_path}/projects/transfer", body)
+        return destination
 
     async def new_user_key(self, email: str) -> str:
         """Create a user. Return a personal key of the user."""
@@ -156,6 +173,12 @@ async def serve(key: str | None = None, **settings: Any) -> AsyncGenerator[Clien
     """Run a local control plane with these settings, and open a client with its first key."""
     async with LocalControlPlane(**settings) as control_plane, Client(control_plane, key) as api:
         yield api
+
+
+def branch_path_of(response: Any) -> str:
+    """Return the path of the branch of a response."""
+    branch = response["branch"]
+    return f"/projects/{branch['project_id']}/branches/{branch['id']}"
 
 
 def actions_of(response: Any) -> list[str]:

@@ -3,7 +3,7 @@
 import pytest
 
 from neonctl_async.local import ManualClock
-from tests.local.client import Client, actions_of
+from tests.local.client import Client, actions_of, branch_path_of
 
 DAY = 86400
 
@@ -17,18 +17,12 @@ async def deleted_branch(api: Client, project_id: str, *, hard: bool = False) ->
     return branch_id, created["endpoints"][0]["id"]
 
 
-async def names_with_deleted(api: Client, project_id: str) -> list[str]:
-    """Return the names of all branches, including the deleted ones."""
-    return await api.branch_names(project_id, "?include_deleted=true")
-
-
 async def test_updating_a_branch_starts_no_operations(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    branch_id = (await api.branch(project_id))["branch"]["id"]
+    path = branch_path_of(await api.branch(project_id))
     clock.advance(5)
     changes = {"name": "new", "protected": True, "expires_at": "2026-02-01T00:00:00Z"}
-    path = f"/projects/{project_id}/branches/{branch_id}"
     changed = await api.request("PATCH", path, {"branch": changes})
     assert changed["operations"] == []
     assert changed["branch"].items() >= changes.items()
@@ -119,9 +113,8 @@ async def test_invalid_restore_is_rejected(
 
 async def test_deleted_branch_is_listed_with_include_deleted(api: Client, project_id: str) -> None:
     branch_id, _ = await deleted_branch(api, project_id)
-    path = f"/projects/{project_id}/branches"
     assert await api.branch_names(project_id) == ["main"]
-    page = await api.get(f"{path}?include_deleted=true")
+    page = await api.get(f"/projects/{project_id}/branches?include_deleted=true")
     branches = {branch["id"]: branch for branch in page["branches"]}
     assert branches.pop(branch_id)["recovery"] == {
         "deleted_at": "2026-01-01T00:00:00Z",
@@ -177,7 +170,7 @@ async def test_branch_cannot_be_recovered_after_seven_days(
     clock.advance(7 * DAY + 1)
     path = f"/projects/{project_id}/branches"
     assert (await api.send("POST", f"{path}/{branch_id}/recover")).status == 404
-    assert await names_with_deleted(api, project_id) == ["main"]
+    assert await api.branch_names(project_id, "?include_deleted=true") == ["main"]
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -189,7 +182,7 @@ async def test_branch_deleted_with_hard_delete_cannot_be_recovered(
     again = await api.send("DELETE", f"{path}/{branch_id}?hard_delete=true")
     assert again.status == 204
     assert (await api.send("POST", f"{path}/{branch_id}/recover")).status == 404
-    assert await names_with_deleted(api, project_id) == ["main"]
+    assert await api.branch_names(project_id, "?include_deleted=true") == ["main"]
 
 
 @pytest.mark.parametrize("method", ["ttl", "user"])
@@ -197,16 +190,17 @@ async def test_recovered_branch_does_not_expire(
     api: Client, clock: ManualClock, project_id: str, method: str
 ) -> None:
     created = await api.branch(project_id, name="preview", expires_at="2026-01-01T00:01:00Z")
-    path = f"/projects/{project_id}/branches"
+    path = branch_path_of(created)
     if method == "user":
-        await api.request("DELETE", f"{path}/{created['branch']['id']}")
+        await api.request("DELETE", path)
     clock.advance(61)
-    listed = (await api.get(f"{path}?include_deleted=true&search=preview"))["branches"]
+    query = "include_deleted=true&search=preview"
+    listed = (await api.get(f"/projects/{project_id}/branches?{query}"))["branches"]
     assert listed[0]["recovery"]["deletion_method"] == method
-    recovered = await api.request("POST", f"{path}/{created['branch']['id']}/recover")
+    recovered = await api.request("POST", f"{path}/recover")
     assert "expires_at" not in recovered["branch"]
     clock.advance(3600)
-    assert (await api.get(f"{path}/{created['branch']['id']}"))["branch"]["name"] == "preview"
+    assert (await api.get(path))["branch"]["name"] == "preview"
 
 
 async def test_branch_cannot_be_recovered_without_its_parent_or_its_name(
@@ -237,8 +231,7 @@ async def test_recovering_a_branch_starts_no_operations_and_is_never_locked(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     clock.advance(9)
-    branch_id = (await api.branch(project_id))["branch"]["id"]
+    path = branch_path_of(await api.branch(project_id))
     clock.advance(9)
-    path = f"/projects/{project_id}/branches/{branch_id}"
     await api.request("DELETE", path)
     assert (await api.send("POST", f"{path}/recover")).status == 200

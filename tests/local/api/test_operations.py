@@ -132,14 +132,12 @@ async def test_limit_is_1_to_1000(api: Client, project_id: str, limit: str) -> N
 
 @pytest.mark.parametrize("cursor", ["x", "2026-01-01T00:00:00", "%00", "99999-01-01T00:00:00Z"])
 async def test_invalid_cursor_is_400(api: Client, project_id: str, cursor: str) -> None:
-    await api.expect_error(
-        400, "cursor", "GET", f"/projects/{project_id}/operations?cursor={cursor}"
-    )
+    path = f"/projects/{project_id}/operations?cursor={cursor}"
+    await api.expect_error(400, "cursor", "GET", path)
 
 
 async def test_operation_of_another_project_is_404(api: Client, project_id: str) -> None:
     other = await api.project()
     operation_id = other["operations"][0]["id"]
-    await api.expect_error(
-        404, operation_id, "GET", f"/projects/{project_id}/operations/{operation_id}"
-    )
+    path = f"/projects/{project_id}/operations/{operation_id}"
+    await api.expect_error(404, operation_id, "GET", path)

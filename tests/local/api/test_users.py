@@ -30,7 +30,7 @@ async def test_key_without_a_user_lists_the_organization_that_owns_it(
     api: Client, project_id: str
 ) -> None:
     await api.control_plane.create_organization("Other")
-    path = f"/organizations/{api.control_plane.org_id}/api_keys"
+    path = f"{api.organization_path}/api_keys"
     for body in ({"key_name": "k"}, {"key_name": "k", "project_id": project_id}):
         token = (await api.request("POST", path, body))["key"]
         listed = await api.get("/users/me/organizations", key=token)

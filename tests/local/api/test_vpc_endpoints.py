@@ -10,7 +10,7 @@ REGION = "aws-us-east-2"
 
 def region_path(api: Client, region: str = REGION) -> str:
     """Return the path of the VPC endpoints of the first organization in a region."""
-    return f"/organizations/{api.control_plane.org_id}/vpc/region/{region}/vpc_endpoints"
+    return f"{api.organization_path}/vpc/region/{region}/vpc_endpoints"
 
 
 async def send_ok(api: Client, method: str, path: str, label: str | None = None) -> None:
@@ -32,7 +32,7 @@ async def test_endpoints_are_assigned_labelled_and_listed_by_region(api: Client)
     first = {"vpc_endpoint_id": "vpce-1", "label": "renamed"}
     second = {"vpc_endpoint_id": "vpce-2", "label": "second"}
     assert await api.get(region_path(api)) == {"endpoints": [first]}
-    assert await api.get(f"/organizations/{api.control_plane.org_id}/vpc/vpc_endpoints") == {
+    assert await api.get(f"{api.organization_path}/vpc/vpc_endpoints") == {
         "endpoints": [
             first | {"region_id": REGION},
             second | {"region_id": "aws-eu-central-1"},
@@ -103,9 +103,7 @@ async def test_project_that_leaves_its_organization_loses_its_restrictions(
 ) -> None:
     await send_ok(api, "POST", f"{region_path(api)}/vpce-1", "first")
     await send_ok(api, "POST", f"/projects/{project_id}/vpc_endpoints/vpce-1", "it")
-    other = await api.control_plane.create_organization("Other")
-    body = {"destination_org_id": other, "project_ids": [project_id]}
-    await api.request("POST", f"/organizations/{api.control_plane.org_id}/projects/transfer", body)
+    await api.move_to_new_organization(project_id)
     assert await restricted(api, project_id) == {}
 
 

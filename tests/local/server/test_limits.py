@@ -67,7 +67,7 @@ async def test_account_may_send_700_requests_a_minute(api: Client, clock: Manual
 
 @pytest.mark.control_plane(rate_limits=True)
 async def test_organization_may_create_10_keys_a_second(api: Client) -> None:
-    path = f"/organizations/{api.control_plane.org_id}/api_keys"
+    path = f"{api.organization_path}/api_keys"
     body = {"key_name": "k"}
     statuses = [(await api.send("POST", path, body)).status for _ in range(11)]
     assert statuses == [200] * 10 + [429]

@@ -2,13 +2,12 @@
 
 import pytest
 
-from tests.local.client import Client
+from tests.local.client import Client, branch_path_of
 
 
 async def child_of_main(api: Client, project_id: str) -> str:
     """Create a branch of the default branch. Return its path."""
-    branch_id = (await api.branch(project_id))["branch"]["id"]
-    return f"/projects/{project_id}/branches/{branch_id}"
+    return branch_path_of(await api.branch(project_id))
 
 
 async def test_schema_is_returned_as_sql_or_json(api: Client) -> None:
@@ -66,8 +65,7 @@ async def test_comparison_requires_the_database_in_both_branches(
     api: Client, project_id: str
 ) -> None:
     path = await child_of_main(api, project_id)
-    database = {"name": "own", "owner_name": "neondb_owner"}
-    await api.request("POST", f"{path}/databases", {"database": database})
+    await api.add_database(path, "own")
     assert (await api.send("GET", f"{path}/schema?db_name=own")).status == 200
     await api.expect_error(404, "'own'", "GET", f"{path}/compare_schema?db_name=own")
 

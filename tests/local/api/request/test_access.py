@@ -9,7 +9,7 @@ from tests.local.keys import member_key, organization_key, project_key
 async def test_organization_is_404_for_users_outside_it(api: Client) -> None:
     user_key = await api.new_user_key("stranger@example.com")
     for method in ("GET", "POST"):
-        path = f"/organizations/{api.control_plane.org_id}/api_keys"
+        path = f"{api.organization_path}/api_keys"
         assert (await api.send(method, path, {"key_name": "k"}, key=user_key)).status == 404
 
 
