@@ -9,12 +9,7 @@ from neonctl_async.local.engine import branch_objects, computes
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.database import Transaction
-from neonctl_async.local.storage.tables import (
-    Branch,
-    Database,
-    DeletionMethod,
-    Role,
-)
+from neonctl_async.local.storage.tables import Branch, Database, DeletionMethod, Role
 
 RECOVERY_SECONDS: Final = 7 * 86400.0
 """The time in which a deleted branch can be recovered, in seconds."""

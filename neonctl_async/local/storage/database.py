@@ -149,10 +149,7 @@ class Database:
             self._worker = None
 
     async def run(
-        self,
-        function: Callable[Concatenate[Transaction, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call ``function(transaction, ...)`` as one transaction."""
         return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))

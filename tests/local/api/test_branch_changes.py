@@ -58,11 +58,7 @@ async def test_branch_is_restored_from_another_branch(
     await api.request("POST", f"{path}/roles", {"role": {"name": "alex"}})
     clock.advance(9)
     restored = await api.request("POST", f"{path}/restore", {"source_branch_id": source})
-    assert actions_of(restored) == [
-        "suspend_compute",
-        "create_branch",
-        "start_compute",
-    ]
+    assert actions_of(restored) == ["suspend_compute", "create_branch", "start_compute"]
     assert restored["branch"]["restored_from"] == restored["branch"]["parent_id"] == source
     assert restored["branch"]["last_reset_at"] == "2026-01-01T00:00:09Z"
     roles = (await api.get(f"{path}/roles"))["roles"]

@@ -338,7 +338,4 @@ async def test_finalized_branch_is_checked_and_its_target_is_archived(
     background = {
         (op["action"], op["branch_id"]) for op in found if op["created_at"] > "2026-01-02"
     }
-    assert background == {
-        ("check_availability", branch_id),
-        ("timeline_archive", scenario.main),
-    }
+    assert background == {("check_availability", branch_id), ("timeline_archive", scenario.main)}

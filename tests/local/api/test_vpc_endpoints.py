@@ -33,10 +33,7 @@ async def test_endpoints_are_assigned_labelled_and_listed_by_region(api: Client)
     second = {"vpc_endpoint_id": "vpce-2", "label": "second"}
     assert await api.get(region_path(api)) == {"endpoints": [first]}
     assert await api.get(f"{api.organization_path}/vpc/vpc_endpoints") == {
-        "endpoints": [
-            first | {"region_id": REGION},
-            second | {"region_id": "aws-eu-central-1"},
-        ]
+        "endpoints": [first | {"region_id": REGION}, second | {"region_id": "aws-eu-central-1"}]
     }
 
 

@@ -15,10 +15,7 @@ from tests.local.client import Client, serve
 HOUR = 3600.0
 DAY = 24 * HOUR
 NEVER = BackgroundIntervals(
-    suspend_after=None,
-    check_availability_every=None,
-    detach_after=None,
-    archive_after_age=None,
+    suspend_after=None, check_availability_every=None, detach_after=None, archive_after_age=None
 )
 
 
