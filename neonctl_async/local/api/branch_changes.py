@@ -24,7 +24,7 @@ _DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expire
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/branches/{branch_id}``: starts no operations."""
     _, branch = access.branch(tx, call)
-    body = call.body(bodies.BranchUpdate).branch
+    body = call.part("branch", bodies.BranchChanges)
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     if body.name is not UNSET and body.name != branch.name:
         check_name_free(tx, branch.project_id, body.name)

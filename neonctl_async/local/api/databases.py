@@ -15,13 +15,13 @@ from neonctl_async.local.storage.tables import Database, Role
 def create(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/databases``: the owner is a role of the branch."""
     project, branch = access.branch(tx, call)
-    spec = call.body(bodies.DatabaseCreate).database
+    spec = call.part("database", bodies.DatabaseSpec)
     branch_objects.check_name_free(tx, Database, branch.id, spec.name)
     branch_objects.get(tx, Role, branch.id, spec.owner_name)
     chain = operations.start_chain(tx, project.id, branch.id)
-    add(tx, branch.id, spec.name, spec.owner_name)
+    database = add(tx, branch.id, spec.name, spec.owner_name)
     computes.configure_branch(tx, branch, chain)
-    return _changed(branch_objects.get(tx, Database, branch.id, spec.name), chain, 201)
+    return _changed(database, chain, 201)
 
 
 def list_branch(tx: Transaction, call: Call) -> Response:
@@ -42,7 +42,7 @@ def update(tx: Transaction, call: Call) -> Response:
     """``PATCH .../databases/{database_name}``: change the name or the owner."""
     project, branch = access.branch(tx, call)
     database = branch_objects.get(tx, Database, branch.id, call.path["database_name"])
-    body = call.body(bodies.DatabaseUpdate).database
+    body = call.part("database", bodies.DatabaseChanges)
     changes: dict[str, SqlValue] = {}
     if body.name is not UNSET and body.name != database.name:
         branch_objects.check_name_free(tx, Database, branch.id, body.name)
@@ -70,7 +70,7 @@ def delete(tx: Transaction, call: Call) -> Response:
     return _changed(database, chain)
 
 
-def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> None:
+def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> Database:
     """Store a database."""
     database = Database(
         id=0,
@@ -80,7 +80,7 @@ def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> None:
         created_at=tx.now,
         updated_at=tx.now,
     )
-    tx.insert(database)
+    return tx.insert(database)
 
 
 def record(database: Database) -> Json:

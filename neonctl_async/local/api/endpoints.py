@@ -31,7 +31,7 @@ MINIMUM_CU: Final = 0.25
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/endpoints``: create and start a compute."""
     project = access.project(tx, call)
-    spec = call.body(bodies.EndpointCreate).endpoint
+    spec = call.part("endpoint", bodies.NewEndpoint)
     branch = access.branch_of(tx, project.id, spec.branch_id)
     chain = operations.start_chain(tx, project.id, branch.id)
     endpoint = add(tx, project, branch, spec, chain)
@@ -66,7 +66,7 @@ def update(tx: Transaction, call: Call) -> Response:
     """
     _, before = access.endpoint(tx, call)
     endpoint = before
-    body = call.body(bodies.EndpointUpdate).endpoint
+    body = call.part("endpoint", bodies.EndpointChanges)
     destination = _destination(tx, endpoint, body)
     changed_branches = (endpoint.branch_id, destination.id if destination else None)
     chain = operations.start_chain(tx, endpoint.project_id, *changed_branches)

@@ -28,7 +28,7 @@ def update(tx: Transaction, call: Call) -> Response:
     each running compute (section 2.3).
     """
     project = access.project(tx, call)
-    body = call.body(bodies.ProjectUpdate).project
+    body = call.part("project", bodies.ProjectChanges)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     for name in body.__struct_fields__:

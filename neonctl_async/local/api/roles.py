@@ -14,12 +14,11 @@ from neonctl_async.local.storage.tables import Branch, Database, Project, Role
 def create(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/roles``: return the password, unless it cannot log in."""
     project, branch = access.branch(tx, call)
-    spec = call.body(bodies.RoleCreate).role
+    spec = call.part("role", bodies.RoleSpec)
     branch_objects.check_name_free(tx, Role, branch.id, spec.name)
     chain = operations.start_chain(tx, project.id, branch.id)
-    add(tx, branch.id, spec.name, no_login=spec.no_login)
+    role = add(tx, branch.id, spec.name, no_login=spec.no_login)
     computes.configure_branch(tx, branch, chain)
-    role = branch_objects.get(tx, Role, branch.id, spec.name)
     body = {"role": record(role, password=True), "operations": operation_records(chain)}
     return respond(body, 201)
 
@@ -81,7 +80,7 @@ def reset_password(tx: Transaction, call: Call) -> Response:
     return respond({"role": record(role, password=True), "operations": operation_records(chain)})
 
 
-def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> None:
+def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> Role:
     """Store a role with a new password."""
     role = Role(
         id=0,
@@ -93,7 +92,7 @@ def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -
         created_at=tx.now,
         updated_at=tx.now,
     )
-    tx.insert(role)
+    return tx.insert(role)
 
 
 def record(role: Role, *, password: bool = False) -> Json:

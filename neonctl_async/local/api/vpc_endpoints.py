@@ -1,6 +1,6 @@
 """Requests about the VPC endpoints of an organization, and the projects restricted to them."""
 
-from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.errors import not_found, unprocessable
@@ -49,7 +49,7 @@ def assign(tx: Transaction, call: Call) -> Response:
     added again.
     """
     organization = access.organization(tx, call, Level.ADMIN)
-    label = call.body(bodies.VpcEndpointAssignment).label
+    label = call.part("label", str)
     region_id, vpc_endpoint_id = call.path["region_id"], call.path["vpc_endpoint_id"]
     if region_id.startswith("azure-"):
         raise unprocessable("VPC endpoints in Azure regions are not supported")
@@ -103,7 +103,7 @@ def restrict(tx: Transaction, call: Call) -> Response:
     project.
     """
     project = access.project(tx, call)
-    label = call.body(bodies.VpcEndpointAssignment).label
+    label = call.part("label", str)
     vpc_endpoint_id = call.path["vpc_endpoint_id"]
     where = f"{_WHERE_NAMED} AND deleted_at IS NULL"
     if not tx.first(VpcEndpoint, where, project.org_id, project.region_id, vpc_endpoint_id):

@@ -6,7 +6,6 @@ import logging
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from neonctl_async.local import ids
 from neonctl_async.local.clock import SECOND
@@ -117,7 +116,7 @@ def create_key(
         org_id=org_id,
         project_id=project_id,
     )
-    key = replace(key, id=tx.insert(key))
+    key = tx.insert(key)
     _warn_if_many(tx, key)
     return key, token
 

@@ -28,8 +28,7 @@ def grant(tx: Transaction, call: Call) -> Response:
     permission = Permission(
         id=ids.uuid_text(), project_id=project.id, email=email, granted_at=tx.now
     )
-    tx.insert(permission)
-    return respond(_record(permission))
+    return respond(_record(tx.insert(permission)))
 
 
 def revoke(tx: Transaction, call: Call) -> Response:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated, Final, TypeVar
 
 import msgspec
@@ -42,6 +43,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid(f"invalid request: decode application/json: {problem}") from None
         except RecursionError:
             raise _too_deep() from None
+
+    def part(self, name: str, kind: type[T]) -> T:
+        """Return a required field of the JSON body. Raise 400 as :meth:`body` does."""
+        # A class is hashable, which mypy does not see in type[T].
+        body = self.body(_body_with(name, kind))  # type: ignore[arg-type]
+        part: T = getattr(body, name)
+        return part
 
     def integer(self, name: str, minimum: int, maximum: int, default: int) -> int:
         """Return an integer query parameter. Raise 400 that names it if it is out of range."""
@@ -144,6 +152,11 @@ def instant_of(name: str, moment: datetime) -> Instant:
         raise invalid(
             f"invalid request: {name}: {moment.isoformat()} is not within year 1 to 9999, UTC"
         ) from None
+
+
+@cache
+def _body_with(name: str, kind: object) -> type[msgspec.Struct]:
+    return msgspec.defstruct("Body", [(name, kind)])
 
 
 def _too_deep() -> ApiError:
