@@ -4,13 +4,14 @@ from typing import Final
 
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
-from neonctl_async.local.clock import in_seconds, in_seconds_or_none
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
+from neonctl_async.local.clock import in_seconds_or_none
 from neonctl_async.local.engine.api_keys import create_key, create_user_key
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import ApiKey, Project, User
 
+_FIELDS: Final = ("id", "name", "created_at", "created_by", "project_id")
 _MAX_ID_DIGITS: Final = 18
 
 
@@ -86,46 +87,18 @@ def _revoke(tx: Transaction, call: Call, owner: str, owner_id: str) -> Json:
     if key is None:
         raise not_found("API key", text)
     tx.update(key, ended_at=tx.now)
-    return drop_none(
-        {
-            "id": key.id,
-            "name": key.name,
-            "revoked": True,
-            "created_at": in_seconds(key.created_at),
-            "created_by": key.created_by,
-            "project_id": key.project_id,
-        }
-    ) | _use(key)
+    return fields(key, *_FIELDS) | {"revoked": True} | _use(key)
 
 
 def _created(key: ApiKey, token: str) -> Json:
-    return drop_none(
-        {
-            "id": key.id,
-            "key": token,
-            "name": key.name,
-            "created_at": in_seconds(key.created_at),
-            "created_by": key.created_by,
-            "project_id": key.project_id,
-        }
-    )
+    return fields(key, *_FIELDS) | {"key": token}
 
 
 def _listed(tx: Transaction, key: ApiKey) -> Json:
     creator = tx.first(User, "WHERE id = ?", key.created_by)
-    return drop_none(
-        {
-            "id": key.id,
-            "name": key.name,
-            "created_at": in_seconds(key.created_at),
-            "created_by": {
-                "id": key.created_by,
-                "name": creator.name if creator else "",
-                "image": "",
-            },
-            "project_id": key.project_id,
-        }
-    ) | _use(key)
+    name = creator.name if creator else ""
+    created_by = {"id": key.created_by, "name": name, "image": ""}
+    return fields(key, *_FIELDS) | {"created_by": created_by} | _use(key)
 
 
 def _use(key: ApiKey) -> Json:

@@ -4,8 +4,7 @@ from msgspec import UNSET
 
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Call, Json, Response, respond
-from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.storage.database import SqlValue, Transaction
@@ -85,14 +84,7 @@ def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> Database
 
 def record(database: Database) -> Json:
     """Return a database as the API shows it."""
-    return {
-        "id": database.id,
-        "branch_id": database.branch_id,
-        "name": database.name,
-        "owner_name": database.owner_name,
-        "created_at": in_seconds(database.created_at),
-        "updated_at": in_seconds(database.updated_at),
-    }
+    return fields(database, "id", "branch_id", "name", "owner_name", "created_at", "updated_at")
 
 
 def _changed(database: Database, chain: OperationChain, status: int = 200) -> Response:

@@ -7,7 +7,6 @@ from neonctl_async.local import clock, ids
 from neonctl_async.local.api import branches, databases, endpoints, roles
 from neonctl_async.local.api.operations import cursor_position
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import (
     Call,
     Json,
@@ -22,7 +21,6 @@ from neonctl_async.local.engine import computes, operations
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.branches import insert_branch
 from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Project, User
 
@@ -38,8 +36,7 @@ def list_page(tx: Transaction, call: Call) -> Response:
     visible, values = _visible_projects(call.principal)
     org_id = call.query.get("org_id")
     if org_id:
-        if access.organization_level(tx, call.principal, org_id) is Level.NONE:
-            raise not_found("organization", org_id)
+        access.check_organization_visible(tx, call.principal, org_id)
         visible, values = f"({visible}) AND org_id = ?", [*values, org_id]
     deleted = "NOT NULL" if call.flag("recoverable") else "NULL"
     body = _page(tx, call, f"({visible}) AND deleted_at IS {deleted}", *values)

@@ -3,8 +3,7 @@
 from neonctl_async.local import ids
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
-from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.errors import not_found, precondition_failed, unprocessable
 from neonctl_async.local.storage.database import Transaction
@@ -97,17 +96,11 @@ def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -
 
 def record(role: Role, *, password: bool = False) -> Json:
     """Return a role as the API shows it. ``password`` includes the password, if it has one."""
-    return drop_none(
-        {
-            "branch_id": role.branch_id,
-            "name": role.name,
-            "password": role.password if password and not role.no_login else None,
-            "protected": role.protected,
-            "authentication_method": "no_login" if role.no_login else "password",
-            "created_at": in_seconds(role.created_at),
-            "updated_at": in_seconds(role.updated_at),
-        }
-    )
+    shown = fields(role, "branch_id", "name", "protected", "created_at", "updated_at")
+    shown["authentication_method"] = "no_login" if role.no_login else "password"
+    if password and not role.no_login:
+        shown["password"] = role.password
+    return shown
 
 
 def _role(tx: Transaction, call: Call) -> tuple[Project, Branch, Role]:

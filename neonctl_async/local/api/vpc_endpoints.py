@@ -2,7 +2,7 @@
 
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Json, Response, respond
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.errors import not_found, unprocessable
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Organization, Project, VpcEndpoint, VpcRestriction
@@ -163,4 +163,4 @@ def _restricted_projects(tx: Transaction, endpoint: VpcEndpoint) -> list[str]:
 
 
 def _record(endpoint: VpcEndpoint | VpcRestriction) -> Json:
-    return {"vpc_endpoint_id": endpoint.vpc_endpoint_id, "label": endpoint.label}
+    return fields(endpoint, "vpc_endpoint_id", "label")

@@ -10,9 +10,10 @@ import msgspec
 from msgspec import Meta
 
 from neonctl_async.local.api.request import formats
-from neonctl_async.local.clock import Instant, instant
+from neonctl_async.local.clock import Instant, in_seconds, instant
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, invalid
+from neonctl_async.local.storage.database import Row
 
 T = TypeVar("T")
 
@@ -129,6 +130,16 @@ def error_body(error: ApiError, request_id: str) -> bytes:
 def drop_none(record: Json) -> Json:
     """Return the record without its ``None`` fields, which the API omits."""
     return {name: value for name, value in record.items() if value is not None}
+
+
+def fields(row: Row, *names: str) -> Json:
+    """Return fields of a row under their own names, with times in whole seconds.
+
+    Fields that are ``None`` are left out, as in the API.
+    """
+    values = drop_none({name: getattr(row, name) for name in names})
+    times = {name: in_seconds(getattr(row, name)) for name in values if name.endswith("_at")}
+    return values | times
 
 
 def raw_json(text: str) -> msgspec.Raw:
