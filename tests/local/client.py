@@ -4,7 +4,6 @@ import io
 import json
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
-from types import TracebackType
 from typing import Any, Self
 
 import aiohttp
@@ -47,12 +46,10 @@ class Http:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
         await self._session.close()
 
     async def send(
@@ -114,12 +111,10 @@ class Http:
         return branch
 
     async def branch_names(self, project_id: str, query: str = "") -> list[str]:
-        """Return the names of the listed branches."""
         page = await self.get(f"/projects/{project_id}/branches{query}")
         return [branch["name"] for branch in page["branches"]]
 
     async def project_names(self, query: str = "") -> list[str]:
-        """Return the names of the listed projects."""
         page = await self.get(f"/projects{query}")
         return [project["name"] for project in page["projects"]]
 

@@ -8,6 +8,7 @@ from neonctl_async.local.api.request.calls import Call, Json, Response, fields, 
 from neonctl_async.local.clock import in_seconds_or_none
 from neonctl_async.local.engine.api_keys import create_key, create_user_key
 from neonctl_async.local.errors import not_found
+from neonctl_async.local.ids import KeyKind
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import ApiKey, Project, User
 
@@ -48,24 +49,14 @@ def create_organization(tx: Transaction, call: Call) -> Response:
     organization = access.organization(tx, call)
     user_id = access.personal_user_id(call)
     body = call.body(bodies.KeyCreate)
+    kind: KeyKind = "organization" if body.project_id is None else "project"
+    where = "WHERE id = ? AND org_id = ? AND deleted_at IS NULL"
     if body.project_id is None:
         access.organization(tx, call, Level.ADMIN)
-        key, token = create_key(
-            tx, "organization", body.key_name, created_by=user_id, org_id=organization.id
-        )
-        return respond(_created(key, token))
-    where = "WHERE id = ? AND org_id = ? AND deleted_at IS NULL"
-    project = tx.first(Project, where, body.project_id, organization.id)
-    if project is None:
+    elif not tx.first(Project, where, body.project_id, organization.id):
         raise not_found("project", body.project_id)
-    key, token = create_key(
-        tx,
-        "project",
-        body.key_name,
-        created_by=user_id,
-        org_id=organization.id,
-        project_id=project.id,
-    )
+    owner = {"org_id": organization.id, "project_id": body.project_id}
+    key, token = create_key(tx, kind, body.key_name, created_by=user_id, **owner)
     return respond(_created(key, token))
 
 

@@ -167,7 +167,7 @@ def _replace_content(
 def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
     preserved = replace(
         branch,
-        id=ids.branch_id(),
+        id=ids.object_id("br-"),
         name=name,
         is_default=False,
         restored_as=branch.id,

@@ -49,7 +49,7 @@ def add(
     parent = access.branch_or_default(tx, project.id, spec.parent_id)
     at = spec.parent_timestamp
     chain = operations.start_chain(tx, project.id, parent.id)
-    branch_id = ids.branch_id()
+    branch_id = ids.object_id("br-")
     creation = chain.add("create_branch", branch_id=branch_id)
     branch = Branch(
         id=branch_id,

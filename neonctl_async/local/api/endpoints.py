@@ -168,7 +168,7 @@ def add(
     options = spec if isinstance(spec, bodies.NewEndpoint) else None
     minimum, maximum, timeout = _limits(project, spec)
     endpoint = Endpoint(
-        id=ids.endpoint_id(),
+        id=ids.object_id("ep-"),
         project_id=project.id,
         branch_id=branch.id,
         name=options.name if options else None,

@@ -153,7 +153,7 @@ def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
 def _insert(
     tx: Transaction, spec: bodies.ProjectSpec, user_id: str | None, org_id: str | None
 ) -> Project:
-    project_id = ids.project_id()
+    project_id = ids.object_id()
     newest = tx.number("SELECT max(created_at) FROM projects") or 0
     after = tx.rules.intervals.detach_after
     project = Project(
@@ -183,7 +183,7 @@ def _add_first_branch(
     principal: Principal,
     chain: OperationChain,
 ) -> Branch:
-    branch_id = ids.branch_id()
+    branch_id = ids.object_id("br-")
     creation = chain.add("create_timeline", branch_id=branch_id)
     branch = Branch(
         id=branch_id,

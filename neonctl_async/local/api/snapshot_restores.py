@@ -81,7 +81,7 @@ def finalize(tx: Transaction, call: Call) -> Response:
 def _create_branch(
     tx: Transaction, call: Call, snapshot: Snapshot, body: SnapshotRestore, chain: OperationChain
 ) -> Branch:
-    branch_id = ids.branch_id()
+    branch_id = ids.object_id("br-")
     creation = chain.add("create_branch", branch_id=branch_id)
     branch = Branch(
         id=branch_id,

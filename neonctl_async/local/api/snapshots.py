@@ -33,7 +33,7 @@ def create(tx: Transaction, call: Call) -> Response:
     expires_at = call.timestamp("expires_at")
     chain = operations.start_chain(tx, project.id, branch.id)
     creation = chain.add("create_branch", branch_id=branch.id)
-    snapshot_id = ids.snapshot_id()
+    snapshot_id = ids.object_id("snap-")
     content = SnapshotContent(
         branch_objects.of_branch(tx, Role, branch.id),
         branch_objects.of_branch(tx, Database, branch.id),

@@ -21,7 +21,7 @@ def create_organization(tx: Transaction, name: str, admin_id: str) -> Organizati
     """Create an organization with its first administrator."""
     _check_user_exists(tx, admin_id)
     organization = tx.insert(
-        Organization(id=ids.organization_id(), name=name, created_at=tx.now, updated_at=tx.now)
+        Organization(id=ids.object_id("org-"), name=name, created_at=tx.now, updated_at=tx.now)
     )
     add_member(tx, organization.id, admin_id, "admin")
     return organization

@@ -93,7 +93,7 @@ def revoke_project_keys(tx: Transaction, project_id: str) -> None:
 
 def create_key(
     tx: Transaction,
-    kind: ids.KeyKind,
+    kind: KeyKind,
     name: str,
     *,
     created_by: str,

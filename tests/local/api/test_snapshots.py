@@ -17,7 +17,6 @@ async def snapshot_of_main(api: Client, project_id: str, query: str = "") -> Any
 
 
 async def snapshot_names(api: Client, project_id: str) -> list[str]:
-    """Return the names of the snapshots of a project."""
     page = await api.get(f"/projects/{project_id}/snapshots")
     return [snapshot["name"] for snapshot in page["snapshots"]]
 
@@ -143,9 +142,8 @@ async def test_taking_and_deleting_a_snapshot_are_423_while_the_branch_is_locked
     assert (await api.send("DELETE", path)).status == 202
 
 
-async def test_branch_has_a_backup_schedule(api: Client, project_id: str) -> None:
-    main = await api.main_branch(project_id)
-    path = f"/projects/{project_id}/branches/{main['id']}/backup_schedule"
+async def test_branch_has_a_backup_schedule(api: Client, branch_path: str) -> None:
+    path = f"{branch_path}/backup_schedule"
     assert await api.get(path) == {"schedule": []}
     schedule = [
         {"frequency": "daily", "hour": 3, "retention_seconds": 7200},
@@ -167,8 +165,7 @@ async def test_branch_has_a_backup_schedule(api: Client, project_id: str) -> Non
     ],
 )
 async def test_error_for_an_invalid_schedule_names_the_field(
-    api: Client, project_id: str, item: object, field: str
+    api: Client, branch_path: str, item: object, field: str
 ) -> None:
-    main = await api.main_branch(project_id)
-    path = f"/projects/{project_id}/branches/{main['id']}/backup_schedule"
-    await api.expect_error(400, f"schedule[0].{field}", "PUT", path, {"schedule": [item]})
+    path, body = f"{branch_path}/backup_schedule", {"schedule": [item]}
+    await api.expect_error(400, f"schedule[0].{field}", "PUT", path, body)

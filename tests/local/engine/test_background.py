@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from neonctl_async.local import BackgroundIntervals, ManualClock
 from neonctl_async.local.engine import background
@@ -31,12 +32,14 @@ async def actions_and_times(api: Client, project_id: str) -> list[tuple[str, str
     return [(op["action"], op["created_at"]) for op in found]
 
 
+async def actions(api: Client, project_id: str) -> list[str]:
+    """Return the actions of these operations."""
+    return [op["action"] for op in await since_creation(api, project_id)]
+
+
 def only(**intervals: float) -> BackgroundIntervals:
     """Return settings that allow only one kind of background work."""
-    names = ("suspend_after", "check_availability_every", "detach_after", "archive_after_age")
-    return BackgroundIntervals(
-        **{name: intervals.get(name) for name in names}, archive_after_idle=DAY
-    )
+    return replace(NEVER, **intervals)
 
 
 async def test_idle_compute_is_suspended_after_its_timeout(
@@ -70,10 +73,9 @@ async def test_use_of_a_compute_postpones_its_suspension(
     path = f"/projects/{project_id}/branches/{branch['id']}/roles"
     await api.request("POST", path, {"role": {"name": "alex"}})
     clock.advance(200)
-    assert [action for action, _ in await actions_and_times(api, project_id)] == ["apply_config"]
+    assert await actions(api, project_id) == ["apply_config"]
     clock.advance(101)
-    actions = [action for action, _ in await actions_and_times(api, project_id)]
-    assert actions == ["apply_config", "suspend_compute"]
+    assert await actions(api, project_id) == ["apply_config", "suspend_compute"]
 
 
 async def test_failed_suspension_is_retried(
@@ -108,8 +110,7 @@ async def test_checks_stop_when_the_compute_is_deleted(api: Client, clock: Manua
     clock.advance(HOUR)
     await api.request("DELETE", f"/projects/{project_id}/endpoints/{created['endpoints'][0]['id']}")
     clock.advance(9 * HOUR)
-    actions = [action for action, _ in await actions_and_times(api, project_id)]
-    assert actions == ["check_availability", "suspend_compute"]
+    assert await actions(api, project_id) == ["check_availability", "suspend_compute"]
 
 
 @pytest.mark.control_plane(
@@ -121,7 +122,7 @@ async def test_idle_project_is_detached_and_reattached_at_the_next_request(
     clock.advance(6 * DAY)
     await api.get(f"/projects/{project_id}")
     clock.advance(7 * DAY - 1)
-    assert [action for action, _ in await actions_and_times(api, project_id)] == ["suspend_compute"]
+    assert await actions(api, project_id) == ["suspend_compute"]
     clock.advance(30 * DAY)
     assert (await actions_and_times(api, project_id))[1:] == [
         ("tenant_detach", "2026-01-20T23:59:59Z"),
@@ -150,8 +151,7 @@ async def test_detached_project_is_not_checked(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     clock.advance(10.25 * DAY)
-    actions = [action for action, _ in await actions_and_times(api, project_id)]
-    assert actions == [
+    assert await actions(api, project_id) == [
         *("suspend_compute", "check_availability", "check_availability"),
         *("tenant_detach", "tenant_reattach"),
     ]
@@ -214,7 +214,7 @@ async def test_deleted_project_has_no_background_work(
 ) -> None:
     await api.request("DELETE", f"/projects/{project_id}")
     clock.advance(60 * DAY)
-    assert [action for action, _ in await actions_and_times(api, project_id)] == ["delete_tenant"]
+    assert await actions(api, project_id) == ["delete_tenant"]
 
 
 async def test_due_events_run_in_the_order_of_their_times(

@@ -1,6 +1,7 @@
 """Archiving and unarchiving of branches: section 2.3 of the specification."""
 
 import pytest
+from msgspec.structs import replace
 
 from neonctl_async.local import BackgroundIntervals, ManualClock
 from tests.local.client import Client, actions_of
@@ -15,14 +16,13 @@ ARCHIVING = BackgroundIntervals(
 )
 
 
+async def archived_branches(api: Client, project_id: str) -> list[str]:
+    found = await api.operations(project_id)
+    return [op["branch_id"] for op in found if op["action"] == "timeline_archive"]
+
+
 @pytest.mark.control_plane(
-    intervals=BackgroundIntervals(
-        suspend_after=None,
-        check_availability_every=None,
-        detach_after=None,
-        archive_after_age=100.0,
-        archive_after_idle=10.0,
-    )
+    intervals=replace(ARCHIVING, archive_after_age=100.0, archive_after_idle=10.0)
 )
 async def test_branch_is_archived_after_its_compute_was_moved_away(
     api: Client, clock: ManualClock, project_id: str
@@ -33,12 +33,7 @@ async def test_branch_is_archived_after_its_compute_was_moved_away(
     path = f"/projects/{project_id}/endpoints/{source['endpoints'][0]['id']}"
     await api.request("PATCH", path, {"endpoint": {"branch_id": destination}})
     clock.advance(200)
-    archived = [
-        op["branch_id"]
-        for op in await api.operations(project_id)
-        if op["action"] == "timeline_archive"
-    ]
-    assert archived == [source["branch"]["id"]]
+    assert await archived_branches(api, project_id) == [source["branch"]["id"]]
 
 
 @pytest.mark.control_plane(
@@ -50,10 +45,7 @@ async def test_old_idle_branch_is_archived_and_unarchived_when_needed(
     created = await api.branch(project_id, compute=True)
     branch_id, endpoint_id = created["branch"]["id"], created["endpoints"][0]["id"]
     clock.advance(14 * DAY - 1)
-    assert [op["action"] for op in (await api.operations(project_id))[4:]] == [
-        "suspend_compute",
-        "suspend_compute",
-    ]
+    assert (await api.actions(project_id))[4:] == ["suspend_compute", "suspend_compute"]
     clock.advance(1)
     (archiving,) = (await api.operations(project_id))[6:]
     assert archiving["action"] == "timeline_archive"
@@ -81,12 +73,7 @@ async def test_protected_and_default_branches_are_not_archived(
     else:
         await api.request("POST", f"{path}/set_as_default")
     clock.advance(30 * DAY)
-    archived = [
-        op["branch_id"]
-        for op in (await api.operations(project_id))[2:]
-        if op["action"] == "timeline_archive"
-    ]
-    assert branch_id not in archived
+    assert branch_id not in await archived_branches(api, project_id)
 
 
 @pytest.mark.control_plane(intervals=ARCHIVING)

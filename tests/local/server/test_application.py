@@ -9,6 +9,8 @@ import pytest
 from neonctl_async.local import ServedRequest
 from tests.local.client import Client
 
+JSON = {"Content-Type": "application/json"}
+
 
 async def test_error_has_the_published_shape(api: Client) -> None:
     reply = await api.send("GET", "/projects/no-such-project-1")
@@ -23,9 +25,7 @@ async def test_error_has_the_published_shape(api: Client) -> None:
 
 async def test_missing_field_is_reported_in_neons_words(api: Client) -> None:
     for content in (b"{}", b""):
-        reply = await api.send(
-            "POST", "/projects", content=content, headers={"Content-Type": "application/json"}
-        )
+        reply = await api.send("POST", "/projects", content=content, headers=JSON)
         assert (reply.status, reply.message) == (
             400,
             "invalid request: decode application/json: invalid: project (field required)",
@@ -34,18 +34,16 @@ async def test_missing_field_is_reported_in_neons_words(api: Client) -> None:
 
 @pytest.mark.parametrize("content", [b"{", b"nonsense", b'{"project": }', b"\xff"])
 async def test_body_that_is_not_json_is_400(api: Client, content: bytes) -> None:
-    headers = {"Content-Type": "application/json"}
     await api.expect_error(
-        400, "decode application/json", "POST", "/projects", content=content, headers=headers
+        400, "decode application/json", "POST", "/projects", content=content, headers=JSON
     )
 
 
 async def test_too_deeply_nested_body_is_400(api: Client) -> None:
     deep = b'{"a":' * 100_000 + b"1" + b"}" * 100_000
-    headers = {"Content-Type": "application/json"}
     content = b'{"project": {"settings": ' + deep + b"}}"
     await api.expect_error(
-        400, "nested too deep", "POST", "/projects", content=content, headers=headers
+        400, "nested too deep", "POST", "/projects", content=content, headers=JSON
     )
 
 
@@ -91,18 +89,14 @@ async def test_content_type_may_have_parameters_and_is_ignored_for_get(api: Clie
 
 async def test_too_large_body_is_413(api: Client) -> None:
     body = b'{"project": {"name": "%s"}}' % (b"x" * (1 << 20))
-    headers = {"Content-Type": "application/json"}
-    await api.expect_error(413, "1048576", "POST", "/projects", content=body, headers=headers)
+    await api.expect_error(413, "1048576", "POST", "/projects", content=body, headers=JSON)
     assert (await api.send("GET", "/projects")).json["projects"] == []
 
 
 @pytest.mark.parametrize("key", ["", None])
 async def test_rejected_upload_leaves_no_connection_open(api: Client, key: str | None) -> None:
-    headers = {"Content-Type": "application/json"}
     for _ in range(3):
-        reply = await api.send(
-            "POST", "/projects", key=key, content=b"x" * (8 << 20), headers=headers
-        )
+        reply = await api.send("POST", "/projects", key=key, content=b"x" * (8 << 20), headers=JSON)
         assert reply.status == (401 if key == "" else 413)
     await api.control_plane.stop()
     names = {str(task.get_coro()) for task in asyncio.all_tasks()}

@@ -15,7 +15,6 @@ LIST = "GET /projects/{project_id}/operations"
 
 
 async def branch_count(api: Client, project_id: str) -> int:
-    """Return the number of branches of a project."""
     return int((await api.get(f"/projects/{project_id}/branches/count"))["count"])
 
 

@@ -71,8 +71,7 @@ async def test_comparison_requires_the_database_in_both_branches(
 
 
 async def test_comparison_of_a_branch_without_a_parent_requires_a_base(
-    api: Client, project_id: str
+    api: Client, branch_path: str
 ) -> None:
-    main = await api.main_branch(project_id)
-    path = f"/projects/{project_id}/branches/{main['id']}/compare_schema?db_name=neondb"
+    path = f"{branch_path}/compare_schema?db_name=neondb"
     await api.expect_error(400, "base_branch_id", "GET", path)
