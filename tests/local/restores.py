@@ -38,14 +38,17 @@ class RestoreScenario:
 
     async def restore(self, **body: object) -> Any:  # Any: as Client.get
         """Restore the snapshot. Return the response."""
-        path = f"{self.path}/snapshots/{self.snapshot}/restore"
-        return await self.api.request("POST", path, body or None)
+        return await self.api.request("POST", self.restore_path(self.snapshot), body or None)
 
     async def finished_restore(self, **body: object) -> str:
         """Restore the snapshot, and let its operations finish. Return the id of the branch."""
         restored = await self.restore(**body)
         self.clock.advance(9)
         return str(restored["branch"]["id"])
+
+    def restore_path(self, snapshot_id: str) -> str:
+        """Return the path of the request that restores a snapshot."""
+        return f"{self.path}/snapshots/{snapshot_id}/restore"
 
     def finalize_path(self, branch_id: str) -> str:
         """Return the path of the request that finalizes a restored branch."""

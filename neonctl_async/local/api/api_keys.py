@@ -49,14 +49,16 @@ def create_organization(tx: Transaction, call: Call) -> Response:
     organization = access.organization(tx, call)
     user_id = access.personal_user_id(call)
     body = call.body(bodies.KeyCreate)
-    kind: KeyKind = "organization" if body.project_id is None else "project"
+    name, project_id = body.key_name, body.project_id
+    kind: KeyKind = "organization" if project_id is None else "project"
     where = "WHERE id = ? AND org_id = ? AND deleted_at IS NULL"
-    if body.project_id is None:
+    if project_id is None:
         access.organization(tx, call, Level.ADMIN)
-    elif not tx.first(Project, where, body.project_id, organization.id):
-        raise not_found("project", body.project_id)
-    owner = {"org_id": organization.id, "project_id": body.project_id}
-    key, token = create_key(tx, kind, body.key_name, created_by=user_id, **owner)
+    elif not tx.first(Project, where, project_id, organization.id):
+        raise not_found("project", project_id)
+    key, token = create_key(
+        tx, kind, name, created_by=user_id, org_id=organization.id, project_id=project_id
+    )
     return respond(_created(key, token))
 
 

@@ -112,13 +112,10 @@ def recover(tx: Transaction, call: Call) -> Response:
     for endpoint in tx.select(Endpoint, "WHERE branch_id = ? AND deleted_with_branch", branch.id):
         computes.recover(tx, endpoint)
     timelines.schedule_archiving(tx, branch.id, tx.now)
+    branch_record = branches.record(tx, tx.get(Branch, branch.id))
     recovered = computes.of_branch(tx, branch.id)
-    return respond(
-        {
-            "branch": branches.record(tx, tx.get(Branch, branch.id)),
-            "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in recovered],
-        }
-    )
+    shown = [endpoints.record(endpoint, tx.now) for endpoint in recovered]
+    return respond({"branch": branch_record, "endpoints": shown})
 
 
 def _check_preserve_name(tx: Transaction, branch: Branch, source: Branch, name: str | None) -> None:
@@ -178,11 +175,8 @@ def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
     )
     tx.insert(preserved)
     inherit_objects(tx, branch.id, preserved.id)
-    tx.execute(
-        "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL",
-        preserved.id,
-        branch.id,
-    )
+    sql = "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL"
+    tx.execute(sql, preserved.id, branch.id)
     return preserved.id
 
 

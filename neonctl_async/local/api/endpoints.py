@@ -35,9 +35,7 @@ def create(tx: Transaction, call: Call) -> Response:
     branch = access.branch_of(tx, project.id, spec.branch_id)
     chain = operations.start_chain(tx, project.id, branch.id)
     endpoint = add(tx, project, branch, spec, chain)
-    return respond(
-        {"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)}, 201
-    )
+    return _changed(tx, endpoint, chain, 201)
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
@@ -148,8 +146,11 @@ def _check_enabled(endpoint: Endpoint) -> None:
         raise conflict(f"endpoint {endpoint.id!r} is disabled: enable it first")
 
 
-def _changed(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Response:
-    return respond({"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)})
+def _changed(
+    tx: Transaction, endpoint: Endpoint, chain: OperationChain, status: int = 200
+) -> Response:
+    body = {"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)}
+    return respond(body, status)
 
 
 def _listed(tx: Transaction, found: list[Endpoint]) -> Response:

@@ -43,9 +43,8 @@ def update(tx: Transaction, call: Call) -> Response:
         for endpoint in computes.list_running(tx, project.id):
             computes.configure(tx, endpoint, chain)
     project = tx.update(project, **changes)
-    return respond(
-        {"project": projects.record(tx, project), "operations": operation_records(chain)}
-    )
+    record = projects.record(tx, project)
+    return respond({"project": record, "operations": operation_records(chain)})
 
 
 def delete(tx: Transaction, call: Call) -> Response:

@@ -25,9 +25,8 @@ def create(tx: Transaction, call: Call) -> Response:
 def list_branch(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/roles``."""
     _, branch = access.branch(tx, call)
-    return respond(
-        {"roles": [record(role) for role in branch_objects.of_branch(tx, Role, branch.id)]}
-    )
+    found = branch_objects.of_branch(tx, Role, branch.id)
+    return respond({"roles": [record(role) for role in found]})
 
 
 def get(tx: Transaction, call: Call) -> Response:

@@ -32,14 +32,11 @@ def get(tx: Transaction, call: Call) -> Response:
     """``GET /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``."""
     endpoint = _of_organization(tx, access.organization(tx, call), call)
     restricted = _restricted_projects(tx, endpoint)
-    return respond(
-        _record(endpoint)
-        | {
-            "state": "accepted",
-            "num_restricted_projects": len(restricted),
-            "example_restricted_projects": restricted[:3],
-        }
-    )
+    restrictions = {
+        "num_restricted_projects": len(restricted),
+        "example_restricted_projects": restricted[:3],
+    }
+    return respond(_record(endpoint) | {"state": "accepted"} | restrictions)
 
 
 def assign(tx: Transaction, call: Call) -> Response:
@@ -115,11 +112,10 @@ def restrict(tx: Transaction, call: Call) -> Response:
     if restriction is not None:
         tx.update(restriction, label=label)
     else:
-        tx.insert(
-            VpcRestriction(
-                id=0, project_id=project.id, vpc_endpoint_id=vpc_endpoint_id, label=label
-            )
+        restriction = VpcRestriction(
+            id=0, project_id=project.id, vpc_endpoint_id=vpc_endpoint_id, label=label
         )
+        tx.insert(restriction)
     return Response(200)
 
 

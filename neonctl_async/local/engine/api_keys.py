@@ -84,11 +84,8 @@ def create_user_key(tx: Transaction, user_id: str, name: str) -> tuple[ApiKey, s
 
 def revoke_project_keys(tx: Transaction, project_id: str) -> None:
     """Revoke the keys of a project that leaves its organization or is deleted (section 3.1)."""
-    tx.execute(
-        "UPDATE api_keys SET ended_at = ? WHERE project_id = ? AND ended_at IS NULL",
-        tx.now,
-        project_id,
-    )
+    sql = "UPDATE api_keys SET ended_at = ? WHERE project_id = ? AND ended_at IS NULL"
+    tx.execute(sql, tx.now, project_id)
 
 
 def create_key(

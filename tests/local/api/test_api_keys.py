@@ -135,10 +135,8 @@ async def test_keys_of_an_organization_are_listed_with_their_project(
     await organization_key(api, "wide")
     await project_key(api, project_id)
     listed = await api.get(f"{api.organization_path}/api_keys")
-    assert [(key["name"], key.get("project_id")) for key in listed] == [
-        ("wide", None),
-        ("scoped", project_id),
-    ]
+    found = [(key["name"], key.get("project_id")) for key in listed]
+    assert found == [("wide", None), ("scoped", project_id)]
     assert listed[0]["last_used_at"] is None
     assert listed[0]["last_used_from_addr"] == ""
 

@@ -38,10 +38,8 @@ async def test_project_has_one_default_branch(api: Client, project_id: str) -> N
         changed = await api.request("POST", f"{path}/{action}")
         assert (changed["branch"]["default"], changed["operations"]) == (True, [])
     branches = (await api.get(f"/projects/{project_id}/branches"))["branches"]
-    assert {branch["name"]: branch["default"] for branch in branches} == {
-        "main": False,
-        "new": True,
-    }
+    is_default = {branch["name"]: branch["default"] for branch in branches}
+    assert is_default == {"main": False, "new": True}
     created = await api.branch(project_id)
     assert created["branch"]["parent_id"] == branch_id
     body = {"branch": {"expires_at": "2026-02-01T00:00:00Z"}}

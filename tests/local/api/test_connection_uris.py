@@ -44,6 +44,5 @@ async def test_invalid_connection_uri_request_is_rejected(
 async def test_branch_without_a_compute_has_no_connection_uri(api: Client, project_id: str) -> None:
     branch_id = (await api.branch(project_id))["branch"]["id"]
     query = f"database_name=neondb&role_name=neondb_owner&branch_id={branch_id}"
-    await api.expect_error(
-        400, "no endpoint", "GET", f"/projects/{project_id}/connection_uri?{query}"
-    )
+    path = f"/projects/{project_id}/connection_uri?{query}"
+    await api.expect_error(400, "no endpoint", "GET", path)

@@ -153,9 +153,7 @@ async def test_finalizing_with_two_read_write_computes_is_409(
     body = {"endpoint": {"branch_id": branch_id, "type": "read_write"}}
     await api.request("POST", f"{scenario.path}/endpoints", body)
     clock.advance(9)
-    await api.expect_error(
-        409, "read_write", "POST", f"{scenario.path}/branches/{branch_id}/finalize_restore"
-    )
+    await api.expect_error(409, "read_write", "POST", scenario.finalize_path(branch_id))
     assert set(await scenario.branches()) == {"main", "preview"}
 
 
@@ -174,7 +172,7 @@ async def test_finalizing_with_a_deleted_target_is_409(
     child = f"{scenario.path}/branches/{await scenario.add_child()}"
     restored = await scenario.restore(name="preview")
     clock.advance(9)
-    path = f"{scenario.path}/branches/{restored['branch']['id']}/finalize_restore"
+    path = scenario.finalize_path(restored["branch"]["id"])
     await api.request("DELETE", child)
     reply = await api.send("POST", path)
     assert (reply.status, restored["branch"]["restored_as"] in reply.message) == (409, True)
@@ -182,7 +180,7 @@ async def test_finalizing_with_a_deleted_target_is_409(
     await api.request("POST", f"{child}/recover")
     await api.request("POST", path)
     await api.send("DELETE", f"{child}?hard_delete=true")
-    at_once = f"{scenario.path}/snapshots/{scenario.snapshot}/restore"
+    at_once = scenario.restore_path(scenario.snapshot)
     await api.expect_error(409, "permanently deleted", "POST", at_once, {"finalize_restore": True})
 
 
@@ -245,9 +243,7 @@ async def test_restoring_a_snapshot_that_failed_is_409(
 ) -> None:
     await api.control_plane.fail_next("create_branch")
     snapshot = await scenario.take_snapshot(scenario.main)
-    await api.expect_error(
-        409, "was not taken", "POST", f"{scenario.path}/snapshots/{snapshot}/restore"
-    )
+    await api.expect_error(409, "was not taken", "POST", scenario.restore_path(snapshot))
 
 
 async def test_failed_restore_replaces_nothing(
@@ -260,7 +256,7 @@ async def test_failed_restore_replaces_nothing(
     assert (branches["failed"]["current_state"], branches["main"]["default"]) == ("init", True)
     (endpoint,) = (await api.get(f"{scenario.path}/endpoints"))["endpoints"]
     assert (endpoint["branch_id"], endpoint["current_state"]) == (scenario.main, "active")
-    path = f"{scenario.path}/branches/{restored['branch']['id']}/finalize_restore"
+    path = scenario.finalize_path(restored["branch"]["id"])
     await api.expect_error(409, "was not restored", "POST", path)
 
 
@@ -270,9 +266,7 @@ async def test_restore_with_an_unknown_snapshot_or_target_is_404(
 ) -> None:
     snapshot = "none" if unknown == "snapshot" else scenario.snapshot
     body = {} if unknown == "snapshot" else {"target_branch_id": "none"}
-    await api.expect_error(
-        404, "'none'", "POST", f"{scenario.path}/snapshots/{snapshot}/restore", body
-    )
+    await api.expect_error(404, "'none'", "POST", scenario.restore_path(snapshot), body)
 
 
 async def test_branch_that_was_not_restored_cannot_be_finalized(
@@ -290,7 +284,7 @@ async def test_restoring_and_finalizing_are_423_while_the_branch_is_locked(
     assert (await api.send("POST", path)).status == 423
     clock.advance(9)
     await api.request("POST", path)
-    again = await api.send("POST", f"{scenario.path}/snapshots/{scenario.snapshot}/restore")
+    again = await api.send("POST", scenario.restore_path(scenario.snapshot))
     assert again.status == 423
 
 
@@ -301,7 +295,7 @@ async def test_restoring_and_finalizing_are_423_while_the_target_is_locked(
     branch_id = await scenario.finished_restore()
     child = await api.branch(scenario.project_id, compute=True)
     clock.advance(1)
-    path = f"{scenario.path}/snapshots/{scenario.snapshot}/restore"
+    path = scenario.restore_path(scenario.snapshot)
     body = {"target_branch_id": child["branch"]["id"]}
     assert (await api.send("POST", path, body)).status == 423
     clock.advance(9)
@@ -335,7 +329,8 @@ async def test_finalized_branch_is_checked_and_its_target_is_archived(
     branch_id = (await scenario.restore(finalize_restore=True))["branch"]["id"]
     clock.advance(20 * DAY)
     found = await api.operations(scenario.project_id)
-    background = {
-        (op["action"], op["branch_id"]) for op in found if op["created_at"] > "2026-01-02"
+    later = [op for op in found if op["created_at"] > "2026-01-02"]
+    assert {(op["action"], op["branch_id"]) for op in later} == {
+        ("check_availability", branch_id),
+        ("timeline_archive", scenario.main),
     }
-    assert background == {("check_availability", branch_id), ("timeline_archive", scenario.main)}

@@ -5,15 +5,11 @@ from tests.local.keys import organization_key
 
 
 async def test_auth_returns_the_account_of_the_key(api: Client) -> None:
-    assert await api.get("/auth") == {
-        "account_id": api.control_plane.user_id,
-        "auth_method": "api_key_user",
-    }
+    user_id, org_id = api.control_plane.user_id, api.control_plane.org_id
+    assert await api.get("/auth") == {"account_id": user_id, "auth_method": "api_key_user"}
     _, token = await organization_key(api)
-    assert await api.get("/auth", key=token) == {
-        "account_id": api.control_plane.org_id,
-        "auth_method": "api_key_org",
-    }
+    shown = await api.get("/auth", key=token)
+    assert shown == {"account_id": org_id, "auth_method": "api_key_org"}
     assert (await api.send("GET", "/users/me", key=token)).status == 403
 
 

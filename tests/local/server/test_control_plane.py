@@ -91,10 +91,8 @@ async def test_file_keeps_all_data_and_operations_continue(
         key, org_id = api.key, api.control_plane.org_id
         project_id = (await api.project())["project"]["id"]
         await api.control_plane.fail_next("create_branch")
-        assert [op["status"] for op in await api.operations(project_id)] == [
-            "running",
-            "scheduling",
-        ]
+        statuses = [op["status"] for op in await api.operations(project_id)]
+        assert statuses == ["running", "scheduling"]
     clock.advance(1.5)
     async with serve(key, data=data, clock=clock) as api:
         assert api.control_plane.org_id == org_id

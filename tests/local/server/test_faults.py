@@ -78,9 +78,8 @@ async def test_when_decides_whether_the_request_is_handled(
 
 
 async def test_truncated_response_follows_a_handled_request(api: Client, project_id: str) -> None:
-    api.control_plane.inject(
-        Fault(route="POST /projects/{project_id}/branches", truncate=True, times=1)
-    )
+    route = "POST /projects/{project_id}/branches"
+    api.control_plane.inject(Fault(route=route, truncate=True, times=1))
     with pytest.raises(aiohttp.ClientPayloadError):
         await api.send("POST", f"/projects/{project_id}/branches", {})
     assert await branch_count(api, project_id) == 2
@@ -132,10 +131,9 @@ async def test_hanging_request_is_closed_when_the_server_stops(
 
 
 async def test_fault_is_decoded_from_json() -> None:
-    text = json.dumps({"route": "GET /projects", "status": 503, "times": 2})
-    assert msgspec.json.decode(text, type=Fault) == Fault(
-        route="GET /projects", status=503, times=2
-    )
+    fields = {"route": "GET /projects", "status": 503, "times": 2}
+    expected = Fault(route="GET /projects", status=503, times=2)
+    assert msgspec.json.decode(json.dumps(fields), type=Fault) == expected
 
 
 @pytest.mark.parametrize(

@@ -41,9 +41,8 @@ async def test_comparison_shows_no_difference(api: Client, project_id: str) -> N
 async def test_error_for_an_invalid_query_parameter_names_it(
     api: Client, project_id: str, resource: str, query: str, status: int, word: str
 ) -> None:
-    await api.expect_error(
-        status, word, "GET", f"{await child_of_main(api, project_id)}/{resource}?{query}"
-    )
+    path = f"{await child_of_main(api, project_id)}/{resource}?{query}"
+    await api.expect_error(status, word, "GET", path)
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,8 @@ async def test_request_expires_after_a_day_by_default(api: Client, project_id: s
         "created_at": "2026-01-01T00:00:00Z",
         "expires_at": "2026-01-02T00:00:00Z",
     }
-    assert (await api.request("POST", path, {"ttl_seconds": 60}))["expires_at"] == (
-        "2026-01-01T00:01:00Z"
-    )
+    short = await api.request("POST", path, {"ttl_seconds": 60})
+    assert short["expires_at"] == "2026-01-01T00:01:00Z"
 
 
 async def test_accepted_project_moves_to_the_account_of_the_key(
@@ -135,9 +134,8 @@ async def test_deleting_a_project_closes_its_requests(api: Client, project_id: s
     path = await create_request(api, project_id)
     await api.request("DELETE", f"/projects/{project_id}")
     await api.request("POST", f"/projects/{project_id}/recover")
-    await api.expect_error(
-        409, "was moved or deleted", "PUT", path, {}, key=await api.new_user_key("heir@example.com")
-    )
+    user_key = await api.new_user_key("heir@example.com")
+    await api.expect_error(409, "was moved or deleted", "PUT", path, {}, key=user_key)
 
 
 async def test_former_owner_of_a_transferred_project_has_no_access(
