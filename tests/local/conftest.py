@@ -1,6 +1,7 @@
 """A local control plane for each test, with a clock that only the test advances."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,8 @@ async def api(clock: ManualClock, request: pytest.FixtureRequest) -> AsyncIterat
     The ``control_plane`` marker of a test has the settings. By default, operations take one second.
     """
     marker = request.node.get_closest_marker("control_plane")
-    async with serve(clock=clock, **(marker.kwargs if marker else {})) as client:
+    settings: dict[str, Any] = dict(marker.kwargs) if marker else {}
+    async with serve(clock=clock, **settings) as client:
         yield client
 
 
