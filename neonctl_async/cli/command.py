@@ -34,7 +34,8 @@ HostOption = Annotated[
     ),
 ]
 YesOption = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask for confirmation. Scripts need no confirmation.")
+    bool,
+    typer.Option("--yes", "-y", help="Do not ask for confirmation. Scripts need no confirmation."),
 ]
 NoColorOption = Annotated[
     bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR.")
