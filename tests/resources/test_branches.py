@@ -16,8 +16,10 @@ from neonctl_async.types import (
 from tests.models.records import ENDPOINT, decode
 from tests.resources.wire import (
     Call,
+    Response,
     SentRequest,
-    check_call,
+    record,
+    records_in,
     responding_in_sequence,
     responding_with,
 )
@@ -226,24 +228,22 @@ async def test_ids_are_percent_encoded() -> None:
     assert exchange.sent.path == "/projects/a%20b/branches/%252e%252e%3Fx%23y"
 
 
+UPDATED = record(BranchUpdated, CHANGED)
+STARTED = record(OperationsResponse, OPERATIONS)
+
 CALLS = [
-    Call(
-        lambda neon: neon.branches.count(PROJECT),
-        sends=SentRequest("GET", f"{PATH}/count", {}, None),
-        response={"count": 2},
-        returns=2,
-    ),
+    Call(lambda neon: neon.branches.count(PROJECT), f"GET {PATH}/count", Response({"count": 2}, 2)),
     Call(
         lambda neon: neon.branches.count(PROJECT, search="pre view"),
-        sends=SentRequest("GET", f"{PATH}/count", {"search": "pre view"}, None),
-        response={"count": 0},
-        returns=0,
+        f"GET {PATH}/count",
+        Response({"count": 0}, 0),
+        query={"search": "pre view"},
     ),
     Call(
         lambda neon: neon.branches.update(PROJECT, "br-1"),
-        sends=SentRequest("PATCH", f"{PATH}/br-1", {}, {"branch": {}}),
-        response=CHANGED,
-        returns=decode(BranchUpdated, CHANGED),
+        f"PATCH {PATH}/br-1",
+        UPDATED,
+        body={"branch": {}},
     ),
     Call(
         lambda neon: neon.branches.update(
@@ -253,38 +253,26 @@ CALLS = [
             protected=False,
             expires_at=datetime(2026, 2, 1, tzinfo=UTC),
         ),
-        sends=SentRequest(
-            "PATCH",
-            f"{PATH}/br-1",
-            {},
-            {
-                "branch": {
-                    "name": "shop",
-                    "protected": False,
-                    "expires_at": "2026-02-01T00:00:00Z",
-                }
-            },
-        ),
-        response=CHANGED,
-        returns=decode(BranchUpdated, CHANGED),
+        f"PATCH {PATH}/br-1",
+        UPDATED,
+        body={"branch": {"name": "shop", "protected": False, "expires_at": "2026-02-01T00:00:00Z"}},
     ),
     Call(
         lambda neon: neon.branches.update(PROJECT, "br-1", expires_at=None),
-        sends=SentRequest("PATCH", f"{PATH}/br-1", {}, {"branch": {"expires_at": None}}),
-        response=CHANGED,
-        returns=decode(BranchUpdated, CHANGED),
+        f"PATCH {PATH}/br-1",
+        UPDATED,
+        body={"branch": {"expires_at": None}},
     ),
     Call(
         lambda neon: neon.branches.set_as_default(PROJECT, "br-1"),
-        sends=SentRequest("POST", f"{PATH}/br-1/set_as_default", {}, None),
-        response=CHANGED,
-        returns=decode(BranchUpdated, CHANGED),
+        f"POST {PATH}/br-1/set_as_default",
+        UPDATED,
     ),
     Call(
         lambda neon: neon.branches.restore(PROJECT, "br-1", source_branch_id="br-2"),
-        sends=SentRequest("POST", f"{PATH}/br-1/restore", {}, {"source_branch_id": "br-2"}),
-        response=CHANGED,
-        returns=decode(BranchUpdated, CHANGED),
+        f"POST {PATH}/br-1/restore",
+        UPDATED,
+        body={"source_branch_id": "br-2"},
     ),
     Call(
         lambda neon: neon.branches.restore(
@@ -295,50 +283,42 @@ CALLS = [
             source_timestamp=datetime(2026, 2, 1, tzinfo=UTC),
             preserve_under_name="before",
         ),
-        sends=SentRequest(
-            "POST",
-            f"{PATH}/br-1/restore",
-            {},
-            {
-                "source_branch_id": "br-1",
-                "source_lsn": "0/1",
-                "source_timestamp": "2026-02-01T00:00:00Z",
-                "preserve_under_name": "before",
-            },
-        ),
-        response=CHANGED,
-        returns=decode(BranchUpdated, CHANGED),
+        f"POST {PATH}/br-1/restore",
+        UPDATED,
+        body={
+            "source_branch_id": "br-1",
+            "source_lsn": "0/1",
+            "source_timestamp": "2026-02-01T00:00:00Z",
+            "preserve_under_name": "before",
+        },
     ),
     Call(
         lambda neon: neon.branches.finalize_restore(PROJECT, "br-1"),
-        sends=SentRequest("POST", f"{PATH}/br-1/finalize_restore", {}, None),
-        response=OPERATIONS,
-        returns=decode(OperationsResponse, OPERATIONS),
+        f"POST {PATH}/br-1/finalize_restore",
+        STARTED,
     ),
     Call(
         lambda neon: neon.branches.finalize_restore(PROJECT, "br-1", name="before"),
-        sends=SentRequest("POST", f"{PATH}/br-1/finalize_restore", {}, {"name": "before"}),
-        response=OPERATIONS,
-        returns=decode(OperationsResponse, OPERATIONS),
+        f"POST {PATH}/br-1/finalize_restore",
+        STARTED,
+        body={"name": "before"},
     ),
     Call(
         lambda neon: neon.branches.recover(PROJECT, "br-1"),
-        sends=SentRequest("POST", f"{PATH}/br-1/recover", {}, None),
-        response={"branch": branch_json()},
-        returns=decode(BranchRecovered, {"branch": branch_json()}),
+        f"POST {PATH}/br-1/recover",
+        record(BranchRecovered, {"branch": branch_json()}),
     ),
     Call(
         lambda neon: neon.branches.list_endpoints(PROJECT, "br-1"),
-        sends=SentRequest("GET", f"{PATH}/br-1/endpoints", {}, None),
-        response={"endpoints": [ENDPOINT]},
-        returns=[decode(Endpoint, ENDPOINT)],
+        f"GET {PATH}/br-1/endpoints",
+        records_in("endpoints", Endpoint, ENDPOINT),
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 def page(*ids: str, default: str = "", cursor: str | None = None) -> JsonObject:
