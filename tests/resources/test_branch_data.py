@@ -16,7 +16,6 @@ from tests.models.records import (
     BRANCH,
     MASKING_RULE,
     OPERATION,
-    JsonObject,
     decode,
 )
 from tests.resources.wire import Call, Response, record
@@ -24,13 +23,9 @@ from tests.resources.wire import Call, Response, record
 PATH = "/projects/p-1/branches/br-1"
 ANONYMIZED = "/projects/p-1/branch_anonymized"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-SQL: JsonObject = {"sql": "CREATE TABLE users ();"}
-DIFF: JsonObject = {"diff": "--- a\n+++ b\n"}
-CREATED: JsonObject = {"branch": BRANCH, "operations": [OPERATION]}
 RULE = decode(MaskingRule, MASKING_RULE)
-
-COMPARISON = record(BranchSchemaComparison, DIFF)
-CREATED_BRANCH = record(BranchCreated, CREATED)
+COMPARISON = record(BranchSchemaComparison, {"diff": "--- a\n+++ b\n"})
+CREATED = record(BranchCreated, {"branch": BRANCH, "operations": [OPERATION]})
 RULES = Response({"masking_rules": [MASKING_RULE]}, [RULE])
 STATUS = record(AnonymizedBranchStatus, ANONYMIZATION_STATUS)
 
@@ -38,7 +33,7 @@ CALLS = [
     Call(
         lambda neon: neon.branches.schema("p-1", "br-1", db_name="neondb"),
         f"GET {PATH}/schema",
-        record(BranchSchema, SQL),
+        record(BranchSchema, {"sql": "CREATE TABLE users ();"}),
         query={"db_name": "neondb"},
     ),
     Call(
@@ -83,15 +78,12 @@ CALLS = [
         },
     ),
     Call(
-        lambda neon: neon.branches.create_anonymized("p-1"),
-        f"POST {ANONYMIZED}",
-        CREATED_BRANCH,
-        body={},
+        lambda neon: neon.branches.create_anonymized("p-1"), f"POST {ANONYMIZED}", CREATED, body={}
     ),
     Call(
         lambda neon: neon.branches.create_anonymized("p-1", name="masked"),
         f"POST {ANONYMIZED}",
-        CREATED_BRANCH,
+        CREATED,
         body={"branch_create": {"branch": {"name": "masked"}}},
     ),
     Call(
@@ -111,7 +103,7 @@ CALLS = [
             start_anonymization=False,
         ),
         f"POST {ANONYMIZED}",
-        CREATED_BRANCH,
+        CREATED,
         body={
             "branch_create": {
                 "branch": {

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from neonctl_async import NeonClient
@@ -8,8 +10,7 @@ from tests.resources.wire import Call, no_content, record, record_in, records_in
 PATH = "/projects/p-1/branches/br-1/databases"
 CHANGED: JsonObject = {"database": DATABASE, "operations": [OPERATION]}
 UPDATED = record(DatabaseUpdated, CHANGED)
-SPEC: JsonObject = {"name": "shop", "owner_name": "ada"}
-
+SPEC: dict[str, Any] = {"name": "shop", "owner_name": "ada"}
 DELETED = record(DatabaseDeleted, CHANGED)
 LISTED = records_in("databases", Database, DATABASE)
 FOUND = record_in("database", Database, DATABASE)
@@ -20,7 +21,7 @@ CALLS = [
         lambda neon: neon.databases.get("p-1", "br-1", "the shop"), f"GET {PATH}/the%20shop", FOUND
     ),
     Call(
-        lambda neon: neon.databases.create("p-1", "br-1", name="shop", owner_name="ada"),
+        lambda neon: neon.databases.create("p-1", "br-1", **SPEC),
         f"POST {PATH}",
         UPDATED,
         body={"database": SPEC},
@@ -32,7 +33,7 @@ CALLS = [
         body={"database": {}},
     ),
     Call(
-        lambda neon: neon.databases.update("p-1", "br-1", "neondb", name="shop", owner_name="ada"),
+        lambda neon: neon.databases.update("p-1", "br-1", "neondb", **SPEC),
         f"PATCH {PATH}/neondb",
         UPDATED,
         body={"database": SPEC},

@@ -37,7 +37,6 @@ PATH = "/organizations/org-1"
 LIMIT = f"{PATH}/billing/spending_limit"
 VPC = f"{PATH}/vpc/region/aws-us-east-2/vpc_endpoints"
 VPC_ENDPOINT_WITH_REGION: JsonObject = {**VPC_ENDPOINT, "region_id": "aws-us-east-2"}
-INVITATION_SPEC: JsonObject = {"email": "ada@example.com", "role": "member"}
 DONE = Response({}, None)
 ONE_MEMBER = record(Member, MEMBER)
 INVITATIONS = records_in("invitations", Invitation, INVITATION)
@@ -88,7 +87,7 @@ CALLS = [
         ),
         f"POST {PATH}/invitations",
         INVITATIONS,
-        body={"invitations": [INVITATION_SPEC]},
+        body={"invitations": [{"email": "ada@example.com", "role": "member"}]},
     ),
     Call(
         lambda neon: neon.organizations.list_api_keys("org-1"),

@@ -1,22 +1,30 @@
 """The methods of ``neon.projects`` that control access to a project."""
 
+from typing import Any
+
 import pytest
 
 from neonctl_async import NeonClient, NotFoundError
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import JWKS, JWKSCreated, ProjectPermission, TransferRequest, VPCEndpoint
 from tests.models import records
-from tests.models.records import OPERATION, PERMISSION, VPC_ENDPOINT, JsonObject
+from tests.models.records import OPERATION, PERMISSION, VPC_ENDPOINT
 from tests.resources.wire import Call, no_content, record, records_in
 
 PATH = "/projects/p-1"
-KEYS_URL = "https://id.example.com/keys"
-ADDED: JsonObject = {"jwks": records.JWKS, "operations": [OPERATION]}
-OFFER: JsonObject = {"id": "offer-1", "project_id": "p-1"}
-
+PROVIDER: dict[str, Any] = {
+    "jwks_url": "https://id.example.com/keys",
+    "provider_name": "Example",
+}
+KEYS: dict[str, Any] = {
+    **PROVIDER,
+    "branch_id": "br-1",
+    "jwt_audience": "shop",
+    "skip_role_creation": False,
+}
 GRANTED = record(ProjectPermission, PERMISSION)
-OFFERED = record(TransferRequest, OFFER)
-KEYS_ADDED = record(JWKSCreated, ADDED)
+OFFERED = record(TransferRequest, {"id": "offer-1", "project_id": "p-1"})
+KEYS_ADDED = record(JWKSCreated, {"jwks": records.JWKS, "operations": [OPERATION]})
 
 CALLS = [
     Call(
@@ -63,29 +71,16 @@ CALLS = [
         records_in("jwks", JWKS, records.JWKS),
     ),
     Call(
-        lambda neon: neon.projects.add_jwks("p-1", jwks_url=KEYS_URL, provider_name="Example"),
+        lambda neon: neon.projects.add_jwks("p-1", **PROVIDER),
         f"POST {PATH}/jwks",
         KEYS_ADDED,
-        body={"jwks_url": KEYS_URL, "provider_name": "Example"},
+        body=PROVIDER,
     ),
     Call(
-        lambda neon: neon.projects.add_jwks(
-            "p-1",
-            jwks_url=KEYS_URL,
-            provider_name="Example",
-            branch_id="br-1",
-            jwt_audience="shop",
-            skip_role_creation=False,
-        ),
+        lambda neon: neon.projects.add_jwks("p-1", **KEYS),
         f"POST {PATH}/jwks",
         KEYS_ADDED,
-        body={
-            "jwks_url": KEYS_URL,
-            "provider_name": "Example",
-            "branch_id": "br-1",
-            "jwt_audience": "shop",
-            "skip_role_creation": False,
-        },
+        body=KEYS,
     ),
     Call(
         lambda neon: neon.projects.delete_jwks("p-1", "jwks-1"),
@@ -145,9 +140,7 @@ async def test_offered_project_moves_to_the_account_that_accepts_it(
 
 @pytest.mark.virtual_time
 async def test_key_set_is_added_and_deleted(neon: NeonClient, project_id: str) -> None:
-    added = await neon.projects.add_jwks(
-        project_id, jwks_url=KEYS_URL, provider_name="Example", wait=True
-    )
+    added = await neon.projects.add_jwks(project_id, **PROVIDER, wait=True)
     assert [(record.action, record.status) for record in added.operations] == [
         ("apply_config", "finished")
     ]

@@ -5,16 +5,14 @@ import pytest
 from neonctl_async import NeonClient, Secret
 from neonctl_async.types import Role, RoleDeleted, RoleUpdated
 from tests.models.records import OPERATION, ROLE, JsonObject
-from tests.resources.wire import Call, Response, no_content, record, record_in, records_in
+from tests.resources.wire import Call, no_content, record, record_in, records_in
 
 PATH = "/projects/p-1/branches/br-1/roles"
 CHANGED: JsonObject = {"role": {**ROLE, "password": "hunter2"}, "operations": [OPERATION]}
 UPDATED = record(RoleUpdated, CHANGED)
-
 DELETED = record(RoleDeleted, CHANGED)
 LISTED = records_in("roles", Role, ROLE)
 FOUND = record_in("role", Role, ROLE)
-PASSWORD = Response({"password": "hunter2"}, Secret("hunter2"))
 
 CALLS = [
     Call(lambda neon: neon.roles.list("p-1", "br-1"), f"GET {PATH}", LISTED),
@@ -40,7 +38,7 @@ CALLS = [
     Call(
         lambda neon: neon.roles.reveal_password("p-1", "br-1", "ada"),
         f"GET {PATH}/ada/reveal_password",
-        PASSWORD,
+        record_in("password", Secret, "hunter2"),
     ),
     Call(
         lambda neon: neon.roles.reset_password("p-1", "br-1", "ada"),

@@ -15,18 +15,14 @@ from tests.resources.wire import Call, Response, no_content, record, record_in, 
 
 PATH = "/projects/p-1/snapshots"
 BRANCH_PATH = "/projects/p-1/branches/br-1"
-CREATED: JsonObject = {"snapshot": SNAPSHOT, "operations": [OPERATION]}
-RESTORED: JsonObject = {"branch": BRANCH, "operations": [OPERATION]}
-OPERATIONS: JsonObject = {"operations": [OPERATION]}
 SCHEDULE: JsonObject = {
     "schedule": [
         {"frequency": "daily", "hour": 0},
         {"frequency": "yearly", "day": 31, "month": 12, "retention_seconds": 3600},
     ]
 }
-
 FOUND = record_in("snapshot", Snapshot, SNAPSHOT)
-RESTORED_BRANCH = record(SnapshotRestored, RESTORED)
+RESTORED = record(SnapshotRestored, {"branch": BRANCH, "operations": [OPERATION]})
 
 CALLS = [
     Call(
@@ -37,7 +33,7 @@ CALLS = [
     Call(
         lambda neon: neon.snapshots.create("p-1", "br-1"),
         f"POST {BRANCH_PATH}/snapshot",
-        record(SnapshotCreated, CREATED),
+        record(SnapshotCreated, {"snapshot": SNAPSHOT, "operations": [OPERATION]}),
     ),
     Call(
         lambda neon: neon.snapshots.create(
@@ -72,19 +68,19 @@ CALLS = [
     Call(
         lambda neon: neon.snapshots.delete("p-1", "snap-1"),
         f"DELETE {PATH}/snap-1",
-        record(OperationsResponse, OPERATIONS),
+        record(OperationsResponse, {"operations": [OPERATION]}),
     ),
     Call(
         lambda neon: neon.snapshots.restore("p-1", "snap-1"),
         f"POST {PATH}/snap-1/restore",
-        RESTORED_BRANCH,
+        RESTORED,
     ),
     Call(
         lambda neon: neon.snapshots.restore(
             "p-1", "snap-1", name="as it was", target_branch_id="br-2", finalize_restore=False
         ),
         f"POST {PATH}/snap-1/restore",
-        RESTORED_BRANCH,
+        RESTORED,
         body={"name": "as it was", "target_branch_id": "br-2", "finalize_restore": False},
     ),
     Call(
