@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
@@ -97,7 +97,7 @@ class Call:
     function: Callable[[NeonClient], Awaitable[object]]
     sends: str
     response: Response
-    query: Query = field(default_factory=dict[str, str | list[str]])
+    query: Query | None = None
     body: object = None
 
     def __str__(self) -> str:
@@ -110,7 +110,7 @@ class Call:
         async with responding_with(content, status, body=body) as exchange:
             assert await self.function(exchange.neon) == result
         method, path = self.sends.split()
-        assert exchange.sent == SentRequest(method, path, self.query, self.body)
+        assert exchange.sent == SentRequest(method, path, self.query or {}, self.body)
 
 
 def _parse(request: Received) -> SentRequest:
