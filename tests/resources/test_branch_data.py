@@ -1,6 +1,7 @@
 """The methods of ``neon.branches`` for schemas and anonymized data."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -23,6 +24,20 @@ from tests.resources.wire import Call, Response, record
 PATH = "/projects/p-1/branches/br-1"
 ANONYMIZED = "/projects/p-1/branch_anonymized"
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+SPEC: dict[str, Any] = {
+    "name": "masked",
+    "parent_id": "br-0",
+    "parent_lsn": "0/1",
+    "protected": True,
+    "archived": False,
+    "init_source": "parent-data",
+}
+BASE: dict[str, Any] = {
+    "db_name": "neondb",
+    "lsn": "0/1",
+    "base_branch_id": "br-0",
+    "base_lsn": "0/2",
+}
 RULE = decode(MaskingRule, MASKING_RULE)
 COMPARISON = record(BranchSchemaComparison, {"diff": "--- a\n+++ b\n"})
 CREATED = record(BranchCreated, {"branch": BRANCH, "operations": [OPERATION]})
@@ -59,21 +74,15 @@ CALLS = [
         lambda neon: neon.branches.compare_schema(
             "p-1",
             "br-1",
-            db_name="neondb",
-            lsn="0/1",
+            **BASE,
             timestamp=NOON,
-            base_branch_id="br-0",
-            base_lsn="0/2",
             base_timestamp=NOON.replace(hour=0),
         ),
         f"GET {PATH}/compare_schema",
         COMPARISON,
         query={
-            "db_name": "neondb",
-            "lsn": "0/1",
+            **BASE,
             "timestamp": "2026-01-01T12:00:00+00:00",
-            "base_branch_id": "br-0",
-            "base_lsn": "0/2",
             "base_timestamp": "2026-01-01T00:00:00+00:00",
         },
     ),
@@ -89,13 +98,8 @@ CALLS = [
     Call(
         lambda neon: neon.branches.create_anonymized(
             "p-1",
-            name="masked",
-            parent_id="br-0",
-            parent_lsn="0/1",
+            **SPEC,
             parent_timestamp=NOON,
-            protected=True,
-            archived=False,
-            init_source="parent-data",
             expires_at=NOON,
             endpoints=[EndpointSpec(type="read_write")],
             annotation_value={"team": "shop"},
@@ -106,14 +110,9 @@ CALLS = [
         CREATED,
         body={
             "branch_create": {
-                "branch": {
-                    "name": "masked",
-                    "parent_id": "br-0",
-                    "parent_lsn": "0/1",
+                "branch": SPEC
+                | {
                     "parent_timestamp": "2026-01-01T12:00:00Z",
-                    "protected": True,
-                    "archived": False,
-                    "init_source": "parent-data",
                     "expires_at": "2026-01-01T12:00:00Z",
                 },
                 "endpoints": [{"type": "read_write"}],

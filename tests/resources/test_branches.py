@@ -36,6 +36,14 @@ CREATED = record(BranchCreated, CREATED_JSON, status=201)
 UPDATED = record(BranchUpdated, CHANGED)
 STARTED = record(OperationsResponse, {"operations": [OPERATION]})
 DELETED = no_content(BranchDeleted(branch=None, operations=[]))
+SPEC: dict[str, Any] = {
+    "name": "preview",
+    "parent_id": "br-parent",
+    "parent_lsn": "0/1E88FA8",
+    "protected": False,
+    "archived": True,
+    "init_source": "schema-only",
+}
 ANNOTATION: JsonObject = {"object": {"type": "branch", "id": "br-1"}, "value": {"team": "shop"}}
 
 CALLS = [
@@ -98,13 +106,8 @@ CALLS = [
     Call(
         lambda neon: neon.branches.create(
             "p-1",
-            name="preview",
-            parent_id="br-parent",
-            parent_lsn="0/1E88FA8",
+            **SPEC,
             parent_timestamp=datetime(2026, 1, 1, 14, 30, tzinfo=timezone(timedelta(hours=2))),
-            protected=False,
-            archived=True,
-            init_source="schema-only",
             expires_at=FEBRUARY,
             endpoints=[
                 EndpointSpec(type=EndpointType.READ_WRITE),
@@ -122,14 +125,9 @@ CALLS = [
         f"POST {PATH}",
         CREATED,
         body={
-            "branch": {
-                "name": "preview",
-                "parent_id": "br-parent",
-                "parent_lsn": "0/1E88FA8",
+            "branch": SPEC
+            | {
                 "parent_timestamp": "2026-01-01T14:30:00+02:00",
-                "protected": False,
-                "archived": True,
-                "init_source": "schema-only",
                 "expires_at": "2026-02-01T00:00:00Z",
             },
             "endpoints": [
