@@ -14,6 +14,10 @@ export PYTHONDONTWRITEBYTECODE =
 # The duration of make fuzz.
 SECONDS = 60
 
+# The tests that make loops runs.
+ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py \
+	tests/test_pagination.py
+
 # Versions of Node.js packages: the published description of the API, a server that validates
 # requests against it, and Neon's TypeScript SDK.
 DESCRIPTION = 2.7.3
@@ -26,7 +30,7 @@ NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
 SDK_READY = .bench/ready-$(SDK)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
+.PHONY: help demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -50,6 +54,13 @@ test-%: .venv-%/ready-test
 
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
 	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov
+
+hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
+	$(BIN)/python -m tools.hostile $(CONDITIONS)
+
+loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on uvloop, and with eager tasks
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --loop uvloop $(ON_LOOPS)
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --loop eager $(ON_LOOPS)
 
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
 	$(BIN)/python -X dev -m pytest -m contract --timeout 120 tests/contract
@@ -79,7 +90,7 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Kill a local control plane with 50 clients, and the fleet example 40 times
+soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill the fleet example 40 times
 	$(BIN)/python -m tools.soak
 	$(BIN)/python -X dev -m pytest -m soak
 

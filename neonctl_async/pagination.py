@@ -86,13 +86,18 @@ class Paginator(Generic[T]):
                     yield records
                 return
             cursors.add(cursor)
-            next_page = asyncio.ensure_future(self._fetch(cursor))
+            next_page = asyncio.ensure_future(self._prefetch(cursor))
             try:
                 if records:
                     yield records
                 page = await next_page
             finally:
                 await _discard(next_page)
+
+    async def _prefetch(self, cursor: str) -> Page[T]:
+        # A caller that stops at a page causes no further request, even if tasks start at once.
+        await asyncio.sleep(0)
+        return await self._fetch(cursor)
 
     def _unseen(self, records: list[T], seen: set[Hashable]) -> list[T]:
         unseen: list[T] = []

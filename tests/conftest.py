@@ -1,9 +1,11 @@
 """Rules for every test: no task is left, no call blocks the loop, no key is in the environment."""
 
 import asyncio
+import importlib
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import TypeAlias
 
 import pytest
 from blockbuster import blockbuster_ctx
@@ -11,17 +13,43 @@ from hypothesis import settings
 
 from neonctl_async.testing import FakeClockLoop
 
+LoopFactory: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
+
 settings.register_profile("default", deadline=None)
 settings.load_profile("default")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--loop",
+        choices=["asyncio", "uvloop", "eager"],
+        default="asyncio",
+        help="run tests on uvloop, or with the eager task factory of Python 3.12",
+    )
+
+
 def pytest_asyncio_loop_factories(
-    item: pytest.Item,
-) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Run tests marked ``virtual_time`` on a clock that jumps to the next timer."""
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, LoopFactory]:
+    """Run tests on the loop of ``--loop``, or on a fake clock if marked ``virtual_time``."""
+    loop = config.getoption("--loop")
+    factory: LoopFactory = asyncio.new_event_loop
     if item.get_closest_marker("virtual_time"):
-        return {"fake": FakeClockLoop}
-    return {"real": asyncio.new_event_loop}
+        factory = FakeClockLoop
+    elif loop == "uvloop":
+        factory = importlib.import_module("uvloop").new_event_loop
+    return {loop: eager(factory) if loop == "eager" else factory}
+
+
+def eager(factory: LoopFactory) -> LoopFactory:
+    """Make loops whose tasks run at once, up to their first wait."""
+
+    def make() -> asyncio.AbstractEventLoop:
+        loop = factory()
+        loop.set_task_factory(asyncio.eager_task_factory)
+        return loop
+
+    return make
 
 
 @pytest.fixture(autouse=True)

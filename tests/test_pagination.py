@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import json
+import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 
@@ -144,6 +145,17 @@ async def test_repeated_records_are_yielded_once() -> None:
 async def test_page_of_repeated_records_is_skipped() -> None:
     pages = Pages({None: page("ab", "1"), "1": page("ba", "2"), "2": page("c")})
     assert [items async for items in pages.paginator.pages()] == [["a", "b"], ["c"]]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="new in Python 3.12")
+@pytest.mark.virtual_time  # uvloop 0.23 cannot create eager tasks
+async def test_caller_that_stops_causes_no_further_request_even_with_eager_tasks() -> None:
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    pages = three_pages()
+    async with aclosing(pages.paginator.pages()) as iterator:
+        await anext(iterator)
+    await settle()
+    assert pages.cursors == [None]
 
 
 async def test_exactly_one_page_is_fetched_ahead() -> None:

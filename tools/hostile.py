@@ -1,10 +1,10 @@
 """``python -m tools.hostile [NAME ...]``: run tests under conditions that cause or hide defects.
 
-Under each condition run all tests with the marker ``process``, and another sample of the rest. A
-NAME selects the conditions that contain it. The table :data:`CONDITIONS` lists them all.
+Each condition runs all tests with the marker ``process``, except slow ones, and a sample of the
+others. A NAME selects the conditions that contain it. :data:`CONDITIONS` is the table of them all.
 
-Where a stream is closed, it is closed for the tests and for the processes that inherit it. Most
-tests read the output of what they start; tests/test_streams.py closes streams for single programs.
+A closed stream is closed for pytest and for the processes that inherit it. Most tests read the
+output of the programs that they start; tests/test_streams.py closes streams of single programs.
 """
 
 import os
@@ -23,14 +23,14 @@ from xml.etree import ElementTree as ET
 import pytest
 
 ROOT = Path(__file__).parents[1]
-SAMPLE = 50
+SAMPLE = 100
 """The number of other tests under each condition."""
 AT_ONCE = 2 * (os.cpu_count() or 1)
-"""The number of conditions that run at the same time. Tests wait most of the time."""
-LONGEST = 600.0
-"""Seconds after which the tests of a condition are ended."""
+"""The number of conditions that run at the same time; half of the time, tests wait."""
+LIMIT = 600.0
+"""Seconds after which the tests of a condition are killed."""
 DROPPED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
-"""Variables of development machines that hide defects, or cost time."""
+"""Variables of development machines that hide defects or slow the tests down."""
 NOT_COPIED = shutil.ignore_patterns(
     ".git", ".venv*", ".*_cache", ".hypothesis", ".bench", ".contract", ".fuzz"
 )
@@ -40,8 +40,8 @@ OPTIONS = (
 )
 """With the second line, pytest neither needs a standard stream nor opens one that is closed."""
 PYTEST = "import sys, pytest; sys.path[0] = sys.argv.pop(1); sys.exit(pytest.main())"
-LONG = "tests/test_faults.py"
-"""Tests that take long and look for other defects."""
+LONG = "tests/tools/test_faults.py"
+"""A slow test, which starts a program that runs under conditions of its own."""
 OBEY = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
 """Makes root obey the permissions of files."""
 
@@ -54,10 +54,9 @@ class NotPossibleError(Exception):
 class Condition:
     """A condition and what creates it.
 
-    ``shell`` is executed before the tests, in the same process. ``env`` is added to the
-    environment, ``flags`` are those of the interpreter that runs the tests. ``tree`` makes the
-    source tree that the tests run in, beneath a temporary directory. With ``interrupts``, slow
-    tests that send SIGINT run as well.
+    ``shell`` runs before the tests, in the same process. ``env`` is added to the environment.
+    ``flags`` are options of the interpreter that runs the tests. ``tree`` returns the source tree,
+    which it may create in a temporary directory. ``interrupts`` adds slow tests that send SIGINT.
     """
 
     name: str
@@ -77,20 +76,22 @@ def oddly_named(directory: Path) -> Path:
 def read_only(directory: Path) -> Path:
     """Copy the source tree and remove the permission to write to it.
 
-    Raises :exc:`NotPossibleError` where the user, as root without ``setpriv``, may write anyway.
+    Root may write anyway, and therefore gives up this capability by means of ``setpriv``. Raises
+    :exc:`NotPossibleError` if that does not work.
     """
     tree = shutil.copytree(ROOT, directory / "tree", ignore=NOT_COPIED)
-    subprocess.run([sys.executable, "-m", "compileall", "-q", tree], check=True)
+    compiled = ["neonctl_async", "pytest_neonctl_async", "examples"]
+    subprocess.run([sys.executable, "-m", "compileall", "-q", *compiled], cwd=tree, check=True)
     for path in (*tree.rglob("*"), tree):
         path.chmod(path.stat().st_mode & ~0o222)
     touch = ["sh", "-c", f"{as_user()} touch probe"]
     if subprocess.run(touch, cwd=tree, stderr=subprocess.DEVNULL, check=False).returncode == 0:
-        raise NotPossibleError("permissions do not bind this user, and setpriv is missing")
+        raise NotPossibleError("this user may write everywhere, and setpriv does not help")
     return tree
 
 
 def as_user() -> str:
-    """Return the command that makes permissions bind, where one is needed and there."""
+    """Return the command that makes root obey permissions, or nothing for other users."""
     return OBEY if os.geteuid() == 0 and shutil.which("setpriv") else ""
 
 
@@ -104,7 +105,7 @@ CONDITIONS = [
     Condition("standard error closed", "exec 2>&-"),
     Condition("LC_ALL=C", env={"LC_ALL": "C"}),
     Condition("TZ=Pacific/Kiritimati", env={"TZ": "Pacific/Kiritimati"}),
-    # -E keeps the asserts of the tests; the processes that they start do without.
+    # -E keeps the asserts of the tests; the processes that they start have none.
     Condition("PYTHONOPTIMIZE=2", env={"PYTHONOPTIMIZE": "2"}, flags=["-E"]),
     Condition("umask 077", "umask 077"),
     Condition("read-only source tree", f'set -- {as_user()} "$@"', tree=read_only),
@@ -125,11 +126,10 @@ class Selection:
         """Take in the tests."""
         for item in session.items:
             marks = {mark.name for mark in item.iter_markers()}
-            if item.nodeid.startswith(LONG):
-                continue
-            if "interruptible" in getattr(item, "fixturenames", ()):
-                self.interrupts.append(item.nodeid)
-            elif "scale" not in marks:
+            if "scale" in marks or item.nodeid.startswith(LONG):
+                if "interruptible" in getattr(item, "fixturenames", ()):
+                    self.interrupts.append(item.nodeid)
+            else:
                 (self.processes if "process" in marks else self.others).append(item.nodeid)
 
     def of(self, condition: Condition) -> list[str]:
@@ -140,16 +140,17 @@ class Selection:
 
 
 class Result(NamedTuple):
-    """What came of a condition; ``failures`` is a line for each test that failed."""
+    """The outcome of a condition; ``failures`` has a line for each test that failed."""
 
     condition: Condition
     seconds: float
     tests: int
     failures: list[str]
-    impossible: str = ""
+    reason: str = ""
+    """Set if the condition is not possible on this machine."""
 
     def __str__(self) -> str:
-        outcome = "FAILED" if self.failures else self.impossible or "passed"
+        outcome = "FAILED" if self.failures else self.reason or "passed"
         summary = f"{self.seconds:6.1f} s {self.tests:5} tests  {self.condition.name}: {outcome}"
         return "\n".join([summary, *self.failures])
 
@@ -194,7 +195,7 @@ def _status(command: Sequence[str], condition: Condition, tree: Path, output: Bi
             stdout=output,
             stderr=subprocess.STDOUT,
             start_new_session=condition.new_session,
-            timeout=LONGEST,
+            timeout=LIMIT,
             check=False,
         ).returncode
     except subprocess.TimeoutExpired:
@@ -217,22 +218,15 @@ def main(names: Sequence[str]) -> int:
     """Run the tests under the conditions that are named, else all; return the exit status."""
     wanted = [one for one in CONDITIONS if not names or any(name in one.name for name in names)]
     selection = Selection()
-    collect = [
-        "--collect-only",
-        "-p",
-        "no:terminal",
-        "-m",
-        "not soak and not contract and not release",
-    ]
-    if pytest.main(collect, plugins=[selection]) != 0:
+    marks = "not soak and not contract and not release"
+    if pytest.main(["--collect-only", "-p", "no:terminal", "-m", marks], [selection]) != 0:
         sys.exit("the tests cannot be collected: run pytest --collect-only")
-    failed = 0
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        results = [pool.submit(run, one, selection.of(one)) for one in wanted]
-        for result in as_completed(results):
-            print(result.result(), flush=True)
-            failed += bool(result.result().failures)
-    print(f"{len(wanted) - failed} of {len(wanted)} conditions passed")
+        runs = [pool.submit(run, one, selection.of(one)) for one in wanted]
+        for done in as_completed(runs):
+            print(done.result(), flush=True)
+    failed = sum(bool(done.result().failures) for done in runs)
+    print(f"{failed} of {len(wanted)} conditions failed")
     return 1 if failed or not wanted else 0
 
 

@@ -139,6 +139,8 @@ class Poller:
 
     async def _run(self) -> None:
         try:
+            # The first poll covers all operations of a call, even if tasks start at once.
+            await asyncio.sleep(0)
             # New operations may arrive while the polls of the previous ones are being cancelled.
             while self._tracked:
                 await self._poll_while_tracked()

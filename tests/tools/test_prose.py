@@ -50,6 +50,7 @@ def found(tmp_path: Path, name: str, text: str) -> list[tuple[str, int, str]]:
         ('"""A module."""', ("docstring", 1, "A module.")),
         ('x = 1\n"""A constant with `code`."""', ("docstring", 2, "A constant with `x`.")),
         ('"""Call :meth:`close`."""', ("docstring", 1, "Call `x`.")),
+        ('"""Tree::\n\n    of names\n"""', ("docstring", 1, "Tree::\n\n\n")),
         ("# one\n# comment", ("comment", 1, "one\ncomment")),
         ("x = 1  # trailing", ("comment", 1, "trailing")),
         ("x = 1  # noqa: E501 # a reason", ("comment", 1, "a reason")),

@@ -105,6 +105,7 @@ def _without_code(text: str) -> str:
     """Remove code, addresses and indentation; keep the line breaks."""
     text = re.sub(r"^ *(```+|~~~+).*?^ *\1", _blank, text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"<!--.*?-->", _blank, text, flags=re.DOTALL)
+    text = re.sub(r"(?<=::\n\n)(?:[ \t]+.*\n|\n)+", _blank, text)  # a literal block of a docstring
     text = re.sub(r"^[ \t]+", "", text, flags=re.MULTILINE)
     text = re.sub(r"^(?:>>>|\.\.\. |\$ ).*$", "", text, flags=re.MULTILINE)
     text = re.sub(r":[a-z]+:(?=`)", "", text)

@@ -1,6 +1,7 @@
 """The times of polls, and the operations that each one reads."""
 
 import asyncio
+import sys
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
@@ -94,6 +95,18 @@ async def test_failed_poll_is_not_repeated_at_once(ids: list[str]) -> None:
         await neon.operations.wait([ref(id) for id in ids])
     polled = "a" if ids == ["a"] else "operations"
     assert arrivals == [(at, polled) for at in (0, 5, 10, 15)]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="new in Python 3.12")
+async def test_first_poll_covers_all_operations_even_with_eager_tasks() -> None:
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    fake_neon = FakeNeon()
+    for id in ("a", "b"):
+        fake_neon.start(id, ends=0)
+    arrivals = record_arrivals(fake_neon)
+    async with fake_neon.server, client_of(fake_neon.server) as neon:
+        await neon.operations.wait([ref("a"), ref("b")])
+    assert arrivals == [(0, "operations")]
 
 
 async def test_new_wait_wakes_a_sleeping_poller() -> None:
