@@ -35,7 +35,7 @@ CREATED_JSON: JsonObject = {**CHANGED, "endpoints": [], "roles": [], "databases"
 CREATED = record(BranchCreated, CREATED_JSON, status=201)
 UPDATED = record(BranchUpdated, CHANGED)
 STARTED = record(OperationsResponse, {"operations": [OPERATION]})
-DELETED = no_content(BranchDeleted(branch=None, operations=[]))
+NO_BRANCH = no_content(BranchDeleted(branch=None, operations=[]))
 SPEC: dict[str, Any] = {
     "name": "preview",
     "parent_id": "br-parent",
@@ -45,13 +45,13 @@ SPEC: dict[str, Any] = {
     "init_source": "schema-only",
 }
 ANNOTATION: JsonObject = {"object": {"type": "branch", "id": "br-1"}, "value": {"team": "shop"}}
+NONE_LISTED = Response({"branches": []}, [])
+FOUND = record_in("branch", Branch, BRANCH)
+DELETED = record(BranchDeleted, CHANGED)
+RECOVERED = record(BranchRecovered, {"branch": BRANCH})
 
 CALLS = [
-    Call(
-        lambda neon: neon.branches.list("p-1").collect(),
-        f"GET {PATH}",
-        Response({"branches": []}, []),
-    ),
+    Call(lambda neon: neon.branches.list("p-1").collect(), f"GET {PATH}", NONE_LISTED),
     Call(
         lambda neon: neon.branches.list(
             "p-1",
@@ -71,15 +71,11 @@ CALLS = [
             "include_deleted": "true",
         },
     ),
-    Call(
-        lambda neon: neon.branches.get("p-1", "br-1"),
-        f"GET {PATH}/br-1",
-        record_in("branch", Branch, BRANCH),
-    ),
+    Call(lambda neon: neon.branches.get("p-1", "br-1"), f"GET {PATH}/br-1", FOUND),
     Call(
         lambda neon: neon.branches.get("a b", "%2e%2e?x#y"),
         "GET /projects/a%20b/branches/%252e%252e%3Fx%23y",
-        record_in("branch", Branch, BRANCH),
+        FOUND,
     ),
     Call(lambda neon: neon.branches.count("p-1"), f"GET {PATH}/count", Response({"count": 2}, 2)),
     Call(
@@ -164,21 +160,17 @@ CALLS = [
         UPDATED,
         body={"branch": {"expires_at": None}},
     ),
-    Call(
-        lambda neon: neon.branches.delete("p-1", "br-1"),
-        f"DELETE {PATH}/br-1",
-        record(BranchDeleted, CHANGED),
-    ),
+    Call(lambda neon: neon.branches.delete("p-1", "br-1"), f"DELETE {PATH}/br-1", DELETED),
     Call(
         lambda neon: neon.branches.delete("p-1", "br-1", hard_delete=True),
         f"DELETE {PATH}/br-1",
-        DELETED,
+        NO_BRANCH,
         query={"hard_delete": "true"},
     ),
     Call(
         lambda neon: neon.branches.delete("p-1", "br-1", hard_delete=False),
         f"DELETE {PATH}/br-1",
-        DELETED,
+        NO_BRANCH,
         query={"hard_delete": "false"},
     ),
     Call(
@@ -221,11 +213,7 @@ CALLS = [
         STARTED,
         body={"name": "before"},
     ),
-    Call(
-        lambda neon: neon.branches.recover("p-1", "br-1"),
-        f"POST {PATH}/br-1/recover",
-        record(BranchRecovered, {"branch": BRANCH}),
-    ),
+    Call(lambda neon: neon.branches.recover("p-1", "br-1"), f"POST {PATH}/br-1/recover", RECOVERED),
     Call(
         lambda neon: neon.branches.list_endpoints("p-1", "br-1"),
         f"GET {PATH}/br-1/endpoints",
@@ -264,7 +252,7 @@ async def test_delete_accepts_an_empty_response(wait: bool | float) -> None:
     call = Call(
         lambda neon: neon.branches.delete("p-1", "br-1", wait=wait),
         f"DELETE {PATH}/br-1",
-        DELETED,
+        NO_BRANCH,
     )
     await call.check()
 

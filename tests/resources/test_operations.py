@@ -6,13 +6,10 @@ from tests.resources.wire import Call, Response, record_in, responding_with
 
 PATH = "/projects/p-1/operations"
 PAGE = [{**OPERATION, "id": "op-2"}, OPERATION]
+FOUND = record_in("operation", Operation, {**OPERATION, "status": "finished"})
 
 CALLS = [
-    Call(
-        lambda neon: neon.operations.get("p-1", "op-1"),
-        f"GET {PATH}/op-1",
-        record_in("operation", Operation, {**OPERATION, "status": "finished"}),
-    ),
+    Call(lambda neon: neon.operations.get("p-1", "op-1"), f"GET {PATH}/op-1", FOUND),
     Call(
         lambda neon: neon.operations.list("p-1", limit=1000).collect(),
         f"GET {PATH}",

@@ -40,13 +40,11 @@ VPC_ENDPOINT_WITH_REGION: JsonObject = {**VPC_ENDPOINT, "region_id": "aws-us-eas
 DONE = Response({}, None)
 ONE_MEMBER = record(Member, MEMBER)
 INVITATIONS = records_in("invitations", Invitation, INVITATION)
+FOUND = record(Organization, ORGANIZATION)
+NO_LIMIT = Response({"spending_limit_cents": None}, SpendingLimit(spending_limit_cents=None))
 
 CALLS = [
-    Call(
-        lambda neon: neon.organizations.get("org-1"),
-        f"GET {PATH}",
-        record(Organization, ORGANIZATION),
-    ),
+    Call(lambda neon: neon.organizations.get("org-1"), f"GET {PATH}", FOUND),
     Call(
         lambda neon: neon.organizations.list_members("org-1").collect(),
         f"GET {PATH}/members",
@@ -122,11 +120,7 @@ CALLS = [
             ApiKeyRevoked(id=7, name="ci", revoked=True, last_used_from_addr=""),
         ),
     ),
-    Call(
-        lambda neon: neon.organizations.get_spending_limit("org-1"),
-        f"GET {LIMIT}",
-        Response({"spending_limit_cents": None}, SpendingLimit(spending_limit_cents=None)),
-    ),
+    Call(lambda neon: neon.organizations.get_spending_limit("org-1"), f"GET {LIMIT}", NO_LIMIT),
     Call(
         lambda neon: neon.organizations.set_spending_limit("org-1", spending_limit_cents=100),
         f"PUT {LIMIT}",

@@ -25,13 +25,12 @@ KEYS: dict[str, Any] = {
 GRANTED = record(ProjectPermission, PERMISSION)
 OFFERED = record(TransferRequest, {"id": "offer-1", "project_id": "p-1"})
 KEYS_ADDED = record(JWKSCreated, {"jwks": records.JWKS, "operations": [OPERATION]})
+LISTED = records_in("project_permissions", ProjectPermission, PERMISSION)
+KEYS_LISTED = records_in("jwks", JWKS, records.JWKS)
+ENDPOINTS = records_in("endpoints", VPCEndpoint, VPC_ENDPOINT)
 
 CALLS = [
-    Call(
-        lambda neon: neon.projects.list_permissions("p-1"),
-        f"GET {PATH}/permissions",
-        records_in("project_permissions", ProjectPermission, PERMISSION),
-    ),
+    Call(lambda neon: neon.projects.list_permissions("p-1"), f"GET {PATH}/permissions", LISTED),
     Call(
         lambda neon: neon.projects.grant_permission("p-1", email="ada@example.com"),
         f"POST {PATH}/permissions",
@@ -65,11 +64,7 @@ CALLS = [
         no_content(),
         body={"org_id": "org-1"},
     ),
-    Call(
-        lambda neon: neon.projects.list_jwks("p-1"),
-        f"GET {PATH}/jwks",
-        records_in("jwks", JWKS, records.JWKS),
-    ),
+    Call(lambda neon: neon.projects.list_jwks("p-1"), f"GET {PATH}/jwks", KEYS_LISTED),
     Call(
         lambda neon: neon.projects.add_jwks("p-1", **PROVIDER),
         f"POST {PATH}/jwks",
@@ -88,9 +83,7 @@ CALLS = [
         record(JWKS, records.JWKS),
     ),
     Call(
-        lambda neon: neon.projects.list_vpc_endpoints("p-1"),
-        f"GET {PATH}/vpc_endpoints",
-        records_in("endpoints", VPCEndpoint, VPC_ENDPOINT),
+        lambda neon: neon.projects.list_vpc_endpoints("p-1"), f"GET {PATH}/vpc_endpoints", ENDPOINTS
     ),
     Call(
         lambda neon: neon.projects.assign_vpc_endpoint("p-1", "vpce-1", label="office"),

@@ -50,6 +50,10 @@ SPEC: dict[str, Any] = {
     "store_passwords": False,
     "history_retention_seconds": 0,
 }
+FOUND = record_in("project", Project, {**PROJECT, "owner": {"name": "Ada"}})
+DELETED = record(ProjectDeleted, {"project": PROJECT})
+RECOVERED = record(ProjectRecovered, {"project": PROJECT, "branches": [BRANCH]})
+ISSUES = records_in("issues", AdvisorIssue, ADVISOR_ISSUE)
 
 CALLS = [
     Call(lambda neon: neon.projects.list().collect(), "GET /projects", NONE_LISTED),
@@ -78,11 +82,7 @@ CALLS = [
         NONE_LISTED,
         query={"limit": "1", "search": "sh&p", "timeout": "100"},
     ),
-    Call(
-        lambda neon: neon.projects.get("p-1"),
-        f"GET {PATH}",
-        record_in("project", Project, {**PROJECT, "owner": {"name": "Ada"}}),
-    ),
+    Call(lambda neon: neon.projects.get("p-1"), f"GET {PATH}", FOUND),
     Call(lambda neon: neon.projects.create(), "POST /projects", CREATED, body={"project": {}}),
     Call(
         lambda neon: neon.projects.create(
@@ -143,16 +143,8 @@ CALLS = [
             }
         },
     ),
-    Call(
-        lambda neon: neon.projects.delete("p-1"),
-        f"DELETE {PATH}",
-        record(ProjectDeleted, {"project": PROJECT}),
-    ),
-    Call(
-        lambda neon: neon.projects.recover("p-1"),
-        f"POST {PATH}/recover",
-        record(ProjectRecovered, {"project": PROJECT, "branches": [BRANCH]}),
-    ),
+    Call(lambda neon: neon.projects.delete("p-1"), f"DELETE {PATH}", DELETED),
+    Call(lambda neon: neon.projects.recover("p-1"), f"POST {PATH}/recover", RECOVERED),
     Call(
         lambda neon: neon.projects.connection_uri("p-1", **PLACE),
         f"GET {PATH}/connection_uri",
@@ -170,11 +162,7 @@ CALLS = [
         f"GET {PATH}/available_preload_libraries",
         records_in("libraries", AvailablePreloadLibrary, LIBRARY),
     ),
-    Call(
-        lambda neon: neon.projects.list_advisor_issues("p-1"),
-        f"GET {PATH}/advisors",
-        records_in("issues", AdvisorIssue, ADVISOR_ISSUE),
-    ),
+    Call(lambda neon: neon.projects.list_advisor_issues("p-1"), f"GET {PATH}/advisors", ISSUES),
     Call(
         lambda neon: neon.projects.list_advisor_issues("p-1", **FILTER),
         f"GET {PATH}/advisors",

@@ -23,17 +23,14 @@ SCHEDULE: JsonObject = {
 }
 FOUND = record_in("snapshot", Snapshot, SNAPSHOT)
 RESTORED = record(SnapshotRestored, {"branch": BRANCH, "operations": [OPERATION]})
+LISTED = records_in("snapshots", Snapshot, SNAPSHOT)
+CREATED = record(SnapshotCreated, {"snapshot": SNAPSHOT, "operations": [OPERATION]})
+STARTED = record(OperationsResponse, {"operations": [OPERATION]})
 
 CALLS = [
+    Call(lambda neon: neon.snapshots.list("p-1"), f"GET {PATH}", LISTED),
     Call(
-        lambda neon: neon.snapshots.list("p-1"),
-        f"GET {PATH}",
-        records_in("snapshots", Snapshot, SNAPSHOT),
-    ),
-    Call(
-        lambda neon: neon.snapshots.create("p-1", "br-1"),
-        f"POST {BRANCH_PATH}/snapshot",
-        record(SnapshotCreated, {"snapshot": SNAPSHOT, "operations": [OPERATION]}),
+        lambda neon: neon.snapshots.create("p-1", "br-1"), f"POST {BRANCH_PATH}/snapshot", CREATED
     ),
     Call(
         lambda neon: neon.snapshots.create(
@@ -65,11 +62,7 @@ CALLS = [
         FOUND,
         body={"snapshot": {"name": "nightly"}},
     ),
-    Call(
-        lambda neon: neon.snapshots.delete("p-1", "snap-1"),
-        f"DELETE {PATH}/snap-1",
-        record(OperationsResponse, {"operations": [OPERATION]}),
-    ),
+    Call(lambda neon: neon.snapshots.delete("p-1", "snap-1"), f"DELETE {PATH}/snap-1", STARTED),
     Call(
         lambda neon: neon.snapshots.restore("p-1", "snap-1"),
         f"POST {PATH}/snap-1/restore",

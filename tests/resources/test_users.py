@@ -8,15 +8,11 @@ from tests.resources.wire import Call, record, records_in
 
 USER: JsonObject = {"id": "user-1", "email": "ada@example.com"}
 DETAILS: JsonObject = {"account_id": "user-1", "auth_method": "api_key_user"}
-
+ORGANIZATIONS = records_in("organizations", Organization, ORGANIZATION)
 
 CALLS = [
     Call(lambda neon: neon.users.me(), "GET /users/me", record(CurrentUser, USER)),
-    Call(
-        lambda neon: neon.users.organizations(),
-        "GET /users/me/organizations",
-        records_in("organizations", Organization, ORGANIZATION),
-    ),
+    Call(lambda neon: neon.users.organizations(), "GET /users/me/organizations", ORGANIZATIONS),
     Call(lambda neon: neon.users.auth_details(), "GET /auth", record(AuthDetails, DETAILS)),
 ]
 
