@@ -13,7 +13,7 @@ from typing import TextIO, TypeVar
 import msgspec
 
 from neonctl_async._streams import exit_with
-from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
+from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.settings import BackgroundIntervals, Durations
@@ -21,14 +21,11 @@ from neonctl_async.local.settings import BackgroundIntervals, Durations
 T = TypeVar("T")
 
 
-class FailOption(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The value of ``--fail``, as the arguments of ``LocalControlPlane.fail_next``."""
 
     action: str
     times: int = 1
-    retry_after: float | None = None
-    status: str = "failed"
-    error: str = PLANNED_ERROR
 
 
 def main(

@@ -10,12 +10,7 @@ class ApiError(Exception):
     """
 
     def __init__(
-        self,
-        status: int,
-        message: str,
-        *,
-        code: str = "",
-        headers: Mapping[str, str] | None = None,
+        self, status: int, message: str, *, code: str = "", headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
         self.status = status

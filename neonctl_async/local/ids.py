@@ -34,38 +34,14 @@ _NOUNS: Final = (
 
 
 def uuid_text() -> str:
-    """Return a random UUID, as operations, users and members have it."""
+    """Return a random UUID, as operations, users, members and requests have it."""
     return str(uuid.uuid4())
 
 
-def project_id() -> str:
-    """Return a new id like ``late-frost-12345678``."""
-    return _random_name()
-
-
-def branch_id() -> str:
-    """Return a new id like ``br-late-frost-12345678``."""
-    return f"br-{_random_name()}"
-
-
-def endpoint_id() -> str:
-    """Return a new id like ``ep-late-frost-12345678``."""
-    return f"ep-{_random_name()}"
-
-
-def snapshot_id() -> str:
-    """Return a new id like ``snap-late-frost-12345678``."""
-    return f"snap-{_random_name()}"
-
-
-def organization_id() -> str:
-    """Return a new id like ``org-late-frost-12345678``."""
-    return f"org-{_random_name()}"
-
-
-def request_id() -> str:
-    """Return a new request id, for error bodies and the ``x-neon-ret-request-id`` header."""
-    return uuid_text()
+def object_id(prefix: str = "") -> str:
+    """Return a new id like ``late-frost-12345678``, after a prefix like ``br-``."""
+    adjective, noun = secrets.choice(_ADJECTIVES), secrets.choice(_NOUNS)
+    return f"{prefix}{adjective}-{noun}-{secrets.randbelow(90_000_000) + 10_000_000}"
 
 
 def token(kind: KeyKind) -> str:
@@ -86,11 +62,6 @@ def password(seed: str) -> str:
 def lsn() -> str:
     """Return a random position in the write-ahead log."""
     return f"0/{secrets.randbelow(0x7FFFFFF) + 0x1000000:X}"
-
-
-def _random_name() -> str:
-    adjective, noun = secrets.choice(_ADJECTIVES), secrets.choice(_NOUNS)
-    return f"{adjective}-{noun}-{secrets.randbelow(90_000_000) + 10_000_000}"
 
 
 def mask(text: str) -> str:

@@ -106,11 +106,7 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
     retry_after: Literal["seconds", "date", "none"] = "seconds"
 
     def __post_init__(self) -> None:
-        limits = (
-            self.account_per_minute,
-            self.route_per_second,
-            self.organization_keys_per_second,
-        )
+        limits = (self.account_per_minute, self.route_per_second, self.organization_keys_per_second)
         if min(limits) < 1:
             raise ValueError(f"a rate limit is {min(limits)}: expected at least 1 request")
 

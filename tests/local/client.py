@@ -2,8 +2,8 @@
 
 import io
 import json
-from collections.abc import Mapping
-from types import TracebackType
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import aiohttp
@@ -46,12 +46,10 @@ class Http:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *exc_info: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
         await self._session.close()
 
     async def send(
@@ -79,6 +77,14 @@ class Http:
         ) as response:
             return Reply(response.status, response.headers, await response.read())
 
+    # Any: the keyword arguments of send.
+    async def expect_error(
+        self, status: int, words: str, method: str, path: str, body: object = None, **options: Any
+    ) -> None:
+        """Send a request, and check the status and some words of its error message."""
+        reply = await self.send(method, path, body, **options)
+        assert (reply.status, words in reply.message) == (status, True), reply.message
+
     async def get(self, path: str, *, key: str | None = None) -> Any:  # Any: as Reply.json
         """Return the body of a successful GET."""
         return await self.request("GET", path, key=key)
@@ -105,14 +111,17 @@ class Http:
         return branch
 
     async def branch_names(self, project_id: str, query: str = "") -> list[str]:
-        """Return the names of the listed branches."""
         page = await self.get(f"/projects/{project_id}/branches{query}")
         return [branch["name"] for branch in page["branches"]]
 
     async def project_names(self, query: str = "") -> list[str]:
-        """Return the names of the listed projects."""
         page = await self.get(f"/projects{query}")
         return [project["name"] for project in page["projects"]]
+
+    async def add_database(self, branch_path: str, name: str) -> None:
+        """Create a database of the first role of a branch."""
+        body = {"database": {"name": name, "owner_name": "neondb_owner"}}
+        await self.request("POST", f"{branch_path}/databases", body)
 
     async def operations(self, project_id: str) -> list[Any]:  # Any: as Reply.json
         """Return the newest 1000 operations of a project, oldest first."""
@@ -131,15 +140,40 @@ class Client(Http):
         super().__init__(control_plane.base_url, control_plane.api_key if key is None else key)
         self.control_plane = control_plane
 
+    @property
+    def organization_path(self) -> str:
+        """The path of the first organization."""
+        return f"/organizations/{self.control_plane.org_id}"
+
     async def project(self, **spec: object) -> Any:  # Any: as Reply.json
         """Create a project, in the first organization by default. Return the response."""
         spec = {"org_id": self.control_plane.org_id} | spec
         return await self.request("POST", "/projects", {"project": spec})
 
+    async def move_to_new_organization(self, project_id: str) -> str:
+        """Transfer a project of the first organization to a new one. Return the id of that."""
+        destination = await self.control_plane.create_organization("Other")
+        body = {"destination_org_id": destination, "project_ids": [project_id]}
+        await self.request("POST", f"{self.organization_path}/projects/transfer", body)
+        return destination
+
     async def new_user_key(self, email: str) -> str:
         """Create a user. Return a personal key of the user."""
         user_id = await self.control_plane.create_user(email.partition("@")[0], email)
         return await self.control_plane.create_api_key("user key", user_id=user_id)
+
+
+@asynccontextmanager
+async def serve(key: str | None = None, **settings: Any) -> AsyncGenerator[Client]:
+    """Run a local control plane with these settings, and open a client with its first key."""
+    async with LocalControlPlane(**settings) as control_plane, Client(control_plane, key) as api:
+        yield api
+
+
+def branch_path_of(response: Any) -> str:
+    """Return the path of the branch of a response."""
+    branch = response["branch"]
+    return f"/projects/{branch['project_id']}/branches/{branch['id']}"
 
 
 def actions_of(response: Any) -> list[str]:

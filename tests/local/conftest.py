@@ -1,11 +1,12 @@
 """A local control plane for each test, with a clock that only the test advances."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from neonctl_async.local import LocalControlPlane, ManualClock
-from tests.local.client import Client
+from tests.local.client import Client, serve
 
 
 @pytest.fixture
@@ -15,17 +16,21 @@ def clock() -> ManualClock:
 
 
 @pytest.fixture
-async def control_plane(clock: ManualClock) -> AsyncIterator[LocalControlPlane]:
-    """Run a local control plane with the default settings. Operations take one second."""
-    async with LocalControlPlane(clock=clock) as control_plane:
-        yield control_plane
+async def api(clock: ManualClock, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
+    """Run a local control plane, and open a client with the first key, of an administrator.
+
+    The ``control_plane`` marker of a test has the settings. By default, operations take one second.
+    """
+    marker = request.node.get_closest_marker("control_plane")
+    settings: dict[str, Any] = dict(marker.kwargs) if marker else {}
+    async with serve(clock=clock, **settings) as client:
+        yield client
 
 
 @pytest.fixture
-async def api(control_plane: LocalControlPlane) -> AsyncIterator[Client]:
-    """Open a client with the first key, which belongs to an administrator."""
-    async with Client(control_plane) as client:
-        yield client
+def control_plane(api: Client) -> LocalControlPlane:
+    """Return the control plane of the client."""
+    return api.control_plane
 
 
 @pytest.fixture

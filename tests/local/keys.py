@@ -25,6 +25,6 @@ async def member_key(
 
 
 async def _create_key(api: Client, body: dict[str, str]) -> tuple[int, str]:
-    path = f"/organizations/{api.control_plane.org_id}/api_keys"
+    path = f"{api.organization_path}/api_keys"
     created = await api.request("POST", path, body)
     return created["id"], created["key"]

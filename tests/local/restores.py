@@ -3,7 +3,7 @@
 from typing import Any
 
 from neonctl_async.local import ManualClock
-from tests.local.client import Client
+from tests.local.client import Client, branch_path_of
 
 
 class RestoreScenario:
@@ -18,6 +18,7 @@ class RestoreScenario:
         self.project_id = created["project"]["id"]
         self.path = f"/projects/{self.project_id}"
         self.main = created["branch"]["id"]
+        self.main_path = branch_path_of(created)
         self.endpoint = created["endpoints"][0]["id"]
         self.clock.advance(9)
         self.snapshot = await self.take_snapshot(self.main)
@@ -37,8 +38,21 @@ class RestoreScenario:
 
     async def restore(self, **body: object) -> Any:  # Any: as Client.get
         """Restore the snapshot. Return the response."""
-        path = f"{self.path}/snapshots/{self.snapshot}/restore"
-        return await self.api.request("POST", path, body or None)
+        return await self.api.request("POST", self.restore_path(self.snapshot), body or None)
+
+    async def finished_restore(self, **body: object) -> str:
+        """Restore the snapshot, and let its operations finish. Return the id of the branch."""
+        restored = await self.restore(**body)
+        self.clock.advance(9)
+        return str(restored["branch"]["id"])
+
+    def restore_path(self, snapshot_id: str) -> str:
+        """Return the path of the request that restores a snapshot."""
+        return f"{self.path}/snapshots/{snapshot_id}/restore"
+
+    def finalize_path(self, branch_id: str) -> str:
+        """Return the path of the request that finalizes a restored branch."""
+        return f"{self.path}/branches/{branch_id}/finalize_restore"
 
     async def branches(self) -> dict[str, Any]:
         """Return the branches by name."""

@@ -4,13 +4,15 @@ from typing import Final
 
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
-from neonctl_async.local.clock import in_seconds, in_seconds_or_none
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
+from neonctl_async.local.clock import in_seconds_or_none
 from neonctl_async.local.engine.api_keys import create_key, create_user_key
 from neonctl_async.local.errors import not_found
+from neonctl_async.local.ids import KeyKind
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import ApiKey, Project, User
 
+_FIELDS: Final = ("id", "name", "created_at", "created_by", "project_id")
 _MAX_ID_DIGITS: Final = 18
 
 
@@ -47,23 +49,15 @@ def create_organization(tx: Transaction, call: Call) -> Response:
     organization = access.organization(tx, call)
     user_id = access.personal_user_id(call)
     body = call.body(bodies.KeyCreate)
-    if body.project_id is None:
-        access.organization(tx, call, Level.ADMIN)
-        key, token = create_key(
-            tx, "organization", body.key_name, created_by=user_id, org_id=organization.id
-        )
-        return respond(_created(key, token))
+    name, project_id = body.key_name, body.project_id
+    kind: KeyKind = "organization" if project_id is None else "project"
     where = "WHERE id = ? AND org_id = ? AND deleted_at IS NULL"
-    project = tx.first(Project, where, body.project_id, organization.id)
-    if project is None:
-        raise not_found("project", body.project_id)
+    if project_id is None:
+        access.organization(tx, call, Level.ADMIN)
+    elif not tx.first(Project, where, project_id, organization.id):
+        raise not_found("project", project_id)
     key, token = create_key(
-        tx,
-        "project",
-        body.key_name,
-        created_by=user_id,
-        org_id=organization.id,
-        project_id=project.id,
+        tx, kind, name, created_by=user_id, org_id=organization.id, project_id=project_id
     )
     return respond(_created(key, token))
 
@@ -86,46 +80,18 @@ def _revoke(tx: Transaction, call: Call, owner: str, owner_id: str) -> Json:
     if key is None:
         raise not_found("API key", text)
     tx.update(key, ended_at=tx.now)
-    return drop_none(
-        {
-            "id": key.id,
-            "name": key.name,
-            "revoked": True,
-            "created_at": in_seconds(key.created_at),
-            "created_by": key.created_by,
-            "project_id": key.project_id,
-        }
-    ) | _use(key)
+    return fields(key, *_FIELDS) | {"revoked": True} | _use(key)
 
 
 def _created(key: ApiKey, token: str) -> Json:
-    return drop_none(
-        {
-            "id": key.id,
-            "key": token,
-            "name": key.name,
-            "created_at": in_seconds(key.created_at),
-            "created_by": key.created_by,
-            "project_id": key.project_id,
-        }
-    )
+    return fields(key, *_FIELDS) | {"key": token}
 
 
 def _listed(tx: Transaction, key: ApiKey) -> Json:
     creator = tx.first(User, "WHERE id = ?", key.created_by)
-    return drop_none(
-        {
-            "id": key.id,
-            "name": key.name,
-            "created_at": in_seconds(key.created_at),
-            "created_by": {
-                "id": key.created_by,
-                "name": creator.name if creator else "",
-                "image": "",
-            },
-            "project_id": key.project_id,
-        }
-    ) | _use(key)
+    name = creator.name if creator else ""
+    created_by = {"id": key.created_by, "name": name, "image": ""}
+    return fields(key, *_FIELDS) | {"created_by": created_by} | _use(key)
 
 
 def _use(key: ApiKey) -> Json:

@@ -24,7 +24,7 @@ _DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expire
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/branches/{branch_id}``: starts no operations."""
     _, branch = access.branch(tx, call)
-    body = call.body(bodies.BranchUpdate).branch
+    body = call.part("branch", bodies.BranchChanges)
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     if body.name is not UNSET and body.name != branch.name:
         check_name_free(tx, branch.project_id, body.name)
@@ -112,13 +112,10 @@ def recover(tx: Transaction, call: Call) -> Response:
     for endpoint in tx.select(Endpoint, "WHERE branch_id = ? AND deleted_with_branch", branch.id):
         computes.recover(tx, endpoint)
     timelines.schedule_archiving(tx, branch.id, tx.now)
+    branch_record = branches.record(tx, tx.get(Branch, branch.id))
     recovered = computes.of_branch(tx, branch.id)
-    return respond(
-        {
-            "branch": branches.record(tx, tx.get(Branch, branch.id)),
-            "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in recovered],
-        }
-    )
+    shown = [endpoints.record(endpoint, tx.now) for endpoint in recovered]
+    return respond({"branch": branch_record, "endpoints": shown})
 
 
 def _check_preserve_name(tx: Transaction, branch: Branch, source: Branch, name: str | None) -> None:
@@ -167,7 +164,7 @@ def _replace_content(
 def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
     preserved = replace(
         branch,
-        id=ids.branch_id(),
+        id=ids.object_id("br-"),
         name=name,
         is_default=False,
         restored_as=branch.id,
@@ -178,11 +175,8 @@ def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
     )
     tx.insert(preserved)
     inherit_objects(tx, branch.id, preserved.id)
-    tx.execute(
-        "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL",
-        preserved.id,
-        branch.id,
-    )
+    sql = "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL"
+    tx.execute(sql, preserved.id, branch.id)
     return preserved.id
 
 

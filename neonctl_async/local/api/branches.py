@@ -29,14 +29,7 @@ from neonctl_async.local.engine.branches import (
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import invalid, unprocessable
 from neonctl_async.local.storage.database import Transaction
-from neonctl_async.local.storage.tables import (
-    Branch,
-    Database,
-    Endpoint,
-    Project,
-    Role,
-    User,
-)
+from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Project, Role, User
 
 MAXIMUM_LIMIT: Final = 10_000
 SORT_FIELDS: Final = ("name", "created_at", "updated_at")
@@ -56,7 +49,7 @@ def add(
     parent = access.branch_or_default(tx, project.id, spec.parent_id)
     at = spec.parent_timestamp
     chain = operations.start_chain(tx, project.id, parent.id)
-    branch_id = ids.branch_id()
+    branch_id = ids.object_id("br-")
     creation = chain.add("create_branch", branch_id=branch_id)
     branch = Branch(
         id=branch_id,
@@ -65,19 +58,16 @@ def add(
         parent_lsn=spec.parent_lsn or ids.lsn(),
         parent_timestamp=instant_of("parent_timestamp", at) if at else tx.now,
         name=spec.name or branch_id,
-        is_default=False,
         protected=spec.protected,
         init_source=spec.init_source,
         annotation=json_text(body.annotation_value),
         created_by=principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
-        state_before=timelines.INIT,
-        state=timelines.READY if creation.succeeds else timelines.INIT,
         state_at=creation.settles_at,
         expires_at=expiry_time(tx, spec.expires_at),
     )
-    insert_branch(tx, branch)
+    branch = insert_branch(tx, branch, creation)
     timelines.schedule_archiving(tx, branch.id, tx.now)
     inherit_objects(tx, parent.id, branch.id)
     created = [endpoints.add(tx, project, branch, endpoint, chain) for endpoint in body.endpoints]
@@ -90,18 +80,30 @@ def created_response(
     tx: Transaction, branch: Branch, created: list[Endpoint], chain: OperationChain
 ) -> Response:
     """Return the response for a new branch and its computes."""
+    return respond(created_body(tx, branch, created, chain), 201)
+
+
+def created_body(
+    tx: Transaction,
+    branch: Branch,
+    created: list[Endpoint],
+    chain: OperationChain,
+    *,
+    passwords: bool = False,
+) -> Json:
+    """Return a new branch with its computes, operations, roles, databases and connection URIs."""
+    own_roles = branch_objects.of_branch(tx, Role, branch.id)
+    own_databases = branch_objects.of_branch(tx, Database, branch.id)
     body: Json = {
         "branch": record(tx, branch),
         "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in created],
         "operations": operation_records(chain),
-        "roles": [roles.record(role) for role in branch_objects.of_branch(tx, Role, branch.id)],
-        "databases": [
-            databases.record(found) for found in branch_objects.of_branch(tx, Database, branch.id)
-        ],
+        "roles": [roles.record(role, password=passwords) for role in own_roles],
+        "databases": [databases.record(database) for database in own_databases],
     }
     if created:
         body["connection_uris"] = connection_uris.of_branch(tx, branch, created[0])
-    return respond(body, 201)
+    return body
 
 
 def list_page(tx: Transaction, call: Call) -> Response:

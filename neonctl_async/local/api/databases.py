@@ -4,8 +4,7 @@ from msgspec import UNSET
 
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Call, Json, Response, respond
-from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.storage.database import SqlValue, Transaction
@@ -15,13 +14,13 @@ from neonctl_async.local.storage.tables import Database, Role
 def create(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/databases``: the owner is a role of the branch."""
     project, branch = access.branch(tx, call)
-    spec = call.body(bodies.DatabaseCreate).database
+    spec = call.part("database", bodies.DatabaseSpec)
     branch_objects.check_name_free(tx, Database, branch.id, spec.name)
     branch_objects.get(tx, Role, branch.id, spec.owner_name)
     chain = operations.start_chain(tx, project.id, branch.id)
-    add(tx, branch.id, spec.name, spec.owner_name)
+    database = add(tx, branch.id, spec.name, spec.owner_name)
     computes.configure_branch(tx, branch, chain)
-    return _changed(branch_objects.get(tx, Database, branch.id, spec.name), chain, 201)
+    return _changed(database, chain, 201)
 
 
 def list_branch(tx: Transaction, call: Call) -> Response:
@@ -42,7 +41,7 @@ def update(tx: Transaction, call: Call) -> Response:
     """``PATCH .../databases/{database_name}``: change the name or the owner."""
     project, branch = access.branch(tx, call)
     database = branch_objects.get(tx, Database, branch.id, call.path["database_name"])
-    body = call.body(bodies.DatabaseUpdate).database
+    body = call.part("database", bodies.DatabaseChanges)
     changes: dict[str, SqlValue] = {}
     if body.name is not UNSET and body.name != database.name:
         branch_objects.check_name_free(tx, Database, branch.id, body.name)
@@ -70,7 +69,7 @@ def delete(tx: Transaction, call: Call) -> Response:
     return _changed(database, chain)
 
 
-def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> None:
+def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> Database:
     """Store a database."""
     database = Database(
         id=0,
@@ -80,19 +79,12 @@ def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> None:
         created_at=tx.now,
         updated_at=tx.now,
     )
-    tx.insert(database)
+    return tx.insert(database)
 
 
 def record(database: Database) -> Json:
     """Return a database as the API shows it."""
-    return {
-        "id": database.id,
-        "branch_id": database.branch_id,
-        "name": database.name,
-        "owner_name": database.owner_name,
-        "created_at": in_seconds(database.created_at),
-        "updated_at": in_seconds(database.updated_at),
-    }
+    return fields(database, "id", "branch_id", "name", "owner_name", "created_at", "updated_at")
 
 
 def _changed(database: Database, chain: OperationChain, status: int = 200) -> Response:

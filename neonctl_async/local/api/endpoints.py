@@ -31,13 +31,11 @@ MINIMUM_CU: Final = 0.25
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/endpoints``: create and start a compute."""
     project = access.project(tx, call)
-    spec = call.body(bodies.EndpointCreate).endpoint
+    spec = call.part("endpoint", bodies.NewEndpoint)
     branch = access.branch_of(tx, project.id, spec.branch_id)
     chain = operations.start_chain(tx, project.id, branch.id)
     endpoint = add(tx, project, branch, spec, chain)
-    return respond(
-        {"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)}, 201
-    )
+    return _changed(tx, endpoint, chain, 201)
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
@@ -66,7 +64,7 @@ def update(tx: Transaction, call: Call) -> Response:
     """
     _, before = access.endpoint(tx, call)
     endpoint = before
-    body = call.body(bodies.EndpointUpdate).endpoint
+    body = call.part("endpoint", bodies.EndpointChanges)
     destination = _destination(tx, endpoint, body)
     changed_branches = (endpoint.branch_id, destination.id if destination else None)
     chain = operations.start_chain(tx, endpoint.project_id, *changed_branches)
@@ -148,8 +146,11 @@ def _check_enabled(endpoint: Endpoint) -> None:
         raise conflict(f"endpoint {endpoint.id!r} is disabled: enable it first")
 
 
-def _changed(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Response:
-    return respond({"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)})
+def _changed(
+    tx: Transaction, endpoint: Endpoint, chain: OperationChain, status: int = 200
+) -> Response:
+    body = {"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)}
+    return respond(body, status)
 
 
 def _listed(tx: Transaction, found: list[Endpoint]) -> Response:
@@ -168,7 +169,7 @@ def add(
     options = spec if isinstance(spec, bodies.NewEndpoint) else None
     minimum, maximum, timeout = _limits(project, spec)
     endpoint = Endpoint(
-        id=ids.endpoint_id(),
+        id=ids.object_id("ep-"),
         project_id=project.id,
         branch_id=branch.id,
         name=options.name if options else None,

@@ -2,8 +2,7 @@
 
 from neonctl_async.local.api.request import access, bodies, paging
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Json, Response, respond
-from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import accounts
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import Transaction
@@ -69,22 +68,9 @@ def _found_member(tx: Transaction, organization: Organization, call: Call) -> Me
 
 def organization_record(organization: Organization) -> Json:
     """Return an organization as the API shows it."""
-    return {
-        "id": organization.id,
-        "name": organization.name,
-        "handle": organization.id,
-        "plan": "launch",
-        "managed_by": "console",
-        "created_at": in_seconds(organization.created_at),
-        "updated_at": in_seconds(organization.updated_at),
-    }
+    shown = fields(organization, "id", "name", "created_at", "updated_at")
+    return shown | {"handle": organization.id, "plan": "launch", "managed_by": "console"}
 
 
 def _member(member: Member) -> Json:
-    return {
-        "id": member.id,
-        "user_id": member.user_id,
-        "org_id": member.org_id,
-        "role": member.role,
-        "joined_at": in_seconds(member.joined_at),
-    }
+    return fields(member, "id", "user_id", "org_id", "role", "joined_at")

@@ -28,7 +28,7 @@ def update(tx: Transaction, call: Call) -> Response:
     each running compute (section 2.3).
     """
     project = access.project(tx, call)
-    body = call.body(bodies.ProjectUpdate).project
+    body = call.part("project", bodies.ProjectChanges)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
     changes: dict[str, SqlValue] = {"updated_at": tx.now}
     for name in body.__struct_fields__:
@@ -43,9 +43,8 @@ def update(tx: Transaction, call: Call) -> Response:
         for endpoint in computes.list_running(tx, project.id):
             computes.configure(tx, endpoint, chain)
     project = tx.update(project, **changes)
-    return respond(
-        {"project": projects.record(tx, project), "operations": operation_records(chain)}
-    )
+    record = projects.record(tx, project)
+    return respond({"project": record, "operations": operation_records(chain)})
 
 
 def delete(tx: Transaction, call: Call) -> Response:

@@ -4,10 +4,9 @@ from datetime import UTC, datetime
 from typing import Final
 
 from neonctl_async.local import clock, ids
-from neonctl_async.local.api import branches, connection_uris, databases, endpoints, roles
-from neonctl_async.local.api.operations import cursor_position, operation_records
+from neonctl_async.local.api import branches, databases, endpoints, roles
+from neonctl_async.local.api.operations import cursor_position
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import (
     Call,
     Json,
@@ -18,13 +17,12 @@ from neonctl_async.local.api.request.calls import (
     respond,
 )
 from neonctl_async.local.clock import SECOND, in_seconds, in_seconds_or_none, instant, span
-from neonctl_async.local.engine import branch_objects, computes, operations, timelines
+from neonctl_async.local.engine import computes, operations
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.branches import insert_branch
 from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import SqlValue, Transaction
-from neonctl_async.local.storage.tables import Branch, Database, Project, Role, User
+from neonctl_async.local.storage.tables import Branch, Project, User
 
 DEFAULT_LIMIT: Final = 10
 MAXIMUM_LIMIT: Final = 400
@@ -38,8 +36,7 @@ def list_page(tx: Transaction, call: Call) -> Response:
     visible, values = _visible_projects(call.principal)
     org_id = call.query.get("org_id")
     if org_id:
-        if access.organization_level(tx, call.principal, org_id) is Level.NONE:
-            raise not_found("organization", org_id)
+        access.check_organization_visible(tx, call.principal, org_id)
         visible, values = f"({visible}) AND org_id = ?", [*values, org_id]
     deleted = "NOT NULL" if call.flag("recoverable") else "NULL"
     body = _page(tx, call, f"({visible}) AND deleted_at IS {deleted}", *values)
@@ -55,7 +52,7 @@ def list_shared(tx: Transaction, call: Call) -> Response:
 
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects``: create_timeline, then start_compute for the first branch."""
-    spec = call.body(bodies.ProjectCreate).project
+    spec = call.part("project", bodies.ProjectSpec)
     user_id, org_id = access.new_owner(tx, call.principal, spec.org_id)
     project = _insert(tx, spec, user_id, org_id)
     chain = operations.start_chain(tx, project.id)
@@ -66,24 +63,8 @@ def create(tx: Transaction, call: Call) -> Response:
         autoscaling_limit_max_cu=spec.autoscaling_limit_max_cu,
     )
     endpoint = endpoints.add(tx, project, branch, endpoint_spec, chain)
-    return respond(
-        {
-            "project": record(tx, project),
-            "branch": branches.record(tx, branch),
-            "endpoints": [endpoints.record(endpoint, tx.now)],
-            "operations": operation_records(chain),
-            "roles": [
-                roles.record(role, password=True)
-                for role in branch_objects.of_branch(tx, Role, branch.id)
-            ],
-            "databases": [
-                databases.record(database)
-                for database in branch_objects.of_branch(tx, Database, branch.id)
-            ],
-            "connection_uris": connection_uris.of_branch(tx, branch, endpoint),
-        },
-        201,
-    )
+    body = branches.created_body(tx, branch, [endpoint], chain, passwords=True)
+    return respond({"project": record(tx, project)} | body, 201)
 
 
 def get(tx: Transaction, call: Call) -> Response:
@@ -172,7 +153,7 @@ def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
 def _insert(
     tx: Transaction, spec: bodies.ProjectSpec, user_id: str | None, org_id: str | None
 ) -> Project:
-    project_id = ids.project_id()
+    project_id = ids.object_id()
     newest = tx.number("SELECT max(created_at) FROM projects") or 0
     after = tx.rules.intervals.detach_after
     project = Project(
@@ -192,8 +173,7 @@ def _insert(
         updated_at=tx.now,
         detach_at=None if after is None else tx.now + span(after),
     )
-    tx.insert(project)
-    return project
+    return tx.insert(project)
 
 
 def _add_first_branch(
@@ -203,27 +183,20 @@ def _add_first_branch(
     principal: Principal,
     chain: OperationChain,
 ) -> Branch:
-    branch_id = ids.branch_id()
+    branch_id = ids.object_id("br-")
     creation = chain.add("create_timeline", branch_id=branch_id)
     branch = Branch(
         id=branch_id,
         project_id=project.id,
-        parent_id=None,
-        parent_lsn=None,
-        parent_timestamp=None,
         name=spec.name,
         is_default=True,
-        protected=False,
-        init_source="parent-data",
         annotation=json_text(spec.annotations),
         created_by=principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
-        state_before=timelines.INIT,
-        state=timelines.READY if creation.succeeds else timelines.INIT,
         state_at=creation.settles_at,
     )
-    insert_branch(tx, branch)
+    branch = insert_branch(tx, branch, creation)
     roles.add(tx, branch.id, spec.owner_name)
     databases.add(tx, branch.id, spec.database_name, spec.owner_name)
     return branch

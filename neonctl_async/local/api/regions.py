@@ -5,9 +5,7 @@ from typing import Final
 import msgspec
 
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Response, respond
-from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import Transaction
 
 
@@ -36,6 +34,6 @@ REGIONS: Final = (
 def list_active(tx: Transaction, call: Call) -> Response:
     """``GET /regions``: all organizations have the same regions."""
     org_id = call.query.get("org_id")
-    if org_id and access.organization_level(tx, call.principal, org_id) is Level.NONE:
-        raise not_found("organization", org_id)
+    if org_id:
+        access.check_organization_visible(tx, call.principal, org_id)
     return respond({"regions": REGIONS})

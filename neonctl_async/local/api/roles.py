@@ -3,8 +3,7 @@
 from neonctl_async.local import ids
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
-from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
-from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.errors import not_found, precondition_failed, unprocessable
 from neonctl_async.local.storage.database import Transaction
@@ -14,12 +13,11 @@ from neonctl_async.local.storage.tables import Branch, Database, Project, Role
 def create(tx: Transaction, call: Call) -> Response:
     """``POST .../branches/{branch_id}/roles``: return the password, unless it cannot log in."""
     project, branch = access.branch(tx, call)
-    spec = call.body(bodies.RoleCreate).role
+    spec = call.part("role", bodies.RoleSpec)
     branch_objects.check_name_free(tx, Role, branch.id, spec.name)
     chain = operations.start_chain(tx, project.id, branch.id)
-    add(tx, branch.id, spec.name, no_login=spec.no_login)
+    role = add(tx, branch.id, spec.name, no_login=spec.no_login)
     computes.configure_branch(tx, branch, chain)
-    role = branch_objects.get(tx, Role, branch.id, spec.name)
     body = {"role": record(role, password=True), "operations": operation_records(chain)}
     return respond(body, 201)
 
@@ -27,9 +25,8 @@ def create(tx: Transaction, call: Call) -> Response:
 def list_branch(tx: Transaction, call: Call) -> Response:
     """``GET .../branches/{branch_id}/roles``."""
     _, branch = access.branch(tx, call)
-    return respond(
-        {"roles": [record(role) for role in branch_objects.of_branch(tx, Role, branch.id)]}
-    )
+    found = branch_objects.of_branch(tx, Role, branch.id)
+    return respond({"roles": [record(role) for role in found]})
 
 
 def get(tx: Transaction, call: Call) -> Response:
@@ -81,7 +78,7 @@ def reset_password(tx: Transaction, call: Call) -> Response:
     return respond({"role": record(role, password=True), "operations": operation_records(chain)})
 
 
-def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> None:
+def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> Role:
     """Store a role with a new password."""
     role = Role(
         id=0,
@@ -93,22 +90,16 @@ def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -
         created_at=tx.now,
         updated_at=tx.now,
     )
-    tx.insert(role)
+    return tx.insert(role)
 
 
 def record(role: Role, *, password: bool = False) -> Json:
     """Return a role as the API shows it. ``password`` includes the password, if it has one."""
-    return drop_none(
-        {
-            "branch_id": role.branch_id,
-            "name": role.name,
-            "password": role.password if password and not role.no_login else None,
-            "protected": role.protected,
-            "authentication_method": "no_login" if role.no_login else "password",
-            "created_at": in_seconds(role.created_at),
-            "updated_at": in_seconds(role.updated_at),
-        }
-    )
+    shown = fields(role, "branch_id", "name", "protected", "created_at", "updated_at")
+    shown["authentication_method"] = "no_login" if role.no_login else "password"
+    if password and not role.no_login:
+        shown["password"] = role.password
+    return shown
 
 
 def _role(tx: Transaction, call: Call) -> tuple[Project, Branch, Role]:

@@ -81,30 +81,21 @@ def finalize(tx: Transaction, call: Call) -> Response:
 def _create_branch(
     tx: Transaction, call: Call, snapshot: Snapshot, body: SnapshotRestore, chain: OperationChain
 ) -> Branch:
-    branch_id = ids.branch_id()
+    branch_id = ids.object_id("br-")
     creation = chain.add("create_branch", branch_id=branch_id)
     branch = Branch(
         id=branch_id,
         project_id=snapshot.project_id,
-        parent_id=None,
-        parent_lsn=None,
-        parent_timestamp=None,
         name=body.name or call.text("name", bodies.MAX_NAME_LENGTH) or branch_id,
-        is_default=False,
-        protected=False,
-        init_source="parent-data",
-        annotation="{}",
         created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
-        state_before=timelines.INIT,
-        state=timelines.READY if creation.succeeds else timelines.INIT,
         state_at=creation.settles_at,
         restored_from=snapshot.id,
         restored_as=body.target_branch_id or snapshot.source_branch_id,
         restore_status=RESTORED,
     )
-    insert_branch(tx, branch)
+    branch = insert_branch(tx, branch, creation)
     timelines.schedule_archiving(tx, branch.id, tx.now)
     content = msgspec.json.decode(snapshot.content, type=SnapshotContent)
     for row in (*content.roles, *content.databases):

@@ -6,7 +6,7 @@ from neonctl_async.local import ids
 from neonctl_async.local.api import branches
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.bodies import MAX_NAME_LENGTH, BackupSchedule, SnapshotUpdate
+from neonctl_async.local.api.request.bodies import MAX_NAME_LENGTH, ScheduleItem, SnapshotChanges
 from neonctl_async.local.api.request.calls import (
     Call,
     Json,
@@ -33,7 +33,7 @@ def create(tx: Transaction, call: Call) -> Response:
     expires_at = call.timestamp("expires_at")
     chain = operations.start_chain(tx, project.id, branch.id)
     creation = chain.add("create_branch", branch_id=branch.id)
-    snapshot_id = ids.snapshot_id()
+    snapshot_id = ids.object_id("snap-")
     content = SnapshotContent(
         branch_objects.of_branch(tx, Role, branch.id),
         branch_objects.of_branch(tx, Database, branch.id),
@@ -50,8 +50,9 @@ def create(tx: Transaction, call: Call) -> Response:
         created_at=tx.now,
         expires_at=None if expires_at is None else branches.future_time(tx, expires_at),
     )
-    tx.insert(snapshot)
-    return respond({"snapshot": record(snapshot), "operations": operation_records(chain)})
+    return respond(
+        {"snapshot": record(tx.insert(snapshot)), "operations": operation_records(chain)}
+    )
 
 
 def list_project(tx: Transaction, call: Call) -> Response:
@@ -65,7 +66,7 @@ def list_project(tx: Transaction, call: Call) -> Response:
 def update(tx: Transaction, call: Call) -> Response:
     """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: rename it."""
     snapshot = find(tx, call)
-    name = call.body(SnapshotUpdate).snapshot.name
+    name = call.part("snapshot", SnapshotChanges).name
     if name is not UNSET:
         snapshot = tx.update(snapshot, name=name)
     return respond({"snapshot": record(snapshot)})
@@ -88,7 +89,7 @@ def get_schedule(tx: Transaction, call: Call) -> Response:
 def update_schedule(tx: Transaction, call: Call) -> Response:
     """``PUT .../branches/{branch_id}/backup_schedule``: store it. No snapshots are taken."""
     _, branch = access.branch(tx, call)
-    schedule = call.body(BackupSchedule).schedule
+    schedule = call.part("schedule", list[ScheduleItem])
     tx.update(branch, backup_schedule=json_text(schedule), updated_at=tx.now)
     return respond({})
 

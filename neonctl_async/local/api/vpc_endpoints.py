@@ -1,8 +1,8 @@
 """Requests about the VPC endpoints of an organization, and the projects restricted to them."""
 
-from neonctl_async.local.api.request import access, bodies
+from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Json, Response, respond
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.errors import not_found, unprocessable
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Organization, Project, VpcEndpoint, VpcRestriction
@@ -32,14 +32,11 @@ def get(tx: Transaction, call: Call) -> Response:
     """``GET /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}``."""
     endpoint = _of_organization(tx, access.organization(tx, call), call)
     restricted = _restricted_projects(tx, endpoint)
-    return respond(
-        _record(endpoint)
-        | {
-            "state": "accepted",
-            "num_restricted_projects": len(restricted),
-            "example_restricted_projects": restricted[:3],
-        }
-    )
+    restrictions = {
+        "num_restricted_projects": len(restricted),
+        "example_restricted_projects": restricted[:3],
+    }
+    return respond(_record(endpoint) | {"state": "accepted"} | restrictions)
 
 
 def assign(tx: Transaction, call: Call) -> Response:
@@ -49,7 +46,7 @@ def assign(tx: Transaction, call: Call) -> Response:
     added again.
     """
     organization = access.organization(tx, call, Level.ADMIN)
-    label = call.body(bodies.VpcEndpointAssignment).label
+    label = call.part("label", str)
     region_id, vpc_endpoint_id = call.path["region_id"], call.path["vpc_endpoint_id"]
     if region_id.startswith("azure-"):
         raise unprocessable("VPC endpoints in Azure regions are not supported")
@@ -103,7 +100,7 @@ def restrict(tx: Transaction, call: Call) -> Response:
     project.
     """
     project = access.project(tx, call)
-    label = call.body(bodies.VpcEndpointAssignment).label
+    label = call.part("label", str)
     vpc_endpoint_id = call.path["vpc_endpoint_id"]
     where = f"{_WHERE_NAMED} AND deleted_at IS NULL"
     if not tx.first(VpcEndpoint, where, project.org_id, project.region_id, vpc_endpoint_id):
@@ -115,11 +112,10 @@ def restrict(tx: Transaction, call: Call) -> Response:
     if restriction is not None:
         tx.update(restriction, label=label)
     else:
-        tx.insert(
-            VpcRestriction(
-                id=0, project_id=project.id, vpc_endpoint_id=vpc_endpoint_id, label=label
-            )
+        restriction = VpcRestriction(
+            id=0, project_id=project.id, vpc_endpoint_id=vpc_endpoint_id, label=label
         )
+        tx.insert(restriction)
     return Response(200)
 
 
@@ -163,4 +159,4 @@ def _restricted_projects(tx: Transaction, endpoint: VpcEndpoint) -> list[str]:
 
 
 def _record(endpoint: VpcEndpoint | VpcRestriction) -> Json:
-    return {"vpc_endpoint_id": endpoint.vpc_endpoint_id, "label": endpoint.label}
+    return fields(endpoint, "vpc_endpoint_id", "label")

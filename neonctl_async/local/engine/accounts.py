@@ -14,18 +14,15 @@ def create_user(tx: Transaction, name: str, email: str) -> User:
     """Create a user. Raise 409 if the email address is in use."""
     if tx.first(User, "WHERE email = ?", email):
         raise conflict(f"a user with the address {email!r} already exists")
-    user = User(id=ids.uuid_text(), name=name, email=email, created_at=tx.now)
-    tx.insert(user)
-    return user
+    return tx.insert(User(id=ids.uuid_text(), name=name, email=email, created_at=tx.now))
 
 
 def create_organization(tx: Transaction, name: str, admin_id: str) -> Organization:
     """Create an organization with its first administrator."""
     _check_user_exists(tx, admin_id)
-    organization = Organization(
-        id=ids.organization_id(), name=name, created_at=tx.now, updated_at=tx.now
+    organization = tx.insert(
+        Organization(id=ids.object_id("org-"), name=name, created_at=tx.now, updated_at=tx.now)
     )
-    tx.insert(organization)
     add_member(tx, organization.id, admin_id, "admin")
     return organization
 
@@ -36,8 +33,7 @@ def add_member(tx: Transaction, org_id: str, user_id: str, role: MemberRole) -> 
     if tx.first(Member, "WHERE org_id = ? AND user_id = ?", org_id, user_id):
         raise conflict(f"user {user_id!r} is already a member")
     member = Member(id=ids.uuid_text(), org_id=org_id, user_id=user_id, role=role, joined_at=tx.now)
-    tx.insert(member)
-    return member
+    return tx.insert(member)
 
 
 def remove_member(tx: Transaction, org_id: str, user_id: str) -> None:

@@ -6,7 +6,6 @@ import logging
 from typing import Final
 
 import msgspec
-from msgspec.structs import replace
 
 from neonctl_async.local import ids
 from neonctl_async.local.clock import SECOND
@@ -85,16 +84,13 @@ def create_user_key(tx: Transaction, user_id: str, name: str) -> tuple[ApiKey, s
 
 def revoke_project_keys(tx: Transaction, project_id: str) -> None:
     """Revoke the keys of a project that leaves its organization or is deleted (section 3.1)."""
-    tx.execute(
-        "UPDATE api_keys SET ended_at = ? WHERE project_id = ? AND ended_at IS NULL",
-        tx.now,
-        project_id,
-    )
+    sql = "UPDATE api_keys SET ended_at = ? WHERE project_id = ? AND ended_at IS NULL"
+    tx.execute(sql, tx.now, project_id)
 
 
 def create_key(
     tx: Transaction,
-    kind: ids.KeyKind,
+    kind: KeyKind,
     name: str,
     *,
     created_by: str,
@@ -117,7 +113,7 @@ def create_key(
         org_id=org_id,
         project_id=project_id,
     )
-    key = replace(key, id=tx.insert(key))
+    key = tx.insert(key)
     _warn_if_many(tx, key)
     return key, token
 

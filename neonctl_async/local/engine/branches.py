@@ -2,28 +2,25 @@
 
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from neonctl_async.local.clock import span
-from neonctl_async.local.engine import branch_objects, computes
+from neonctl_async.local.engine import branch_objects, computes, timelines
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.database import Transaction
-from neonctl_async.local.storage.tables import (
-    Branch,
-    Database,
-    DeletionMethod,
-    Role,
-)
+from neonctl_async.local.storage.tables import Branch, Database, DeletionMethod, Operation, Role
 
 RECOVERY_SECONDS: Final = 7 * 86400.0
 """The time in which a deleted branch can be recovered, in seconds."""
 
 
-def insert_branch(tx: Transaction, branch: Branch) -> None:
-    """Store a branch. Raise 409 if its name is in use."""
+def insert_branch(tx: Transaction, branch: Branch, creation: Operation) -> Branch:
+    """Store a branch, which is ready after ``creation``. Raise 409 if its name is in use."""
     check_name_free(tx, branch.project_id, branch.name)
-    tx.insert(branch)
+    if creation.succeeds:
+        branch = replace(branch, state=timelines.READY)
+    return tx.insert(branch)
 
 
 def is_name_taken(tx: Transaction, project_id: str, name: str) -> bool:
@@ -82,6 +79,6 @@ def delete_branch(
 def inherit_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
     """Copy the roles and databases of the source to a branch."""
     for role in branch_objects.of_branch(tx, Role, source_id):
-        tx.insert(msgspec.structs.replace(role, id=0, branch_id=branch_id))
+        tx.insert(replace(role, id=0, branch_id=branch_id))
     for database in branch_objects.of_branch(tx, Database, source_id):
-        tx.insert(msgspec.structs.replace(database, id=0, branch_id=branch_id))
+        tx.insert(replace(database, id=0, branch_id=branch_id))

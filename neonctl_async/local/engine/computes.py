@@ -139,11 +139,8 @@ def schedule_checks(tx: Transaction, branch_id: str) -> None:
     if every is None or not of_branch(tx, branch_id):
         tx.execute("UPDATE branches SET check_at = NULL WHERE id = ?", branch_id)
     else:
-        tx.execute(
-            "UPDATE branches SET check_at = ? WHERE id = ? AND check_at IS NULL",
-            tx.now + span(every),
-            branch_id,
-        )
+        sql = "UPDATE branches SET check_at = ? WHERE id = ? AND check_at IS NULL"
+        tx.execute(sql, tx.now + span(every), branch_id)
 
 
 def host(endpoint: Endpoint, *, pooled: bool = False) -> str:

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from msgspec.structs import asdict
+
 from neonctl_async.local import ids
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.engine import lifecycle
@@ -81,17 +83,7 @@ def start_chain(tx: Transaction, project_id: str, *branch_ids: str | None) -> Op
 
 def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> None:
     """Plan that the next ``times`` operations of an action fail."""
-    tx.insert(
-        PlannedFailure(
-            id=0,
-            action=action,
-            times=times,
-            fired=0,
-            status=failure.status,
-            error=failure.error,
-            retry_after=failure.retry_after,
-        )
-    )
+    tx.insert(PlannedFailure(id=0, action=action, times=times, fired=0, **asdict(failure)))
 
 
 def planned_failures(tx: Transaction) -> list[PlannedFailure]:

@@ -101,7 +101,7 @@ class Application:
         requested = request.headers.get("X-Request-ID", "")
         is_valid = _REQUEST_ID.fullmatch(requested) and ids.mask(requested) == requested
         state = await self._tenant_of(request)
-        context = Context(requested if is_valid else ids.request_id(), state)
+        context = Context(requested if is_valid else ids.uuid_text(), state)
         _context.set(context)
         started = time.perf_counter()
         status = 0

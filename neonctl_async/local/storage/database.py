@@ -77,15 +77,17 @@ class Transaction:
         row = self._connection.execute(sql, values).fetchone()
         return None if row is None or row[0] is None else int(row[0])
 
-    def insert(self, row: Row) -> int:
-        """Store a row and return its rowid. SQLite numbers the row if its ``id`` is 0."""
-        values = {name: getattr(row, name) for name in row.__struct_fields__}
-        if values.get("id") == 0:
+    def insert(self, row: RowT) -> RowT:
+        """Store a row and return it. SQLite numbers the row if its ``id`` is 0."""
+        values = msgspec.structs.asdict(row)
+        is_numbered = values["id"] == 0
+        if is_numbered:
             del values["id"]
         names = ", ".join(values)
         marks = ", ".join("?" * len(values))
         sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
-        return self._connection.execute(sql, tuple(values.values())).lastrowid or 0
+        number = self._connection.execute(sql, tuple(values.values())).lastrowid
+        return msgspec.structs.replace(row, id=number) if is_numbered else row
 
     def update(self, row: RowT, **changes: SqlValue) -> RowT:
         """Update the row with the same ``id`` and return the changed row."""
@@ -149,10 +151,7 @@ class Database:
             self._worker = None
 
     async def run(
-        self,
-        function: Callable[Concatenate[Transaction, P], T],
-        *args: P.args,
-        **kwargs: P.kwargs,
+        self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
         """Call ``function(transaction, ...)`` as one transaction."""
         return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))

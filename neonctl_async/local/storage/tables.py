@@ -163,20 +163,20 @@ class Branch(Row, frozen=True):
 
     id: str
     project_id: str
-    parent_id: str | None
-    parent_lsn: str | None
-    parent_timestamp: Instant | None
     name: str
-    is_default: bool
-    protected: bool
-    init_source: str
-    annotation: str
     created_by: str
     created_at: Instant
     updated_at: Instant
-    state_before: str
-    state: str
     state_at: Instant
+    state_before: str = "init"
+    state: str = "init"
+    parent_id: str | None = None
+    parent_lsn: str | None = None
+    parent_timestamp: Instant | None = None
+    is_default: bool = False
+    protected: bool = False
+    init_source: str = "parent-data"
+    annotation: str = "{}"
     expires_at: Instant | None = None
     last_reset_at: Instant | None = None
     restored_from: str | None = None

@@ -2,8 +2,8 @@
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock
-from tests.local.client import Client, actions_of
+from neonctl_async.local import ManualClock
+from tests.local.client import Client, actions_of, branch_path_of
 
 DAY = 86400
 
@@ -17,18 +17,12 @@ async def deleted_branch(api: Client, project_id: str, *, hard: bool = False) ->
     return branch_id, created["endpoints"][0]["id"]
 
 
-async def names_with_deleted(api: Client, project_id: str) -> list[str]:
-    """Return the names of all branches, including the deleted ones."""
-    return await api.branch_names(project_id, "?include_deleted=true")
-
-
 async def test_updating_a_branch_starts_no_operations(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    branch_id = (await api.branch(project_id))["branch"]["id"]
+    path = branch_path_of(await api.branch(project_id))
     clock.advance(5)
     changes = {"name": "new", "protected": True, "expires_at": "2026-02-01T00:00:00Z"}
-    path = f"/projects/{project_id}/branches/{branch_id}"
     changed = await api.request("PATCH", path, {"branch": changes})
     assert changed["operations"] == []
     assert changed["branch"].items() >= changes.items()
@@ -44,10 +38,8 @@ async def test_project_has_one_default_branch(api: Client, project_id: str) -> N
         changed = await api.request("POST", f"{path}/{action}")
         assert (changed["branch"]["default"], changed["operations"]) == (True, [])
     branches = (await api.get(f"/projects/{project_id}/branches"))["branches"]
-    assert {branch["name"]: branch["default"] for branch in branches} == {
-        "main": False,
-        "new": True,
-    }
+    is_default = {branch["name"]: branch["default"] for branch in branches}
+    assert is_default == {"main": False, "new": True}
     created = await api.branch(project_id)
     assert created["branch"]["parent_id"] == branch_id
     body = {"branch": {"expires_at": "2026-02-01T00:00:00Z"}}
@@ -64,11 +56,7 @@ async def test_branch_is_restored_from_another_branch(
     await api.request("POST", f"{path}/roles", {"role": {"name": "alex"}})
     clock.advance(9)
     restored = await api.request("POST", f"{path}/restore", {"source_branch_id": source})
-    assert actions_of(restored) == [
-        "suspend_compute",
-        "create_branch",
-        "start_compute",
-    ]
+    assert actions_of(restored) == ["suspend_compute", "create_branch", "start_compute"]
     assert restored["branch"]["restored_from"] == restored["branch"]["parent_id"] == source
     assert restored["branch"]["last_reset_at"] == "2026-01-01T00:00:09Z"
     roles = (await api.get(f"{path}/roles"))["roles"]
@@ -86,8 +74,7 @@ async def test_restore_can_preserve_the_old_state_as_a_new_branch(
     clock.advance(9)
     path = f"/projects/{project_id}/branches"
     body = {"source_branch_id": branch_id, "source_timestamp": "2026-01-01T00:00:05Z"}
-    refused = await api.send("POST", f"{path}/{branch_id}/restore", body)
-    assert (refused.status, "preserve_under_name" in refused.message) == (400, True)
+    await api.expect_error(400, "preserve_under_name", "POST", f"{path}/{branch_id}/restore", body)
     body["preserve_under_name"] = "before"
     restored = (await api.request("POST", f"{path}/{branch_id}/restore", body))["branch"]
     (preserved,) = (await api.get(f"{path}?search=before"))["branches"]
@@ -115,15 +102,13 @@ async def test_invalid_restore_is_rejected(
     ids = {"self": branch_id, "root": main}
     request = {name: ids.get(value, value) for name, value in body.items()}
     path = f"/projects/{project_id}/branches/{branch_id}/restore"
-    reply = await api.send("POST", path, request)
-    assert (reply.status, word in reply.message) == (status, True), reply.message
+    await api.expect_error(status, word, "POST", path, request)
 
 
 async def test_deleted_branch_is_listed_with_include_deleted(api: Client, project_id: str) -> None:
     branch_id, _ = await deleted_branch(api, project_id)
-    path = f"/projects/{project_id}/branches"
     assert await api.branch_names(project_id) == ["main"]
-    page = await api.get(f"{path}?include_deleted=true")
+    page = await api.get(f"/projects/{project_id}/branches?include_deleted=true")
     branches = {branch["id"]: branch for branch in page["branches"]}
     assert branches.pop(branch_id)["recovery"] == {
         "deleted_at": "2026-01-01T00:00:00Z",
@@ -179,7 +164,7 @@ async def test_branch_cannot_be_recovered_after_seven_days(
     clock.advance(7 * DAY + 1)
     path = f"/projects/{project_id}/branches"
     assert (await api.send("POST", f"{path}/{branch_id}/recover")).status == 404
-    assert await names_with_deleted(api, project_id) == ["main"]
+    assert await api.branch_names(project_id, "?include_deleted=true") == ["main"]
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -191,7 +176,7 @@ async def test_branch_deleted_with_hard_delete_cannot_be_recovered(
     again = await api.send("DELETE", f"{path}/{branch_id}?hard_delete=true")
     assert again.status == 204
     assert (await api.send("POST", f"{path}/{branch_id}/recover")).status == 404
-    assert await names_with_deleted(api, project_id) == ["main"]
+    assert await api.branch_names(project_id, "?include_deleted=true") == ["main"]
 
 
 @pytest.mark.parametrize("method", ["ttl", "user"])
@@ -199,16 +184,17 @@ async def test_recovered_branch_does_not_expire(
     api: Client, clock: ManualClock, project_id: str, method: str
 ) -> None:
     created = await api.branch(project_id, name="preview", expires_at="2026-01-01T00:01:00Z")
-    path = f"/projects/{project_id}/branches"
+    path = branch_path_of(created)
     if method == "user":
-        await api.request("DELETE", f"{path}/{created['branch']['id']}")
+        await api.request("DELETE", path)
     clock.advance(61)
-    listed = (await api.get(f"{path}?include_deleted=true&search=preview"))["branches"]
+    query = "include_deleted=true&search=preview"
+    listed = (await api.get(f"/projects/{project_id}/branches?{query}"))["branches"]
     assert listed[0]["recovery"]["deletion_method"] == method
-    recovered = await api.request("POST", f"{path}/{created['branch']['id']}/recover")
+    recovered = await api.request("POST", f"{path}/recover")
     assert "expires_at" not in recovered["branch"]
     clock.advance(3600)
-    assert (await api.get(f"{path}/{created['branch']['id']}"))["branch"]["name"] == "preview"
+    assert (await api.get(path))["branch"]["name"] == "preview"
 
 
 async def test_branch_cannot_be_recovered_without_its_parent_or_its_name(
@@ -223,31 +209,23 @@ async def test_branch_cannot_be_recovered_without_its_parent_or_its_name(
     assert (orphan.status, parent in orphan.message) == (409, True)
     assert "recover it first" in orphan.message
     await api.branch(project_id, name="parent")
-    taken = await api.send("POST", f"{path}/{parent}/recover")
-    assert (taken.status, "'parent'" in taken.message) == (409, True)
+    await api.expect_error(409, "'parent'", "POST", f"{path}/{parent}/recover")
     await api.send("DELETE", f"{path}/{parent}?hard_delete=true")
-    orphan = await api.send("POST", f"{path}/{child}/recover")
-    assert (orphan.status, "permanently deleted" in orphan.message) == (409, True)
+    await api.expect_error(409, "permanently deleted", "POST", f"{path}/{child}/recover")
 
 
 async def test_branch_that_is_not_deleted_cannot_be_recovered(api: Client, project_id: str) -> None:
     branch_id = (await api.branch(project_id))["branch"]["id"]
     path = f"/projects/{project_id}/branches/{branch_id}/recover"
-    reply = await api.send("POST", path)
-    assert (reply.status, branch_id in reply.message) == (404, True)
+    await api.expect_error(404, branch_id, "POST", path)
 
 
+@pytest.mark.control_plane(lock="project")
 async def test_recovering_a_branch_starts_no_operations_and_is_never_locked(
-    clock: ManualClock,
+    api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="project") as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(9)
-        branch_id = (await api.branch(project_id))["branch"]["id"]
-        clock.advance(9)
-        path = f"/projects/{project_id}/branches/{branch_id}"
-        await api.request("DELETE", path)
-        assert (await api.send("POST", f"{path}/recover")).status == 200
+    clock.advance(9)
+    path = branch_path_of(await api.branch(project_id))
+    clock.advance(9)
+    await api.request("DELETE", path)
+    assert (await api.send("POST", f"{path}/recover")).status == 200

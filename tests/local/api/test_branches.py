@@ -1,7 +1,7 @@
 """Creating, reading, listing and deleting branches."""
 
 from neonctl_async.local import ManualClock
-from tests.local.client import Client, actions_of
+from tests.local.client import Client, actions_of, branch_path_of
 
 
 async def test_branch_without_a_compute_starts_one_operation(api: Client, project_id: str) -> None:
@@ -49,8 +49,7 @@ async def test_parent_of_a_branch_must_be_in_the_same_project(api: Client, proje
     assert child["branch"]["parent_id"] == parent
     other = (await api.project())["branch"]["id"]
     body = {"branch": {"parent_id": other}}
-    reply = await api.send("POST", f"/projects/{project_id}/branches", body)
-    assert (reply.status, other in reply.message) == (404, True)
+    await api.expect_error(404, other, "POST", f"/projects/{project_id}/branches", body)
 
 
 async def test_branch_has_an_annotation(api: Client, project_id: str) -> None:
@@ -100,8 +99,7 @@ async def test_deleting_a_branch_suspends_its_computes_first(
 
 
 async def test_deleting_a_deleted_branch_is_204(api: Client, project_id: str) -> None:
-    branch_id = (await api.branch(project_id))["branch"]["id"]
-    path = f"/projects/{project_id}/branches/{branch_id}"
+    path = branch_path_of(await api.branch(project_id))
     await api.request("DELETE", path)
     again = await api.send("DELETE", path)
     assert (again.status, again.content) == (204, b"")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local import ManualClock
 from tests.local.client import Client, actions_of
 from tests.local.computes import compute, compute_state, run_action
 
@@ -111,8 +111,7 @@ async def test_error_for_an_invalid_change_names_the_field_and_changes_nothing(
 ) -> None:
     endpoint = await compute(api, project_id)
     path = f"/projects/{project_id}/endpoints/{endpoint['id']}"
-    reply = await api.send("PATCH", path, {"endpoint": changes})
-    assert (reply.status, field in reply.message) == (400, True)
+    await api.expect_error(400, field, "PATCH", path, {"endpoint": changes})
     assert await compute(api, project_id) == endpoint
 
 
@@ -144,16 +143,14 @@ async def test_moving_a_compute_to_an_archived_branch_unarchives_the_branch(
     assert branch["branch"]["current_state"] == "ready"
 
 
-async def test_moving_a_compute_is_423_while_its_new_branch_is_locked(clock: ManualClock) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="branch") as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(9)
-        branch_id = (await api.branch(project_id))["branch"]["id"]
-        path = f"/projects/{project_id}/endpoints/{(await compute(api, project_id))['id']}"
-        body = {"endpoint": {"branch_id": branch_id}}
-        assert (await api.send("PATCH", path, body)).status == 423
-        clock.advance(9)
-        assert (await api.send("PATCH", path, body)).status == 200
+@pytest.mark.control_plane(lock="branch")
+async def test_moving_a_compute_is_423_while_its_new_branch_is_locked(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+    branch_id = (await api.branch(project_id))["branch"]["id"]
+    path = f"/projects/{project_id}/endpoints/{(await compute(api, project_id))['id']}"
+    body = {"endpoint": {"branch_id": branch_id}}
+    assert (await api.send("PATCH", path, body)).status == 423
+    clock.advance(9)
+    assert (await api.send("PATCH", path, body)).status == 200

@@ -4,7 +4,7 @@ from urllib.parse import quote
 
 import pytest
 
-from neonctl_async.local import Durations, LocalControlPlane, ManualClock
+from neonctl_async.local import Durations, ManualClock
 from tests.local.client import Client, actions_of
 
 FIELDS = {
@@ -50,25 +50,18 @@ async def test_second_operation_starts_when_the_first_has_finished(
     ]
 
 
-async def test_operation_without_duration_is_finished_in_the_response() -> None:
-    async with (
-        LocalControlPlane(durations=Durations(default=0)) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project = await api.project()
+@pytest.mark.control_plane(durations=Durations(default=0))
+async def test_operation_without_duration_is_finished_in_the_response(api: Client) -> None:
+    project = await api.project()
     assert [op["status"] for op in project["operations"]] == ["finished", "finished"]
 
 
-async def test_first_operation_can_be_scheduling(clock: ManualClock) -> None:
-    durations = Durations(default=1, scheduling=0.5)
-    async with (
-        LocalControlPlane(clock=clock, durations=durations) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project = await api.project()
-        assert [op["status"] for op in project["operations"]] == ["scheduling", "scheduling"]
-        clock.advance(0.5)
-        operations = await api.operations(project["project"]["id"])
+@pytest.mark.control_plane(durations=Durations(default=1, scheduling=0.5))
+async def test_first_operation_can_be_scheduling(api: Client, clock: ManualClock) -> None:
+    project = await api.project()
+    assert [op["status"] for op in project["operations"]] == ["scheduling", "scheduling"]
+    clock.advance(0.5)
+    operations = await api.operations(project["project"]["id"])
     assert [op["status"] for op in operations] == ["running", "scheduling"]
 
 
@@ -134,18 +127,17 @@ async def test_page_has_100_operations_by_default(api: Client, project_id: str) 
 
 @pytest.mark.parametrize("limit", ["0", "1001", "-1", "x", "1.5", ""])
 async def test_limit_is_1_to_1000(api: Client, project_id: str, limit: str) -> None:
-    reply = await api.send("GET", f"/projects/{project_id}/operations?limit={limit}")
-    assert (reply.status, "limit" in reply.message) == (400, True)
+    await api.expect_error(400, "limit", "GET", f"/projects/{project_id}/operations?limit={limit}")
 
 
 @pytest.mark.parametrize("cursor", ["x", "2026-01-01T00:00:00", "%00", "99999-01-01T00:00:00Z"])
 async def test_invalid_cursor_is_400(api: Client, project_id: str, cursor: str) -> None:
-    reply = await api.send("GET", f"/projects/{project_id}/operations?cursor={cursor}")
-    assert (reply.status, "cursor" in reply.message) == (400, True)
+    path = f"/projects/{project_id}/operations?cursor={cursor}"
+    await api.expect_error(400, "cursor", "GET", path)
 
 
 async def test_operation_of_another_project_is_404(api: Client, project_id: str) -> None:
     other = await api.project()
     operation_id = other["operations"][0]["id"]
-    reply = await api.send("GET", f"/projects/{project_id}/operations/{operation_id}")
-    assert (reply.status, operation_id in reply.message) == (404, True)
+    path = f"/projects/{project_id}/operations/{operation_id}"
+    await api.expect_error(404, operation_id, "GET", path)

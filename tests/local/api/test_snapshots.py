@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local import ManualClock
 from tests.local.client import Client, actions_of
 
 
@@ -12,13 +12,11 @@ from tests.local.client import Client, actions_of
 async def snapshot_of_main(api: Client, project_id: str, query: str = "") -> Any:
     """Take a snapshot of the default branch. Return the response."""
     main = await api.main_branch(project_id)
-    return await api.request(
-        "POST", f"/projects/{project_id}/branches/{main['id']}/snapshot{query}"
-    )
+    path = f"/projects/{project_id}/branches/{main['id']}/snapshot{query}"
+    return await api.request("POST", path)
 
 
 async def snapshot_names(api: Client, project_id: str) -> list[str]:
-    """Return the names of the snapshots of a project."""
     page = await api.get(f"/projects/{project_id}/snapshots")
     return [snapshot["name"] for snapshot in page["snapshots"]]
 
@@ -76,8 +74,7 @@ async def test_error_for_an_invalid_snapshot_names_the_parameter(
 ) -> None:
     main = await api.main_branch(project_id)
     path = f"/projects/{project_id}/branches/{main['id']}/snapshot?{query}"
-    reply = await api.send("POST", path)
-    assert (reply.status, f": {field}:" in reply.message) == (400, True)
+    await api.expect_error(400, f": {field}:", "POST", path)
     assert await snapshot_names(api, project_id) == []
 
 
@@ -86,15 +83,13 @@ async def test_snapshot_is_renamed_and_deleted(api: Client, project_id: str) -> 
     path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
     renamed = await api.request("PATCH", path, {"snapshot": {"name": "renamed"}})
     assert renamed == {"snapshot": snapshot | {"name": "renamed"}}
-    reply = await api.send("PATCH", path, {"snapshot": {"name": ""}})
-    assert (reply.status, "snapshot.name" in reply.message) == (400, True)
+    await api.expect_error(400, "snapshot.name", "PATCH", path, {"snapshot": {"name": ""}})
     deleted = await api.send("DELETE", path)
     assert deleted.status == 202
     assert actions_of(deleted.json) == ["delete_timeline"]
     assert await snapshot_names(api, project_id) == []
     for method in ("PATCH", "DELETE"):
-        response = await api.send(method, path, {"snapshot": {}})
-        assert (response.status, snapshot["id"] in response.message) == (404, True)
+        await api.expect_error(404, snapshot["id"], method, path, {"snapshot": {}})
 
 
 async def test_snapshot_of_another_project_is_404(api: Client, project_id: str) -> None:
@@ -119,10 +114,8 @@ async def test_snapshot_is_deleted_when_it_expires(
 async def test_snapshot_that_expired_in_a_deleted_project_is_deleted_at_recovery(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    for name, hour in (("due", 1), ("later", 3)):
-        await snapshot_of_main(
-            api, project_id, f"?name={name}&expires_at=2026-01-01T0{hour}:00:00Z"
-        )
+    await snapshot_of_main(api, project_id, "?name=due&expires_at=2026-01-01T01:00:00Z")
+    await snapshot_of_main(api, project_id, "?name=later&expires_at=2026-01-01T03:00:00Z")
     await api.request("DELETE", f"/projects/{project_id}")
     clock.advance(2 * 3600)
     assert (await api.actions(project_id))[-1] == "delete_tenant"
@@ -134,28 +127,23 @@ async def test_snapshot_that_expired_in_a_deleted_project_is_deleted_at_recovery
     assert await snapshot_names(api, project_id) == []
 
 
+@pytest.mark.control_plane(lock="branch")
 async def test_taking_and_deleting_a_snapshot_are_423_while_the_branch_is_locked(
-    clock: ManualClock,
+    api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="branch") as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        main = await api.main_branch(project_id)
-        path = f"/projects/{project_id}/branches/{main['id']}/snapshot"
-        assert (await api.send("POST", path)).status == 423
-        clock.advance(9)
-        snapshot = (await api.request("POST", path))["snapshot"]
-        path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
-        assert (await api.send("DELETE", path)).status == 423
-        clock.advance(9)
-        assert (await api.send("DELETE", path)).status == 202
-
-
-async def test_branch_has_a_backup_schedule(api: Client, project_id: str) -> None:
     main = await api.main_branch(project_id)
-    path = f"/projects/{project_id}/branches/{main['id']}/backup_schedule"
+    path = f"/projects/{project_id}/branches/{main['id']}/snapshot"
+    assert (await api.send("POST", path)).status == 423
+    clock.advance(9)
+    snapshot = (await api.request("POST", path))["snapshot"]
+    path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
+    assert (await api.send("DELETE", path)).status == 423
+    clock.advance(9)
+    assert (await api.send("DELETE", path)).status == 202
+
+
+async def test_branch_has_a_backup_schedule(api: Client, branch_path: str) -> None:
+    path = f"{branch_path}/backup_schedule"
     assert await api.get(path) == {"schedule": []}
     schedule = [
         {"frequency": "daily", "hour": 3, "retention_seconds": 7200},
@@ -177,9 +165,7 @@ async def test_branch_has_a_backup_schedule(api: Client, project_id: str) -> Non
     ],
 )
 async def test_error_for_an_invalid_schedule_names_the_field(
-    api: Client, project_id: str, item: object, field: str
+    api: Client, branch_path: str, item: object, field: str
 ) -> None:
-    main = await api.main_branch(project_id)
-    path = f"/projects/{project_id}/branches/{main['id']}/backup_schedule"
-    reply = await api.send("PUT", path, {"schedule": [item]})
-    assert (reply.status, f"schedule[0].{field}" in reply.message) == (400, True), reply.message
+    path, body = f"{branch_path}/backup_schedule", {"schedule": [item]}
+    await api.expect_error(400, f"schedule[0].{field}", "PUT", path, body)

@@ -5,15 +5,11 @@ from tests.local.keys import organization_key
 
 
 async def test_auth_returns_the_account_of_the_key(api: Client) -> None:
-    assert await api.get("/auth") == {
-        "account_id": api.control_plane.user_id,
-        "auth_method": "api_key_user",
-    }
+    user_id, org_id = api.control_plane.user_id, api.control_plane.org_id
+    assert await api.get("/auth") == {"account_id": user_id, "auth_method": "api_key_user"}
     _, token = await organization_key(api)
-    assert await api.get("/auth", key=token) == {
-        "account_id": api.control_plane.org_id,
-        "auth_method": "api_key_org",
-    }
+    shown = await api.get("/auth", key=token)
+    assert shown == {"account_id": org_id, "auth_method": "api_key_org"}
     assert (await api.send("GET", "/users/me", key=token)).status == 403
 
 
@@ -30,7 +26,7 @@ async def test_key_without_a_user_lists_the_organization_that_owns_it(
     api: Client, project_id: str
 ) -> None:
     await api.control_plane.create_organization("Other")
-    path = f"/organizations/{api.control_plane.org_id}/api_keys"
+    path = f"{api.organization_path}/api_keys"
     for body in ({"key_name": "k"}, {"key_name": "k", "project_id": project_id}):
         token = (await api.request("POST", path, body))["key"]
         listed = await api.get("/users/me/organizations", key=token)

@@ -74,7 +74,7 @@ class KeyStates(RuleBasedStateMachine):
         self.runner.close()
 
     async def close(self) -> None:
-        await self.api.__aexit__(None, None, None)
+        await self.api.close()
         await self.control_plane.stop()
 
     @initialize(target=keys)
@@ -105,11 +105,10 @@ class KeyStates(RuleBasedStateMachine):
     async def create_key_of(self, owner: str) -> Key:
         if owner == "admin":
             created = await self.api.request("POST", "/api_keys", {"key_name": "k"})
-            return self.add_key(
-                id=created["id"], token=created["key"], kind="personal", owner=owner
-            )
-        token = await self.control_plane.create_api_key("k", user_id=self.ids["member"])
-        key_id = (await self.api.get("/api_keys", key=token))[-1]["id"]
+            key_id, token = created["id"], created["key"]
+        else:
+            token = await self.control_plane.create_api_key("k", user_id=self.ids["member"])
+            key_id = (await self.api.get("/api_keys", key=token))[-1]["id"]
         return self.add_key(id=key_id, token=token, kind="personal", owner=owner)
 
     @rule(target=keys, owner=st.sampled_from(["admin", "member"]))

@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
-from neonctl_async.local import BackgroundIntervals, LocalControlPlane, ManualClock
+from neonctl_async.local import BackgroundIntervals, ManualClock
 from neonctl_async.local.engine import background
-from tests.local.client import Client
+from tests.local.client import Client, serve
 
 HOUR = 3600.0
 DAY = 24 * HOUR
 NEVER = BackgroundIntervals(
-    suspend_after=None,
-    check_availability_every=None,
-    detach_after=None,
-    archive_after_age=None,
+    suspend_after=None, check_availability_every=None, detach_after=None, archive_after_age=None
 )
 
 
@@ -34,12 +32,14 @@ async def actions_and_times(api: Client, project_id: str) -> list[tuple[str, str
     return [(op["action"], op["created_at"]) for op in found]
 
 
+async def actions(api: Client, project_id: str) -> list[str]:
+    """Return the actions of these operations."""
+    return [op["action"] for op in await since_creation(api, project_id)]
+
+
 def only(**intervals: float) -> BackgroundIntervals:
     """Return settings that allow only one kind of background work."""
-    names = ("suspend_after", "check_availability_every", "detach_after", "archive_after_age")
-    return BackgroundIntervals(
-        **{name: intervals.get(name) for name in names}, archive_after_idle=DAY
-    )
+    return replace(NEVER, **intervals)
 
 
 async def test_idle_compute_is_suspended_after_its_timeout(
@@ -73,10 +73,9 @@ async def test_use_of_a_compute_postpones_its_suspension(
     path = f"/projects/{project_id}/branches/{branch['id']}/roles"
     await api.request("POST", path, {"role": {"name": "alex"}})
     clock.advance(200)
-    assert [action for action, _ in await actions_and_times(api, project_id)] == ["apply_config"]
+    assert await actions(api, project_id) == ["apply_config"]
     clock.advance(101)
-    actions = [action for action, _ in await actions_and_times(api, project_id)]
-    assert actions == ["apply_config", "suspend_compute"]
+    assert await actions(api, project_id) == ["apply_config", "suspend_compute"]
 
 
 async def test_failed_suspension_is_retried(
@@ -88,17 +87,13 @@ async def test_failed_suspension_is_retried(
     assert [op["status"] for op in found] == ["failed", "finished"]
 
 
-async def test_only_branches_with_a_compute_are_checked(clock: ManualClock) -> None:
-    intervals = only(check_availability_every=4 * HOUR)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project = await api.project()
-        project_id = project["project"]["id"]
-        created = await api.branch(project_id)
-        clock.advance(9 * HOUR)
-        checks = (await since_creation(api, project_id))[1:]
+@pytest.mark.control_plane(intervals=only(check_availability_every=4 * HOUR))
+async def test_only_branches_with_a_compute_are_checked(api: Client, clock: ManualClock) -> None:
+    project = await api.project()
+    project_id = project["project"]["id"]
+    created = await api.branch(project_id)
+    clock.advance(9 * HOUR)
+    checks = (await since_creation(api, project_id))[1:]
     assert created["endpoints"] == []
     assert [(op["action"], op["created_at"]) for op in checks] == [
         ("check_availability", "2026-01-01T04:00:00Z"),
@@ -108,56 +103,40 @@ async def test_only_branches_with_a_compute_are_checked(clock: ManualClock) -> N
     assert {op["endpoint_id"] for op in checks} == {project["endpoints"][0]["id"]}
 
 
-async def test_checks_stop_when_the_compute_is_deleted(clock: ManualClock) -> None:
-    intervals = only(check_availability_every=HOUR)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
-        created = await api.project()
-        project_id = created["project"]["id"]
-        clock.advance(HOUR)
-        await api.request(
-            "DELETE", f"/projects/{project_id}/endpoints/{created['endpoints'][0]['id']}"
-        )
-        clock.advance(9 * HOUR)
-        actions = [action for action, _ in await actions_and_times(api, project_id)]
-    assert actions == ["check_availability", "suspend_compute"]
+@pytest.mark.control_plane(intervals=only(check_availability_every=HOUR))
+async def test_checks_stop_when_the_compute_is_deleted(api: Client, clock: ManualClock) -> None:
+    created = await api.project()
+    project_id = created["project"]["id"]
+    clock.advance(HOUR)
+    await api.request("DELETE", f"/projects/{project_id}/endpoints/{created['endpoints'][0]['id']}")
+    clock.advance(9 * HOUR)
+    assert await actions(api, project_id) == ["check_availability", "suspend_compute"]
 
 
+@pytest.mark.control_plane(
+    intervals=BackgroundIntervals(check_availability_every=None, detach_after=7 * DAY)
+)
 async def test_idle_project_is_detached_and_reattached_at_the_next_request(
-    clock: ManualClock,
+    api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    intervals = BackgroundIntervals(check_availability_every=None, detach_after=7 * DAY)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(6 * DAY)
-        await api.get(f"/projects/{project_id}")
-        clock.advance(7 * DAY - 1)
-        assert [action for action, _ in await actions_and_times(api, project_id)] == [
-            "suspend_compute"
-        ]
-        clock.advance(30 * DAY)
-        assert (await actions_and_times(api, project_id))[1:] == [
-            ("tenant_detach", "2026-01-20T23:59:59Z"),
-            ("tenant_reattach", "2026-02-12T23:59:59Z"),
-        ]
-        clock.advance(1)
-        assert len(await since_creation(api, project_id)) == 3
+    clock.advance(6 * DAY)
+    await api.get(f"/projects/{project_id}")
+    clock.advance(7 * DAY - 1)
+    assert await actions(api, project_id) == ["suspend_compute"]
+    clock.advance(30 * DAY)
+    assert (await actions_and_times(api, project_id))[1:] == [
+        ("tenant_detach", "2026-01-20T23:59:59Z"),
+        ("tenant_reattach", "2026-02-12T23:59:59Z"),
+    ]
+    clock.advance(1)
+    assert len(await since_creation(api, project_id)) == 3
 
 
 @pytest.mark.parametrize("days", [0.0, 7.0])
 async def test_project_with_a_running_compute_is_not_detached(
     clock: ManualClock, days: float
 ) -> None:
-    intervals = only(detach_after=days * DAY)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
+    async with serve(clock=clock, intervals=only(detach_after=days * DAY)) as api:
         project_id = (await api.project())["project"]["id"]
         clock.advance(60)
         assert await actions_and_times(api, project_id) == []
@@ -165,24 +144,20 @@ async def test_project_with_a_running_compute_is_not_detached(
         assert await actions_and_times(api, project_id) == []
 
 
-async def test_detached_project_is_not_checked(clock: ManualClock) -> None:
-    intervals = BackgroundIntervals(check_availability_every=DAY, detach_after=2.5 * DAY)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(10.25 * DAY)
-        actions = [action for action, _ in await actions_and_times(api, project_id)]
-        assert actions == [
-            *("suspend_compute", "check_availability", "check_availability"),
-            *("tenant_detach", "tenant_reattach"),
-        ]
-        clock.advance(DAY)
-        assert (await actions_and_times(api, project_id))[-1] == (
-            "check_availability",
-            "2026-01-12T06:00:00Z",
-        )
+@pytest.mark.control_plane(
+    intervals=BackgroundIntervals(check_availability_every=DAY, detach_after=2.5 * DAY)
+)
+async def test_detached_project_is_not_checked(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(10.25 * DAY)
+    assert await actions(api, project_id) == [
+        *("suspend_compute", "check_availability", "check_availability"),
+        *("tenant_detach", "tenant_reattach"),
+    ]
+    clock.advance(DAY)
+    last = (await actions_and_times(api, project_id))[-1]
+    assert last == ("check_availability", "2026-01-12T06:00:00Z")
 
 
 async def test_branch_is_deleted_when_it_expires(
@@ -210,33 +185,25 @@ async def test_branch_that_cannot_be_deleted_loses_its_expiry(
     assert "expires_at" not in branch
 
 
-async def test_background_work_can_be_disabled(clock: ManualClock) -> None:
-    async with (
-        LocalControlPlane(clock=clock, intervals=NEVER) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(365 * DAY)
-        assert await actions_and_times(api, project_id) == []
+@pytest.mark.control_plane(intervals=NEVER)
+async def test_background_work_can_be_disabled(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(365 * DAY)
+    assert await actions_and_times(api, project_id) == []
 
 
 async def test_due_events_are_dropped_if_a_later_start_disables_them(
     clock: ManualClock, tmp_path: Path
 ) -> None:
     data = tmp_path / "plane.db"
-    async with (
-        LocalControlPlane(data=data, clock=clock) as control_plane,
-        Client(control_plane) as api,
-    ):
+    async with serve(data=data, clock=clock) as api:
         key = api.key
         project_id = (await api.project())["project"]["id"]
         await api.branch(project_id)
         before = await api.actions(project_id)
     clock.advance(365 * DAY)
-    async with (
-        LocalControlPlane(data=data, clock=clock, intervals=NEVER) as control_plane,
-        Client(control_plane, key) as api,
-    ):
+    async with serve(key, data=data, clock=clock, intervals=NEVER) as api:
         assert await api.actions(project_id) == before
 
 
@@ -245,7 +212,7 @@ async def test_deleted_project_has_no_background_work(
 ) -> None:
     await api.request("DELETE", f"/projects/{project_id}")
     clock.advance(60 * DAY)
-    assert [action for action, _ in await actions_and_times(api, project_id)] == ["delete_tenant"]
+    assert await actions(api, project_id) == ["delete_tenant"]
 
 
 async def test_due_events_run_in_the_order_of_their_times(
@@ -269,18 +236,15 @@ async def test_invalid_intervals_are_rejected(intervals: dict[str, float]) -> No
         BackgroundIntervals(**intervals)
 
 
-async def test_only_the_last_100_missed_checks_run(clock: ManualClock) -> None:
-    intervals = only(check_availability_every=1.0)
-    async with (
-        LocalControlPlane(clock=clock, intervals=intervals) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(6 * HOUR)
-        checks = [at for _, at in await actions_and_times(api, project_id)]
-        assert (len(checks), checks[-1]) == (100, "2026-01-01T06:00:00Z")
-        clock.advance(1)
-        assert len(await actions_and_times(api, project_id)) == 101
+@pytest.mark.control_plane(intervals=only(check_availability_every=1.0))
+async def test_only_the_last_100_missed_checks_run(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(6 * HOUR)
+    checks = [at for _, at in await actions_and_times(api, project_id)]
+    assert (len(checks), checks[-1]) == (100, "2026-01-01T06:00:00Z")
+    clock.advance(1)
+    assert len(await actions_and_times(api, project_id)) == 101
 
 
 def test_next_due_event_is_found_without_sorting() -> None:

@@ -8,9 +8,8 @@ async def test_role_and_database_names_are_unique_in_a_branch(
 ) -> None:
     role = {"role": {"name": "neondb_owner"}}
     database = {"database": {"name": "neondb", "owner_name": "neondb_owner"}}
-    other = {"database": {"name": "other", "owner_name": "neondb_owner"}}
     assert (await api.send("POST", f"{branch_path}/roles", role)).status == 409
     assert (await api.send("POST", f"{branch_path}/databases", database)).status == 409
-    await api.request("POST", f"{branch_path}/databases", other)
+    await api.add_database(branch_path, "other")
     renamed = {"database": {"name": "neondb"}}
     assert (await api.send("PATCH", f"{branch_path}/databases/other", renamed)).status == 409

@@ -7,8 +7,7 @@ async def test_branch_names_are_unique_in_a_project(api: Client, project_id: str
     created = (await api.branch(project_id, name="preview"))["branch"]["id"]
     body = {"branch": {"name": "preview"}}
     path = f"/projects/{project_id}/branches"
-    reply = await api.send("POST", path, body)
-    assert (reply.status, "preview" in reply.message) == (409, True)
+    await api.expect_error(409, "preview", "POST", path, body)
     other = (await api.branch(project_id, name="other"))["branch"]["id"]
     assert (await api.send("PATCH", f"{path}/{other}", body)).status == 409
     assert (await api.send("PATCH", f"{path}/{created}", body)).status == 200
@@ -27,5 +26,4 @@ async def test_root_default_parent_and_protected_branches_cannot_be_deleted(
     await api.request("POST", f"{path}/{child}/set_as_default")
     reasons = {root: "root", child: "default", parent: "children", protected: "protected"}
     for branch_id, reason in reasons.items():
-        reply = await api.send("DELETE", f"{path}/{branch_id}")
-        assert (reply.status, reason in reply.message) == (422, True)
+        await api.expect_error(422, reason, "DELETE", f"{path}/{branch_id}")

@@ -1,7 +1,7 @@
 """The state of computes, and their configuration."""
 
 from neonctl_async.local import ManualClock
-from tests.local.client import Client, actions_of
+from tests.local.client import Client, actions_of, branch_path_of
 from tests.local.computes import compute, compute_state, run_action
 
 
@@ -57,8 +57,7 @@ async def test_idle_compute_is_started_before_apply_config(
 async def test_apply_config_runs_on_a_branch_without_a_compute(
     api: Client, project_id: str
 ) -> None:
-    branch_id = (await api.branch(project_id))["branch"]["id"]
-    path = f"/projects/{project_id}/branches/{branch_id}/roles"
-    created = await api.request("POST", path, {"role": {"name": "alex"}})
+    path = branch_path_of(await api.branch(project_id))
+    created = await api.request("POST", f"{path}/roles", {"role": {"name": "alex"}})
     (operation,) = created["operations"]
     assert (operation["action"], "endpoint_id" in operation) == ("apply_config", False)

@@ -53,7 +53,7 @@ class OperationStates(RuleBasedStateMachine):
         self.runner.close()
 
     async def close(self) -> None:
-        await self.api.__aexit__(None, None, None)
+        await self.api.close()
         await self.control_plane.stop()
 
     @initialize()

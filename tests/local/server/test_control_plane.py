@@ -12,7 +12,7 @@ import pytest
 from yarl import URL
 
 from neonctl_async.local import Fault, LocalControlPlane, ManualClock
-from tests.local.client import Client
+from tests.local.client import Client, serve
 
 
 async def test_server_starts_in_one_task_and_stops_in_another() -> None:
@@ -87,31 +87,23 @@ async def test_file_keeps_all_data_and_operations_continue(
     tmp_path: Path, clock: ManualClock
 ) -> None:
     data = tmp_path / "control-plane.db"
-    async with (
-        LocalControlPlane(data=data, clock=clock) as control_plane,
-        Client(control_plane) as api,
-    ):
-        key, org_id = control_plane.api_key, control_plane.org_id
+    async with serve(data=data, clock=clock) as api:
+        key, org_id = api.key, api.control_plane.org_id
         project_id = (await api.project())["project"]["id"]
-        await control_plane.fail_next("create_branch")
-        assert [op["status"] for op in await api.operations(project_id)] == [
-            "running",
-            "scheduling",
-        ]
+        await api.control_plane.fail_next("create_branch")
+        statuses = [op["status"] for op in await api.operations(project_id)]
+        assert statuses == ["running", "scheduling"]
     clock.advance(1.5)
-    async with (
-        LocalControlPlane(data=data, clock=clock) as control_plane,
-        Client(control_plane, key) as api,
-    ):
-        assert control_plane.org_id == org_id
+    async with serve(key, data=data, clock=clock) as api:
+        assert api.control_plane.org_id == org_id
         with pytest.raises(RuntimeError, match="first start"):
-            _ = control_plane.api_key
+            _ = api.control_plane.api_key
         statuses = [op["status"] for op in await api.operations(project_id)]
         assert statuses == ["finished", "running"]
         await api.branch(project_id)
         clock.advance(5)
         assert (await api.operations(project_id))[-1]["status"] == "failed"
-        assert await api.get("/users/me", key=await control_plane.create_api_key("another"))
+        assert await api.get("/users/me", key=await api.control_plane.create_api_key("another"))
 
 
 async def test_key_is_stored_as_a_hash(tmp_path: Path) -> None:
@@ -128,10 +120,7 @@ async def test_key_is_stored_as_a_hash(tmp_path: Path) -> None:
 async def test_status_does_not_go_back_with_the_clock(clock: ManualClock) -> None:
     early = clock()
     moments = [early]
-    async with (
-        LocalControlPlane(clock=lambda: moments[-1]) as control_plane,
-        Client(control_plane) as api,
-    ):
+    async with serve(clock=lambda: moments[-1]) as api:
         project_id = (await api.project())["project"]["id"]
         clock.advance(60)
         moments.append(clock())
@@ -174,17 +163,12 @@ async def test_status_does_not_go_back_if_the_clock_is_set_back_between_two_star
     tmp_path: Path,
 ) -> None:
     data, clock = tmp_path / "control-plane.db", ManualClock()
-    async with (
-        LocalControlPlane(data=data, clock=clock) as control_plane,
-        Client(control_plane) as api,
-    ):
+    async with serve(data=data, clock=clock) as api:
         project_id = (await api.project())["project"]["id"]
         clock.advance(10)
         before = (await api.get(f"/projects/{project_id}/operations"))["operations"]
-        key = control_plane.api_key
-    async with LocalControlPlane(data=data, clock=ManualClock()) as control_plane:
-        async with Client(control_plane, key) as api:
-            after = (await api.get(f"/projects/{project_id}/operations"))["operations"]
+    async with serve(api.key, data=data, clock=ManualClock()) as api:
+        after = (await api.get(f"/projects/{project_id}/operations"))["operations"]
     assert {operation["status"] for operation in before} == {"finished"}
     assert after == before
 

@@ -7,7 +7,7 @@ import aiohttp
 import msgspec
 import pytest
 
-from neonctl_async.local import Fault, LocalControlPlane
+from neonctl_async.local import Fault
 from tests.local.client import Client
 from tests.support.until import until
 
@@ -15,7 +15,6 @@ LIST = "GET /projects/{project_id}/operations"
 
 
 async def branch_count(api: Client, project_id: str) -> int:
-    """Return the number of branches of a project."""
     return int((await api.get(f"/projects/{project_id}/branches/count"))["count"])
 
 
@@ -79,9 +78,8 @@ async def test_when_decides_whether_the_request_is_handled(
 
 
 async def test_truncated_response_follows_a_handled_request(api: Client, project_id: str) -> None:
-    api.control_plane.inject(
-        Fault(route="POST /projects/{project_id}/branches", truncate=True, times=1)
-    )
+    route = "POST /projects/{project_id}/branches"
+    api.control_plane.inject(Fault(route=route, truncate=True, times=1))
     with pytest.raises(aiohttp.ClientPayloadError):
         await api.send("POST", f"/projects/{project_id}/branches", {})
     assert await branch_count(api, project_id) == 2
@@ -116,26 +114,26 @@ async def test_delayed_request_is_handled_after_its_client_disconnected(api: Cli
 
 
 @pytest.mark.parametrize(("when", "projects"), [("before", 0), ("after", 1)])
-async def test_hanging_request_is_closed_when_the_server_stops(when: str, projects: int) -> None:
-    async with LocalControlPlane() as control_plane, Client(control_plane) as api:
-        fault = {"route": "POST /projects", "hang": True, "when": when}
-        hanging = control_plane.inject(msgspec.convert(fault, Fault))
-        request = asyncio.create_task(api.project())
+async def test_hanging_request_is_closed_when_the_server_stops(
+    api: Client, when: str, projects: int
+) -> None:
+    fault = {"route": "POST /projects", "hang": True, "when": when}
+    hanging = api.control_plane.inject(msgspec.convert(fault, Fault))
+    request = asyncio.create_task(api.project())
 
-        await until(lambda: hanging.fired == 1)
-        while len((await api.get("/projects"))["projects"]) != projects:
-            pass
-        assert not request.done()
-        await control_plane.stop()
-        with pytest.raises(aiohttp.ClientConnectionError):
-            await request
+    await until(lambda: hanging.fired == 1)
+    while len((await api.get("/projects"))["projects"]) != projects:
+        pass
+    assert not request.done()
+    await api.control_plane.stop()
+    with pytest.raises(aiohttp.ClientConnectionError):
+        await request
 
 
 async def test_fault_is_decoded_from_json() -> None:
-    text = json.dumps({"route": "GET /projects", "status": 503, "times": 2})
-    assert msgspec.json.decode(text, type=Fault) == Fault(
-        route="GET /projects", status=503, times=2
-    )
+    fields = {"route": "GET /projects", "status": 503, "times": 2}
+    expected = Fault(route="GET /projects", status=503, times=2)
+    assert msgspec.json.decode(json.dumps(fields), type=Fault) == expected
 
 
 @pytest.mark.parametrize(

@@ -16,15 +16,11 @@ async def second(control_plane: LocalControlPlane) -> AsyncIterator[Http]:
         yield http
 
 
-async def names(http: Http) -> list[str]:
-    return [project["name"] for project in (await http.send("GET", "/projects")).json["projects"]]
-
-
 async def test_tenants_do_not_see_each_others_data(api: Client, second: Http) -> None:
     await api.project(name="first's")
-    assert await names(second) == []
+    assert await second.project_names() == []
     await second.send("POST", "/projects", {"project": {"name": "second's"}})
-    assert (await names(api), await names(second)) == (["first's"], ["second's"])
+    assert (await api.project_names(), await second.project_names()) == (["first's"], ["second's"])
 
 
 async def test_tenants_do_not_share_faults_requests_and_planned_failures(
@@ -51,19 +47,16 @@ async def test_key_selects_its_tenant_even_after_it_is_revoked(
         made = (await second.send("POST", "/api_keys", {"key_name": "other"})).json
         async with Http(control_plane.base_url, made["key"]) as other:
             await other.send("POST", "/projects", {"project": {"name": "by the other key"}})
-            assert await names(second) == ["by the other key"]
+            assert await second.project_names() == ["by the other key"]
             await second.send("DELETE", f"/api_keys/{made['id']}")
             assert (await other.send("GET", "/projects")).status == 401
     assert tenant.requests[-1] == ("GET", "/projects", 401)
 
 
-async def test_tenants_do_not_share_rate_limits() -> None:
-    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
-        tenant = await control_plane.add_tenant()
-        for key in (control_plane.api_key, tenant.api_key):
-            async with Http(control_plane.base_url, key) as http:
-                answers = [(await http.send("GET", "/projects")).status for _ in range(2)]
-            assert answers == [200, 429]
+@pytest.mark.control_plane(rate_limits=RateLimits(account_per_minute=1))
+async def test_tenants_do_not_share_rate_limits(api: Client, second: Http) -> None:
+    for client in (api, second):
+        assert [(await client.send("GET", "/projects")).status for _ in range(2)] == [200, 429]
 
 
 async def test_adding_a_tenant_needs_a_running_server() -> None:
@@ -75,7 +68,7 @@ async def test_reset_keeps_only_the_first_user_organization_and_key(
     control_plane: LocalControlPlane, api: Client
 ) -> None:
     await api.project(name="old")
-    key_id = (await api.send("GET", "/api_keys")).json[0]["id"]
+    key_id = (await api.get("/api_keys"))[0]["id"]
     await control_plane.create_user("Somebody", "somebody@example.com")
     await control_plane.create_organization("Another")
     await control_plane.remove_member(control_plane.org_id, await joined(control_plane))
@@ -84,11 +77,11 @@ async def test_reset_keeps_only_the_first_user_organization_and_key(
     await control_plane.reset()
     assert (control_plane.requests_served, list(control_plane.faults)) == (0, [])
     assert await control_plane.planned_failures() == []
-    assert await names(api) == []
-    assert [key["id"] for key in (await api.send("GET", "/api_keys")).json] == [key_id]
-    mine = (await api.send("GET", "/users/me/organizations")).json["organizations"]
+    assert await api.project_names() == []
+    assert [key["id"] for key in (await api.get("/api_keys"))] == [key_id]
+    mine = (await api.get("/users/me/organizations"))["organizations"]
     assert [organization["id"] for organization in mine] == [control_plane.org_id]
-    assert (await api.send("GET", "/users/me")).json["id"] == control_plane.user_id
+    assert (await api.get("/users/me"))["id"] == control_plane.user_id
 
 
 async def joined(control_plane: LocalControlPlane) -> str:
@@ -101,16 +94,15 @@ async def joined(control_plane: LocalControlPlane) -> str:
 async def test_reset_restores_a_revoked_first_key(
     control_plane: LocalControlPlane, api: Client
 ) -> None:
-    key_id = (await api.send("GET", "/api_keys")).json[0]["id"]
+    key_id = (await api.get("/api_keys"))[0]["id"]
     await api.send("DELETE", f"/api_keys/{key_id}")
     assert (await api.send("GET", "/projects")).status == 401
     await control_plane.reset()
     assert (await api.send("GET", "/projects")).status == 200
 
 
-async def test_reset_clears_the_rate_limits() -> None:
-    async with LocalControlPlane(rate_limits=RateLimits(account_per_minute=1)) as control_plane:
-        async with Client(control_plane) as api:
-            await api.send("GET", "/projects")
-            await control_plane.reset()
-            assert (await api.send("GET", "/projects")).status == 200
+@pytest.mark.control_plane(rate_limits=RateLimits(account_per_minute=1))
+async def test_reset_clears_the_rate_limits(api: Client) -> None:
+    await api.send("GET", "/projects")
+    await api.control_plane.reset()
+    assert (await api.send("GET", "/projects")).status == 200

@@ -61,7 +61,7 @@ def get_rules(tx: Transaction, call: Call) -> Response:
 def update_rules(tx: Transaction, call: Call) -> Response:
     """``PATCH .../branches/{branch_id}/masking_rules``: replace all rules, for the next run."""
     _, anonymized = _branch(tx, call)
-    rules = json_text(call.body(bodies.MaskingRulesUpdate).masking_rules)
+    rules = json_text(call.part("masking_rules", list[bodies.MaskingRule]))
     tx.update(anonymized, masking_rules=rules, updated_at=tx.now)
     return respond({"masking_rules": raw_json(rules)})
 

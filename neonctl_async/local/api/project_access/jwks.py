@@ -9,12 +9,11 @@ from neonctl_async.local.api.request.calls import (
     Call,
     Json,
     Response,
-    drop_none,
+    fields,
     json_text,
     raw_json,
     respond,
 )
-from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import computes, operations
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import not_found
@@ -51,8 +50,7 @@ def add(tx: Transaction, call: Call) -> Response:
         created_at=tx.now,
         updated_at=tx.now,
     )
-    tx.insert(jwks)
-    chain = _configure(tx, jwks)
+    chain = _configure(tx, tx.insert(jwks))
     return respond({"jwks": _record(jwks), "operations": operation_records(chain)}, 201)
 
 
@@ -82,16 +80,7 @@ def _configure(tx: Transaction, jwks: Jwks) -> OperationChain:
 
 
 def _record(jwks: Jwks) -> Json:
-    return drop_none(
-        {
-            "id": jwks.id,
-            "project_id": jwks.project_id,
-            "branch_id": jwks.branch_id,
-            "jwks_url": jwks.jwks_url,
-            "provider_name": jwks.provider_name,
-            "jwt_audience": jwks.jwt_audience,
-            "role_names": None if jwks.role_names == "[]" else raw_json(jwks.role_names),
-            "created_at": in_seconds(jwks.created_at),
-            "updated_at": in_seconds(jwks.updated_at),
-        }
-    )
+    shown = fields(jwks, "id", "project_id", "branch_id", "jwks_url", "provider_name")
+    if jwks.role_names != "[]":
+        shown["role_names"] = raw_json(jwks.role_names)
+    return shown | fields(jwks, "jwt_audience", "created_at", "updated_at")

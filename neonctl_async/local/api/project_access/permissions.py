@@ -3,8 +3,7 @@
 from neonctl_async.local import ids
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Json, Response, drop_none, respond
-from neonctl_async.local.clock import in_seconds, in_seconds_or_none
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.errors import conflict, not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Permission
@@ -28,8 +27,7 @@ def grant(tx: Transaction, call: Call) -> Response:
     permission = Permission(
         id=ids.uuid_text(), project_id=project.id, email=email, granted_at=tx.now
     )
-    tx.insert(permission)
-    return respond(_record(permission))
+    return respond(_record(tx.insert(permission)))
 
 
 def revoke(tx: Transaction, call: Call) -> Response:
@@ -51,11 +49,5 @@ def revoke_of_owner(tx: Transaction, project_id: str, user_id: str | None) -> No
 
 
 def _record(permission: Permission) -> Json:
-    return drop_none(
-        {
-            "id": permission.id,
-            "granted_to_email": permission.email,
-            "granted_at": in_seconds(permission.granted_at),
-            "revoked_at": in_seconds_or_none(permission.revoked_at),
-        }
-    )
+    shown = fields(permission, "id", "granted_at", "revoked_at")
+    return shown | {"granted_to_email": permission.email}

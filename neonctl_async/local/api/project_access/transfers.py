@@ -5,8 +5,8 @@ from neonctl_async.local.api import vpc_endpoints
 from neonctl_async.local.api.project_access import permissions
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
-from neonctl_async.local.api.request.calls import Call, Response, respond
-from neonctl_async.local.clock import in_seconds, span
+from neonctl_async.local.api.request.calls import Call, Response, fields, respond
+from neonctl_async.local.clock import span
 from neonctl_async.local.engine.api_keys import revoke_project_keys
 from neonctl_async.local.errors import conflict, invalid, not_found
 from neonctl_async.local.storage.database import Transaction
@@ -37,13 +37,7 @@ def create_request(tx: Transaction, call: Call) -> Response:
         expires_at=tx.now + span(ttl_seconds),
     )
     tx.insert(request)
-    record = {
-        "id": request.id,
-        "project_id": project.id,
-        "created_at": in_seconds(request.created_at),
-        "expires_at": in_seconds(request.expires_at),
-    }
-    return respond(record, 201)
+    return respond(fields(request, "id", "project_id", "created_at", "expires_at"), 201)
 
 
 def accept_request(tx: Transaction, call: Call) -> Response:
@@ -73,8 +67,7 @@ def _transfer(tx: Transaction, call: Call, owner: str, owner_id: str) -> Respons
         raise invalid(
             "invalid request: decode application/json: invalid: destination_org_id (field required)"
         )
-    if access.organization_level(tx, call.principal, destination) is Level.NONE:
-        raise not_found("organization", destination)
+    access.check_organization_visible(tx, call.principal, destination)
     if destination == owner_id:
         raise invalid(
             "invalid request: destination_org_id: the projects already belong to this organization"

@@ -130,6 +130,12 @@ def organization_level(tx: Transaction, principal: Principal, org_id: str) -> Le
     return Level.ADMIN if principal.kind == "organization" else Level.MEMBER
 
 
+def check_organization_visible(tx: Transaction, principal: Principal, org_id: str) -> None:
+    """Raise 404 if the key has no access to an organization."""
+    if organization_level(tx, principal, org_id) is Level.NONE:
+        raise not_found("organization", org_id)
+
+
 def administers(tx: Transaction, user_id: str, project: Project) -> bool:
     """Return whether a user is an administrator of a project."""
     if project.org_id is None:
@@ -156,8 +162,7 @@ def new_owner(
     org_id = org_id or principal.org_id
     if org_id is None:
         return principal.user_id, None
-    if organization_level(tx, principal, org_id) is Level.NONE:
-        raise not_found("organization", org_id)
+    check_organization_visible(tx, principal, org_id)
     return None, org_id
 
 

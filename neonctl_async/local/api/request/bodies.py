@@ -1,4 +1,7 @@
-"""Request bodies, with the limits that Neon publishes. Unknown fields are ignored."""
+"""Request bodies and their parts, with the limits that Neon publishes.
+
+Unknown fields are ignored.
+"""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -12,6 +15,7 @@ from neonctl_async.local.storage.tables import MemberRole
 MAX_NAME_LENGTH: Final = 256
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
 EndpointName = Annotated[str, Meta(min_length=1, max_length=64)]
+PostgresName = Annotated[str, Meta(min_length=1, max_length=63)]
 KeyName = Annotated[str, Meta(min_length=1, max_length=64)]
 Region = Annotated[str, Meta(min_length=1)]
 Provisioner = Annotated[str, Meta(min_length=1)]
@@ -80,12 +84,6 @@ class ProjectSpec(Body, frozen=True):
     history_retention_seconds: Retention = 86400
 
 
-class ProjectCreate(Body, frozen=True):
-    """The body that creates a project."""
-
-    project: ProjectSpec
-
-
 class ProjectChanges(Body, frozen=True):
     """Changes of a project."""
 
@@ -93,12 +91,6 @@ class ProjectChanges(Body, frozen=True):
     settings: Settings | UnsetType = UNSET
     default_endpoint_settings: EndpointDefaults | UnsetType = UNSET
     history_retention_seconds: Retention | UnsetType = UNSET
-
-
-class ProjectUpdate(Body, frozen=True):
-    """The body that changes a project."""
-
-    project: ProjectChanges
 
 
 class ProjectsTransfer(Body, frozen=True):
@@ -137,12 +129,6 @@ class JwksCreate(Body, frozen=True):
     role_names: Annotated[list[str], Meta(max_length=10)] = []
 
 
-class VpcEndpointAssignment(Body, frozen=True):
-    """The label of a VPC endpoint."""
-
-    label: str
-
-
 class EndpointSpec(Body, frozen=True):
     """A compute to create together with a branch."""
 
@@ -165,12 +151,6 @@ class NewEndpoint(EndpointSpec, frozen=True, kw_only=True):
     passwordless_access: bool = True
 
 
-class EndpointCreate(Body, frozen=True):
-    """The body that creates a compute."""
-
-    endpoint: NewEndpoint
-
-
 class EndpointChanges(Body, frozen=True):
     """Changes of a compute."""
 
@@ -184,12 +164,6 @@ class EndpointChanges(Body, frozen=True):
     pooler_enabled: bool | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
     passwordless_access: bool | UnsetType = UNSET
-
-
-class EndpointUpdate(Body, frozen=True):
-    """The body that changes a compute."""
-
-    endpoint: EndpointChanges
 
 
 class BranchSpec(Body, frozen=True):
@@ -224,12 +198,6 @@ class MaskingRule(Body, frozen=True):
     masking_value: str | UnsetType = UNSET
 
 
-class MaskingRulesUpdate(Body, frozen=True):
-    """The new masking rules of a branch. They replace all previous rules."""
-
-    masking_rules: list[MaskingRule]
-
-
 class AnonymizedBranchCreate(Body, frozen=True):
     """The body that creates an anonymized branch."""
 
@@ -247,12 +215,6 @@ class BranchChanges(Body, frozen=True):
     expires_at: Timestamp | UnsetType | None = UNSET
 
 
-class BranchUpdate(Body, frozen=True):
-    """The body that changes a branch."""
-
-    branch: BranchChanges
-
-
 class BranchRestore(Body, frozen=True):
     """The source of a restore: another branch, or an earlier state of the same branch."""
 
@@ -265,40 +227,22 @@ class BranchRestore(Body, frozen=True):
 class RoleSpec(Body, frozen=True):
     """A role to create."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=63)]
+    name: PostgresName
     no_login: bool = False
-
-
-class RoleCreate(Body, frozen=True):
-    """The body that creates a role."""
-
-    role: RoleSpec
 
 
 class DatabaseSpec(Body, frozen=True):
     """A database to create."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=63)]
+    name: PostgresName
     owner_name: str
-
-
-class DatabaseCreate(Body, frozen=True):
-    """The body that creates a database."""
-
-    database: DatabaseSpec
 
 
 class DatabaseChanges(Body, frozen=True):
     """Changes of a database."""
 
-    name: Annotated[str, Meta(min_length=1, max_length=63)] | UnsetType = UNSET
+    name: PostgresName | UnsetType = UNSET
     owner_name: str | UnsetType = UNSET
-
-
-class DatabaseUpdate(Body, frozen=True):
-    """The body that changes a database."""
-
-    database: DatabaseChanges
 
 
 class MemberUpdate(Body, frozen=True):
@@ -311,12 +255,6 @@ class SnapshotChanges(Body, frozen=True):
     """Changes of a snapshot."""
 
     name: Name | UnsetType = UNSET
-
-
-class SnapshotUpdate(Body, frozen=True):
-    """The body that changes a snapshot."""
-
-    snapshot: SnapshotChanges
 
 
 class SnapshotRestore(Body, frozen=True):
@@ -341,9 +279,3 @@ class ScheduleItem(Body, frozen=True):
     day: Annotated[int, Meta(ge=1, le=31)] | UnsetType = UNSET
     month: Annotated[int, Meta(ge=1, le=12)] | UnsetType = UNSET
     retention_seconds: Annotated[int, Meta(ge=3600)] | UnsetType = UNSET
-
-
-class BackupSchedule(Body, frozen=True):
-    """The new backup schedule of a branch. It replaces the previous schedule."""
-
-    schedule: list[ScheduleItem]

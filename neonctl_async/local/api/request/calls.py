@@ -3,15 +3,17 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from typing import Annotated, Final, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from neonctl_async.local.api.request import formats
-from neonctl_async.local.clock import Instant, instant
+from neonctl_async.local.clock import Instant, in_seconds, instant
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, invalid
+from neonctl_async.local.storage.database import Row
 
 T = TypeVar("T")
 
@@ -42,6 +44,13 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid(f"invalid request: decode application/json: {problem}") from None
         except RecursionError:
             raise _too_deep() from None
+
+    def part(self, name: str, kind: type[T]) -> T:
+        """Return a required field of the JSON body. Raise 400 as :meth:`body` does."""
+        # A class is hashable, which mypy does not see in type[T].
+        body = self.body(_body_with(name, kind))  # type: ignore[arg-type]
+        part: T = getattr(body, name)
+        return part
 
     def integer(self, name: str, minimum: int, maximum: int, default: int) -> int:
         """Return an integer query parameter. Raise 400 that names it if it is out of range."""
@@ -123,6 +132,16 @@ def drop_none(record: Json) -> Json:
     return {name: value for name, value in record.items() if value is not None}
 
 
+def fields(row: Row, *names: str) -> Json:
+    """Return fields of a row under their own names, with times in whole seconds.
+
+    Fields that are ``None`` are left out, as in the API.
+    """
+    values = drop_none({name: getattr(row, name) for name in names})
+    times = {name: in_seconds(getattr(row, name)) for name in values if name.endswith("_at")}
+    return values | times
+
+
 def raw_json(text: str) -> msgspec.Raw:
     """Return stored JSON, to include unchanged in a response."""
     return msgspec.Raw(text.encode())
@@ -144,6 +163,11 @@ def instant_of(name: str, moment: datetime) -> Instant:
         raise invalid(
             f"invalid request: {name}: {moment.isoformat()} is not within year 1 to 9999, UTC"
         ) from None
+
+
+@cache
+def _body_with(name: str, kind: object) -> type[msgspec.Struct]:
+    return msgspec.defstruct("Body", [(name, kind)])
 
 
 def _too_deep() -> ApiError:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.local.client import Client
+from tests.local.client import Client, branch_path_of
 
 
 async def test_there_is_no_advice(api: Client, project_id: str) -> None:
@@ -23,18 +23,15 @@ async def test_there_is_no_advice(api: Client, project_id: str) -> None:
 async def test_invalid_query_is_rejected(
     api: Client, project_id: str, query: str, status: int
 ) -> None:
-    reply = await api.send("GET", f"/projects/{project_id}/advisors?{query}")
     expected = query.partition("=")[0 if status == 400 else 2]
-    assert (reply.status, expected in reply.message) == (status, True)
+    await api.expect_error(status, expected, "GET", f"/projects/{project_id}/advisors?{query}")
 
 
 async def test_branch_with_two_databases_requires_a_database_name(
     api: Client, project_id: str
 ) -> None:
-    branch_id = (await api.branch(project_id))["branch"]["id"]
-    path = f"/projects/{project_id}/branches/{branch_id}/databases"
-    await api.request("POST", path, {"database": {"name": "shop", "owner_name": "neondb_owner"}})
-    path = f"/projects/{project_id}/advisors?branch_id={branch_id}"
-    reply = await api.send("GET", path)
-    assert (reply.status, "database_name" in reply.message) == (400, True)
+    branch = await api.branch(project_id)
+    await api.add_database(branch_path_of(branch), "shop")
+    path = f"/projects/{project_id}/advisors?branch_id={branch['branch']['id']}"
+    await api.expect_error(400, "database_name", "GET", path)
     assert await api.get(f"{path}&database_name=shop") == {"issues": []}

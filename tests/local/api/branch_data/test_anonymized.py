@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from neonctl_async.local import Durations, LocalControlPlane, ManualClock
-from tests.local.client import Client, actions_of
+from neonctl_async.local import Durations, ManualClock
+from tests.local.client import Client, actions_of, branch_path_of
 
 RULE = {
     "database_name": "neondb",
@@ -14,6 +14,7 @@ RULE = {
     "column_name": "email",
     "masking_function": "anon.fake_email()",
 }
+WITH_COMPUTE = {"endpoints": [{"type": "read_write"}]}
 
 
 # Any: as Client.get, also below.
@@ -31,12 +32,6 @@ async def states(api: Client, path: str, clock: ManualClock, seconds: int) -> li
     return found
 
 
-def path_of(response: Any) -> str:
-    """Return the path of the branch of a response."""
-    branch = response["branch"]
-    return f"/projects/{branch['project_id']}/branches/{branch['id']}"
-
-
 async def test_anonymized_branch_is_created_and_initialized(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
@@ -47,20 +42,18 @@ async def test_anonymized_branch_is_created_and_initialized(
     assert actions_of(created) == ["create_branch", "start_compute"]
     assert created["branch"]["name"] == "masked"
     assert len(created["connection_uris"]) == 1
-    path = path_of(created)
+    path = branch_path_of(created)
     assert (await api.get(path))["annotation"]["value"] == {"pr": "17"}
     assert await states(api, path, clock, 2) == ["created", "initialized", "initialized"]
     status = await api.get(f"{path}/anonymized_status")
     assert status["branch_id"] == created["branch"]["id"]
-    assert (status["created_at"], status["updated_at"]) == (
-        "2026-01-01T00:00:00Z",
-        "2026-01-01T00:00:01Z",
-    )
+    assert status["created_at"] == "2026-01-01T00:00:00Z"
+    assert status["updated_at"] == "2026-01-01T00:00:01Z"
     assert "last_run" not in status
 
 
 async def test_masking_rules_are_stored_and_replaced(api: Client, project_id: str) -> None:
-    path = path_of(await anonymized(api, project_id, masking_rules=[RULE]))
+    path = branch_path_of(await anonymized(api, project_id, masking_rules=[RULE]))
     assert await api.get(f"{path}/masking_rules") == {"masking_rules": [RULE]}
     column = {name: value for name, value in RULE.items() if name != "masking_function"}
     rules = [column | {"column_name": "name", "masking_value": "nobody"}]
@@ -70,10 +63,11 @@ async def test_masking_rules_are_stored_and_replaced(api: Client, project_id: st
 
 
 async def test_error_for_an_invalid_rule_names_the_field(api: Client, project_id: str) -> None:
-    path = path_of(await anonymized(api, project_id))
+    path = branch_path_of(await anonymized(api, project_id))
     body = {"masking_rules": [{"database_name": "neondb"}]}
-    reply = await api.send("PATCH", f"{path}/masking_rules", body)
-    assert (reply.status, "masking_rules[0].schema_name" in reply.message) == (400, True)
+    await api.expect_error(
+        400, "masking_rules[0].schema_name", "PATCH", f"{path}/masking_rules", body
+    )
     assert await api.get(f"{path}/masking_rules") == {"masking_rules": []}
 
 
@@ -81,7 +75,7 @@ async def test_anonymization_lasts_as_long_as_its_operation(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     created = await anonymized(api, project_id, masking_rules=[RULE, RULE])
-    path = path_of(created)
+    path = branch_path_of(created)
     clock.advance(1)
     started = await api.request("POST", f"{path}/anonymize")
     assert (started["state"], "completed_at" in started["last_run"]) == ("anonymizing", False)
@@ -98,22 +92,15 @@ async def test_anonymization_lasts_as_long_as_its_operation(
     assert (await api.actions(project_id))[-1] == "apply_config"
 
 
-async def test_anonymization_can_start_with_the_branch(clock: ManualClock) -> None:
-    durations = Durations(default=1, by_action={"apply_config": 3})
-    async with (
-        LocalControlPlane(clock=clock, durations=durations) as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        spec = {"endpoints": [{"type": "read_write"}]}
-        created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
-        assert actions_of(created) == [
-            "create_branch",
-            "start_compute",
-            "apply_config",
-        ]
-        found = await states(api, path_of(created), clock, 5)
-        assert found == ["created", *["anonymizing"] * 4, "anonymized"]
+@pytest.mark.control_plane(durations=Durations(default=1, by_action={"apply_config": 3}))
+async def test_anonymization_can_start_with_the_branch(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    settings = {"branch_create": WITH_COMPUTE, "start_anonymization": True}
+    created = await anonymized(api, project_id, **settings)
+    assert actions_of(created) == ["create_branch", "start_compute", "apply_config"]
+    found = await states(api, branch_path_of(created), clock, 5)
+    assert found == ["created", *["anonymizing"] * 4, "anonymized"]
 
 
 @pytest.mark.parametrize("endpoints", [[], [{"type": "read_write"}]])
@@ -124,16 +111,15 @@ async def test_branch_created_archived_is_unarchived_to_anonymize(
     created = await anonymized(api, project_id, branch_create=spec, start_anonymization=True)
     actions = actions_of(created)
     assert actions[-3:] == ["timeline_archive", "timeline_unarchive", "apply_config"]
-    assert (await api.get(path_of(created)))["branch"] == created["branch"]
+    assert (await api.get(branch_path_of(created)))["branch"] == created["branch"]
     clock.advance(9)
-    assert (await api.get(path_of(created)))["branch"]["current_state"] == "ready"
+    assert (await api.get(branch_path_of(created)))["branch"]["current_state"] == "ready"
 
 
 async def test_idle_compute_is_started_to_anonymize(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    spec = {"endpoints": [{"type": "read_write"}]}
-    path = path_of(await anonymized(api, project_id, branch_create=spec))
+    path = branch_path_of(await anonymized(api, project_id, branch_create=WITH_COMPUTE))
     clock.advance(3600)
     await api.request("POST", f"{path}/anonymize")
     assert (await api.actions(project_id))[-2:] == ["start_compute", "apply_config"]
@@ -143,7 +129,7 @@ async def test_idle_compute_is_started_to_anonymize(
 async def test_failed_run_shows_its_error_and_can_be_repeated(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    path = path_of(await anonymized(api, project_id))
+    path = branch_path_of(await anonymized(api, project_id))
     clock.advance(1)
     await api.control_plane.fail_next("apply_config", error="no such column")
     await api.request("POST", f"{path}/anonymize")
@@ -161,22 +147,17 @@ async def test_branch_whose_creation_fails_is_never_anonymized(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
     await api.control_plane.fail_next("create_branch")
-    path = path_of(await anonymized(api, project_id, start_anonymization=True))
-    assert await states(api, path, clock, 2) == [
-        "created",
-        "initialization_error",
-        "initialization_error",
-    ]
+    path = branch_path_of(await anonymized(api, project_id, start_anonymization=True))
+    error = "initialization_error"
+    assert await states(api, path, clock, 2) == ["created", error, error]
     assert "last_run" not in await api.get(f"{path}/anonymized_status")
-    reply = await api.send("POST", f"{path}/anonymize")
-    assert (reply.status, "initialization_error" in reply.message) == (409, True)
+    await api.expect_error(409, "initialization_error", "POST", f"{path}/anonymize")
 
 
 async def test_run_does_not_start_if_its_compute_fails_to_start(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    spec = {"endpoints": [{"type": "read_write"}]}
-    path = path_of(await anonymized(api, project_id, branch_create=spec))
+    path = branch_path_of(await anonymized(api, project_id, branch_create=WITH_COMPUTE))
     clock.advance(3600)
     await api.control_plane.fail_next("start_compute")
     await api.request("POST", f"{path}/anonymize")
@@ -190,7 +171,7 @@ async def test_run_does_not_start_if_its_compute_fails_to_start(
 async def test_branch_restored_from_another_is_no_longer_anonymized(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    path = path_of(await anonymized(api, project_id, start_anonymization=True))
+    path = branch_path_of(await anonymized(api, project_id, start_anonymization=True))
     source = (await api.branch(project_id))["branch"]["id"]
     clock.advance(9)
     assert await states(api, path, clock, 0) == ["anonymized"]
@@ -204,13 +185,11 @@ async def test_branch_restored_from_another_is_no_longer_anonymized(
 async def test_anonymization_requires_an_initialized_branch_and_no_other_run(
     api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    path = path_of(await anonymized(api, project_id))
-    early = await api.send("POST", f"{path}/anonymize")
-    assert (early.status, "created" in early.message) == (409, True)
+    path = branch_path_of(await anonymized(api, project_id))
+    await api.expect_error(409, "created", "POST", f"{path}/anonymize")
     clock.advance(1)
     await api.request("POST", f"{path}/anonymize")
-    again = await api.send("POST", f"{path}/anonymize")
-    assert (again.status, "anonymizing" in again.message) == (409, True)
+    await api.expect_error(409, "anonymizing", "POST", f"{path}/anonymize")
 
 
 @pytest.mark.parametrize(
@@ -225,21 +204,18 @@ async def test_anonymization_requires_an_initialized_branch_and_no_other_run(
 async def test_other_branches_have_no_masking_rules_and_no_status(
     api: Client, project_id: str, method: str, action: str
 ) -> None:
-    path = path_of(await api.branch(project_id))
-    reply = await api.send(method, f"{path}/{action}", {"masking_rules": []})
-    assert (reply.status, "anonymized branch" in reply.message) == (404, True)
+    path = branch_path_of(await api.branch(project_id))
+    await api.expect_error(
+        404, "anonymized branch", method, f"{path}/{action}", {"masking_rules": []}
+    )
 
 
-async def test_anonymizing_a_locked_branch_is_423(clock: ManualClock) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="branch") as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(9)
-        path = path_of(await anonymized(api, project_id))
-        clock.advance(1)
-        await api.request(
-            "POST", f"{path}/databases", {"database": {"name": "x", "owner_name": "neondb_owner"}}
-        )
-        assert (await api.send("POST", f"{path}/anonymize")).status == 423
+@pytest.mark.control_plane(lock="branch")
+async def test_anonymizing_a_locked_branch_is_423(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    clock.advance(9)
+    path = branch_path_of(await anonymized(api, project_id))
+    clock.advance(1)
+    await api.add_database(path, "x")
+    assert (await api.send("POST", f"{path}/anonymize")).status == 423

@@ -2,13 +2,12 @@
 
 import pytest
 
-from tests.local.client import Client
+from tests.local.client import Client, branch_path_of
 
 
 async def child_of_main(api: Client, project_id: str) -> str:
     """Create a branch of the default branch. Return its path."""
-    branch_id = (await api.branch(project_id))["branch"]["id"]
-    return f"/projects/{project_id}/branches/{branch_id}"
+    return branch_path_of(await api.branch(project_id))
 
 
 async def test_schema_is_returned_as_sql_or_json(api: Client) -> None:
@@ -42,8 +41,8 @@ async def test_comparison_shows_no_difference(api: Client, project_id: str) -> N
 async def test_error_for_an_invalid_query_parameter_names_it(
     api: Client, project_id: str, resource: str, query: str, status: int, word: str
 ) -> None:
-    reply = await api.send("GET", f"{await child_of_main(api, project_id)}/{resource}?{query}")
-    assert (reply.status, word in reply.message) == (status, True)
+    path = f"{await child_of_main(api, project_id)}/{resource}?{query}"
+    await api.expect_error(status, word, "GET", path)
 
 
 @pytest.mark.parametrize(
@@ -58,25 +57,20 @@ async def test_unknown_format_or_base_is_rejected(
     api: Client, project_id: str, resource: str, query: str, status: int, word: str
 ) -> None:
     path = f"{await child_of_main(api, project_id)}/{resource}?db_name=neondb&{query}"
-    reply = await api.send("GET", path)
-    assert (reply.status, word in reply.message) == (status, True)
+    await api.expect_error(status, word, "GET", path)
 
 
 async def test_comparison_requires_the_database_in_both_branches(
     api: Client, project_id: str
 ) -> None:
     path = await child_of_main(api, project_id)
-    database = {"name": "own", "owner_name": "neondb_owner"}
-    await api.request("POST", f"{path}/databases", {"database": database})
+    await api.add_database(path, "own")
     assert (await api.send("GET", f"{path}/schema?db_name=own")).status == 200
-    reply = await api.send("GET", f"{path}/compare_schema?db_name=own")
-    assert (reply.status, "'own'" in reply.message) == (404, True)
+    await api.expect_error(404, "'own'", "GET", f"{path}/compare_schema?db_name=own")
 
 
 async def test_comparison_of_a_branch_without_a_parent_requires_a_base(
-    api: Client, project_id: str
+    api: Client, branch_path: str
 ) -> None:
-    main = await api.main_branch(project_id)
-    path = f"/projects/{project_id}/branches/{main['id']}/compare_schema?db_name=neondb"
-    reply = await api.send("GET", path)
-    assert (reply.status, "base_branch_id" in reply.message) == (400, True)
+    path = f"{branch_path}/compare_schema?db_name=neondb"
+    await api.expect_error(400, "base_branch_id", "GET", path)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local import ManualClock
 from tests.local.client import Client, actions_of
 
 URL = "https://auth.example.com/.well-known/jwks.json"
@@ -46,22 +46,18 @@ async def test_url_of_a_branch_is_applied_only_there_and_deleted_with_it(
     assert (await api.send("DELETE", path)).status == 404
 
 
+@pytest.mark.control_plane(lock="branch")
 async def test_adding_a_url_is_423_while_its_branch_is_locked(
-    clock: ManualClock,
+    api: Client, clock: ManualClock, project_id: str
 ) -> None:
-    async with (
-        LocalControlPlane(clock=clock, lock="branch") as control_plane,
-        Client(control_plane) as api,
-    ):
-        project_id = (await api.project())["project"]["id"]
-        clock.advance(10)
-        branch_id = (await api.branch(project_id, compute=True))["branch"]["id"]
-        path = f"/projects/{project_id}/jwks"
-        assert (await api.send("POST", path, SPEC)).status == 423
-        assert (await api.send("POST", path, SPEC | {"branch_id": branch_id})).status == 423
-        assert await api.get(path) == {"jwks": []}
-        main = (await api.get(f"/projects/{project_id}/branches?search=main"))["branches"][0]
-        assert (await api.send("POST", path, SPEC | {"branch_id": main["id"]})).status == 201
+    clock.advance(10)
+    branch_id = (await api.branch(project_id, compute=True))["branch"]["id"]
+    path = f"/projects/{project_id}/jwks"
+    assert (await api.send("POST", path, SPEC)).status == 423
+    assert (await api.send("POST", path, SPEC | {"branch_id": branch_id})).status == 423
+    assert await api.get(path) == {"jwks": []}
+    main = (await api.get(f"/projects/{project_id}/branches?search=main"))["branches"][0]
+    assert (await api.send("POST", path, SPEC | {"branch_id": main["id"]})).status == 201
 
 
 async def test_deletion_returns_the_deleted_url(api: Client, project_id: str) -> None:
@@ -93,5 +89,4 @@ async def test_deletion_returns_the_deleted_url(api: Client, project_id: str) ->
 async def test_error_for_an_invalid_url_names_the_field(
     api: Client, project_id: str, changes: dict[str, object], field: str, status: int
 ) -> None:
-    reply = await api.send("POST", f"/projects/{project_id}/jwks", SPEC | changes)
-    assert (reply.status, field in reply.message) == (status, True)
+    await api.expect_error(status, field, "POST", f"/projects/{project_id}/jwks", SPEC | changes)

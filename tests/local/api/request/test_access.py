@@ -9,7 +9,7 @@ from tests.local.keys import member_key, organization_key, project_key
 async def test_organization_is_404_for_users_outside_it(api: Client) -> None:
     user_key = await api.new_user_key("stranger@example.com")
     for method in ("GET", "POST"):
-        path = f"/organizations/{api.control_plane.org_id}/api_keys"
+        path = f"{api.organization_path}/api_keys"
         assert (await api.send(method, path, {"key_name": "k"}, key=user_key)).status == 404
 
 
@@ -22,11 +22,8 @@ async def test_personal_key_accesses_own_projects_and_those_of_the_users_organiz
     ids = [{project["id"] for project in listed["projects"]} for listed in lists]
     assert ids == [{own, project_id}, {project_id}]
     assert (await api.send("GET", f"/projects/{own}", key=user_key)).status == 404
-    assert (
-        await api.send(
-            "GET", f"/projects/{project_id}", key=await api.new_user_key("stranger@example.com")
-        )
-    ).status == 404
+    stranger = await api.new_user_key("stranger@example.com")
+    assert (await api.send("GET", f"/projects/{project_id}", key=stranger)).status == 404
 
 
 async def test_organization_key_has_admin_access_to_the_whole_organization(

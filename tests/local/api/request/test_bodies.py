@@ -27,9 +27,7 @@ from tests.local.client import Client
 async def test_error_for_an_invalid_branch_names_the_field(
     api: Client, project_id: str, body: object, field: str
 ) -> None:
-    reply = await api.send("POST", f"/projects/{project_id}/branches", body)
-    assert reply.status == 400
-    assert field in reply.message
+    await api.expect_error(400, field, "POST", f"/projects/{project_id}/branches", body)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +46,5 @@ async def test_error_for_an_invalid_branch_names_the_field(
 async def test_error_for_an_invalid_project_names_the_field(
     api: Client, spec: object, field: str
 ) -> None:
-    reply = await api.send("POST", "/projects", {"project": spec})
-    assert (reply.status, field in reply.message) == (400, True), reply.message
+    await api.expect_error(400, field, "POST", "/projects", {"project": spec})
     assert await api.project_names() == []
