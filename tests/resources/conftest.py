@@ -22,13 +22,6 @@ async def control_plane() -> AsyncIterator[LocalControlPlane]:
 
 
 @pytest.fixture
-async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
-    """A client with the API key of the first user."""
-    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
-        yield neon
-
-
-@pytest.fixture
 async def guest(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
     """A client with the API key of another user, ``guest@example.com``."""
     user_id = await control_plane.create_user("guest", "guest@example.com")
