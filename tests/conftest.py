@@ -35,7 +35,7 @@ def pytest_asyncio_loop_factories(
     config: pytest.Config, item: pytest.Item
 ) -> Mapping[str, LoopFactory]:
     """Run tests on the loop of ``--loop``, or on a fake clock if marked ``virtual_time``."""
-    loop = config.getoption("--loop")
+    loop = str(config.getoption("--loop"))
     factory: LoopFactory = asyncio.new_event_loop
     if item.get_closest_marker("virtual_time"):
         factory = FakeClockLoop
