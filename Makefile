@@ -90,7 +90,7 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Kill a local control plane with 50 clients, and the fleet example 40 times
+soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill the fleet example 40 times
 	$(BIN)/python -m tools.soak
 	$(BIN)/python -X dev -m pytest -m soak
 

@@ -167,7 +167,7 @@ class _Project:
 
 
 class _Failure:
-    """An error text: the first operation with it, and the number of operations with it."""
+    """The failures with the same error text: the first operation, and the number of operations."""
 
     def __init__(self, first: Operation) -> None:
         self._first = first

@@ -104,7 +104,7 @@ class Run(msgspec.Struct, frozen=True):
 
 
 class Arena:
-    """A simulator for each round trip, and the SDK."""
+    """The servers and peers of the waits: one simulator per round-trip time, and the SDK."""
 
     def __init__(self, servers: Mapping[float, SimulatorProcess], sdk: NeonSdk) -> None:
         self._servers = servers

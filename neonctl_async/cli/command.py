@@ -35,7 +35,7 @@ HostOption = Annotated[
 ]
 YesOption = Annotated[
     bool,
-    typer.Option("--yes", "-y", help="Do not ask for confirmation. Scripts need no confirmation."),
+    typer.Option("--yes", "-y", help="Skip the confirmation. Scripts need none."),
 ]
 NoColorOption = Annotated[
     bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR.")

@@ -4,7 +4,6 @@ import builtins
 
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
 from neonctl_async.resources.base import Resource, drop_unset
-from neonctl_async.transport.protocol import request
 
 
 class ApiKeys(Resource):
@@ -12,19 +11,17 @@ class ApiKeys(Resource):
 
     async def list(self) -> builtins.list[ApiKey]:
         """Return the API keys, without their tokens."""
-        return await self._requester.send(request("GET", "/api_keys", builtins.list[ApiKey]))
+        return await self._send("GET", "/api_keys", builtins.list[ApiKey])
 
     async def create(self, *, key_name: str) -> ApiKeyCreated:
         """Create an API key called ``key_name``.
 
         The result contains the secret token. Neon returns the token only once.
         """
-        return await self._requester.send(
-            request("POST", "/api_keys", ApiKeyCreated, body=drop_unset(key_name=key_name))
+        return await self._send(
+            "POST", "/api_keys", ApiKeyCreated, body=drop_unset(key_name=key_name)
         )
 
     async def revoke(self, key_id: int) -> ApiKeyRevoked:
         """Revoke an API key, immediately and permanently."""
-        return await self._requester.send(
-            request("DELETE", "/api_keys/{key_id}", ApiKeyRevoked, key_id)
-        )
+        return await self._send("DELETE", "/api_keys/{key_id}", ApiKeyRevoked, key_id)

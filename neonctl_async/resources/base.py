@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
-from neonctl_async.transport.protocol import Request, check_aware
+from neonctl_async.transport.protocol import QueryValue, Request, check_aware, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Waiter, check_timeout
@@ -123,3 +123,32 @@ class Resource:
 
     def __init__(self, requester: Requester) -> None:
         self._requester = requester
+
+    def _send(
+        self,
+        method: str,
+        template: str,
+        response_type: type[ResponseT],
+        *ids: str | int,
+        query: Mapping[str, QueryValue] | None = None,
+        body: object = UNSET,
+    ) -> Coroutine[None, None, ResponseT]:
+        """Send a :func:`request`."""
+        return self._requester.send(
+            request(method, template, response_type, *ids, query=query, body=body)
+        )
+
+    def _start(
+        self,
+        method: str,
+        template: str,
+        response_type: type[OperationsResponseT],
+        *ids: str | int,
+        query: Mapping[str, QueryValue] | None = None,
+        body: object = UNSET,
+        wait: bool | float,
+    ) -> Coroutine[None, None, OperationsResponseT]:
+        """Send a :func:`request` that starts operations. With ``wait``, wait for them."""
+        return self._requester.start(
+            request(method, template, response_type, *ids, query=query, body=body), wait=wait
+        )

@@ -16,9 +16,10 @@ from neonctl_async.models.branch_data import (
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.resources.base import Resource, as_list, drop_unset, whole_seconds
-from neonctl_async.transport.protocol import request
 
+_ANONYMIZED = "/projects/{project_id}/branch_anonymized"
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
+_RULES = f"{_BRANCH}/masking_rules"
 
 
 def branch_and_computes(endpoints: Sequence[EndpointSpec], **branch: object) -> dict[str, object]:
@@ -42,15 +43,13 @@ class BranchData(Resource):
         format: Literal["sql", "json"] | UnsetType = UNSET,
     ) -> BranchSchema:
         """Return the current schema of a database, or its schema at ``lsn`` or ``timestamp``."""
-        return await self._requester.send(
-            request(
-                "GET",
-                f"{_BRANCH}/schema",
-                BranchSchema,
-                project_id,
-                branch_id,
-                query={"db_name": db_name, "lsn": lsn, "timestamp": timestamp, "format": format},
-            )
+        return await self._send(
+            "GET",
+            f"{_BRANCH}/schema",
+            BranchSchema,
+            project_id,
+            branch_id,
+            query={"db_name": db_name, "lsn": lsn, "timestamp": timestamp, "format": format},
         )
 
     async def compare_schema(
@@ -71,22 +70,20 @@ class BranchData(Resource):
         ``base_timestamp`` one of ``base_branch_id``. The default of ``base_branch_id`` is the
         parent branch.
         """
-        return await self._requester.send(
-            request(
-                "GET",
-                f"{_BRANCH}/compare_schema",
-                BranchSchemaComparison,
-                project_id,
-                branch_id,
-                query={
-                    "db_name": db_name,
-                    "lsn": lsn,
-                    "timestamp": timestamp,
-                    "base_branch_id": base_branch_id,
-                    "base_lsn": base_lsn,
-                    "base_timestamp": base_timestamp,
-                },
-            )
+        return await self._send(
+            "GET",
+            f"{_BRANCH}/compare_schema",
+            BranchSchemaComparison,
+            project_id,
+            branch_id,
+            query={
+                "db_name": db_name,
+                "lsn": lsn,
+                "timestamp": timestamp,
+                "base_branch_id": base_branch_id,
+                "base_lsn": base_lsn,
+                "base_timestamp": base_timestamp,
+            },
         )
 
     async def create_anonymized(
@@ -129,22 +126,13 @@ class BranchData(Resource):
             masking_rules=as_list("masking_rules", masking_rules),
             start_anonymization=start_anonymization,
         )
-        return await self._requester.start(
-            request(
-                "POST",
-                "/projects/{project_id}/branch_anonymized",
-                BranchCreated,
-                project_id,
-                body=body,
-            ),
-            wait=wait,
+        return await self._start(
+            "POST", _ANONYMIZED, BranchCreated, project_id, body=body, wait=wait
         )
 
     async def list_masking_rules(self, project_id: str, branch_id: str) -> list[MaskingRule]:
         """Return the masking rules of an anonymized branch."""
-        response = await self._requester.send(
-            request("GET", f"{_BRANCH}/masking_rules", MaskingRulesResponse, project_id, branch_id)
-        )
+        response = await self._send("GET", _RULES, MaskingRulesResponse, project_id, branch_id)
         return response.masking_rules
 
     async def update_masking_rules(
@@ -154,15 +142,9 @@ class BranchData(Resource):
 
         Each rule has either a function or a value. :meth:`anonymize` applies the rules.
         """
-        response = await self._requester.send(
-            request(
-                "PATCH",
-                f"{_BRANCH}/masking_rules",
-                MaskingRulesResponse,
-                project_id,
-                branch_id,
-                body=drop_unset(masking_rules=as_list("masking_rules", masking_rules)),
-            )
+        body = drop_unset(masking_rules=as_list("masking_rules", masking_rules))
+        response = await self._send(
+            "PATCH", _RULES, MaskingRulesResponse, project_id, branch_id, body=body
         )
         return response.masking_rules
 
@@ -171,14 +153,12 @@ class BranchData(Resource):
 
         To wait for the end of an anonymization, call this method repeatedly.
         """
-        return await self._requester.send(
-            request(
-                "GET", f"{_BRANCH}/anonymized_status", AnonymizedBranchStatus, project_id, branch_id
-            )
+        return await self._send(
+            "GET", f"{_BRANCH}/anonymized_status", AnonymizedBranchStatus, project_id, branch_id
         )
 
     async def anonymize(self, project_id: str, branch_id: str) -> AnonymizedBranchStatus:
         """Apply the masking rules to an anonymized branch. This can be repeated."""
-        return await self._requester.send(
-            request("POST", f"{_BRANCH}/anonymize", AnonymizedBranchStatus, project_id, branch_id)
+        return await self._send(
+            "POST", f"{_BRANCH}/anonymize", AnonymizedBranchStatus, project_id, branch_id
         )

@@ -70,18 +70,14 @@ class Branches(BranchData):
 
     async def count(self, project_id: str, *, search: str | UnsetType = UNSET) -> int:
         """Return the number of branches, or of branches whose name contains ``search``."""
-        response = await self._requester.send(
-            request(
-                "GET", f"{_BRANCHES}/count", BranchesCount, project_id, query={"search": search}
-            )
+        response = await self._send(
+            "GET", f"{_BRANCHES}/count", BranchesCount, project_id, query={"search": search}
         )
         return response.count
 
     async def get(self, project_id: str, branch_id: str) -> Branch:
         """Return a branch."""
-        response = await self._requester.send(
-            request("GET", _BRANCH, BranchResponse, project_id, branch_id)
-        )
+        response = await self._send("GET", _BRANCH, BranchResponse, project_id, branch_id)
         return replace(response.branch, annotation=response.annotation)
 
     async def default(self, project_id: str) -> Branch:
@@ -140,9 +136,7 @@ class Branches(BranchData):
             init_source=init_source,
             expires_at=whole_seconds(expires_at),
         ) | drop_unset(annotation_value=annotation_value)
-        return await self._requester.start(
-            request("POST", _BRANCHES, BranchCreated, project_id, body=body), wait=wait
-        )
+        return await self._start("POST", _BRANCHES, BranchCreated, project_id, body=body, wait=wait)
 
     async def update(
         self,
@@ -156,18 +150,16 @@ class Branches(BranchData):
     ) -> BranchUpdated:
         """Change a branch. Neon deletes it at ``expires_at``; None removes the expiry."""
         spec = drop_unset(name=name, protected=protected, expires_at=whole_seconds(expires_at))
-        return await self._requester.start(
-            request("PATCH", _BRANCH, BranchUpdated, project_id, branch_id, body={"branch": spec}),
-            wait=wait,
+        return await self._start(
+            "PATCH", _BRANCH, BranchUpdated, project_id, branch_id, body={"branch": spec}, wait=wait
         )
 
     async def set_as_default(
         self, project_id: str, branch_id: str, *, wait: bool | float = False
     ) -> BranchUpdated:
         """Make a branch the default branch of its project."""
-        return await self._requester.start(
-            request("POST", f"{_BRANCH}/set_as_default", BranchUpdated, project_id, branch_id),
-            wait=wait,
+        return await self._start(
+            "POST", f"{_BRANCH}/set_as_default", BranchUpdated, project_id, branch_id, wait=wait
         )
 
     async def restore(
@@ -193,9 +185,8 @@ class Branches(BranchData):
             source_timestamp=source_timestamp,
             preserve_under_name=preserve_under_name,
         )
-        return await self._requester.start(
-            request("POST", f"{_BRANCH}/restore", BranchUpdated, project_id, branch_id, body=body),
-            wait=wait,
+        return await self._start(
+            "POST", f"{_BRANCH}/restore", BranchUpdated, project_id, branch_id, body=body, wait=wait
         )
 
     async def reset_from_parent(
@@ -236,15 +227,14 @@ class Branches(BranchData):
         renamed to ``name``. Before the call, the restored branch may have ``read_only`` computes
         only.
         """
-        return await self._requester.start(
-            request(
-                "POST",
-                f"{_BRANCH}/finalize_restore",
-                OperationsResponse,
-                project_id,
-                branch_id,
-                body=drop_unset(name=name) or UNSET,
-            ),
+        body = drop_unset(name=name) or UNSET
+        return await self._start(
+            "POST",
+            f"{_BRANCH}/finalize_restore",
+            OperationsResponse,
+            project_id,
+            branch_id,
+            body=body,
             wait=wait,
         )
 
@@ -260,28 +250,26 @@ class Branches(BranchData):
 
         Neon does not delete root, default and protected branches, and branches with children.
         """
-        return await self._requester.start(
-            request(
-                "DELETE",
-                _BRANCH,
-                BranchDeleted,
-                project_id,
-                branch_id,
-                query={"hard_delete": hard_delete},
-            ),
+        return await self._start(
+            "DELETE",
+            _BRANCH,
+            BranchDeleted,
+            project_id,
+            branch_id,
+            query={"hard_delete": hard_delete},
             wait=wait,
         )
 
     async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:
         """Recover a deleted branch with its computes, which are suspended."""
-        return await self._requester.send(
-            request("POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id)
+        return await self._send(
+            "POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id
         )
 
     async def list_endpoints(self, project_id: str, branch_id: str) -> builtins.list[Endpoint]:
         """Return the computes of a branch."""
-        response = await self._requester.send(
-            request("GET", f"{_BRANCH}/endpoints", EndpointsResponse, project_id, branch_id)
+        response = await self._send(
+            "GET", f"{_BRANCH}/endpoints", EndpointsResponse, project_id, branch_id
         )
         return response.endpoints
 

@@ -12,7 +12,6 @@ from neonctl_async.models.databases import (
     DatabaseUpdated,
 )
 from neonctl_async.resources.base import Resource, drop_unset
-from neonctl_async.transport.protocol import request
 
 _DATABASES = "/projects/{project_id}/branches/{branch_id}/databases"
 _DATABASE = f"{_DATABASES}/{{database_name}}"
@@ -26,15 +25,13 @@ class Databases(Resource):
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Database]:
         """Return the databases of a branch."""
-        response = await self._requester.send(
-            request("GET", _DATABASES, DatabasesResponse, project_id, branch_id)
-        )
+        response = await self._send("GET", _DATABASES, DatabasesResponse, project_id, branch_id)
         return response.databases
 
     async def get(self, project_id: str, branch_id: str, database_name: str) -> Database:
         """Return a database."""
-        response = await self._requester.send(
-            request("GET", _DATABASE, DatabaseResponse, project_id, branch_id, database_name)
+        response = await self._send(
+            "GET", _DATABASE, DatabaseResponse, project_id, branch_id, database_name
         )
         return response.database
 
@@ -48,16 +45,9 @@ class Databases(Resource):
         wait: bool | float = False,
     ) -> DatabaseUpdated:
         """Create a database that the role ``owner_name`` owns."""
-        return await self._requester.start(
-            request(
-                "POST",
-                _DATABASES,
-                DatabaseUpdated,
-                project_id,
-                branch_id,
-                body={"database": drop_unset(name=name, owner_name=owner_name)},
-            ),
-            wait=wait,
+        body = {"database": drop_unset(name=name, owner_name=owner_name)}
+        return await self._start(
+            "POST", _DATABASES, DatabaseUpdated, project_id, branch_id, body=body, wait=wait
         )
 
     async def update(
@@ -71,16 +61,15 @@ class Databases(Resource):
         wait: bool | float = False,
     ) -> DatabaseUpdated:
         """Change the name or the owner of a database."""
-        return await self._requester.start(
-            request(
-                "PATCH",
-                _DATABASE,
-                DatabaseUpdated,
-                project_id,
-                branch_id,
-                database_name,
-                body={"database": drop_unset(name=name, owner_name=owner_name)},
-            ),
+        body = {"database": drop_unset(name=name, owner_name=owner_name)}
+        return await self._start(
+            "PATCH",
+            _DATABASE,
+            DatabaseUpdated,
+            project_id,
+            branch_id,
+            database_name,
+            body=body,
             wait=wait,
         )
 
@@ -88,7 +77,6 @@ class Databases(Resource):
         self, project_id: str, branch_id: str, database_name: str, *, wait: bool | float = False
     ) -> DatabaseDeleted:
         """Delete a database."""
-        return await self._requester.start(
-            request("DELETE", _DATABASE, DatabaseDeleted, project_id, branch_id, database_name),
-            wait=wait,
+        return await self._start(
+            "DELETE", _DATABASE, DatabaseDeleted, project_id, branch_id, database_name, wait=wait
         )

@@ -13,7 +13,6 @@ from neonctl_async.models.endpoints import (
     EndpointUpdated,
 )
 from neonctl_async.resources.base import Resource, drop_unset
-from neonctl_async.transport.protocol import request
 
 _ENDPOINTS = "/projects/{project_id}/endpoints"
 _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
@@ -33,16 +32,12 @@ class Endpoints(Resource):
 
         :meth:`neon.branches.list_endpoints` returns those of a branch.
         """
-        response = await self._requester.send(
-            request("GET", _ENDPOINTS, EndpointsResponse, project_id)
-        )
+        response = await self._send("GET", _ENDPOINTS, EndpointsResponse, project_id)
         return response.endpoints
 
     async def get(self, project_id: str, endpoint_id: str) -> Endpoint:
         """Return a compute."""
-        response = await self._requester.send(
-            request("GET", _ENDPOINT, EndpointResponse, project_id, endpoint_id)
-        )
+        response = await self._send("GET", _ENDPOINT, EndpointResponse, project_id, endpoint_id)
         return response.endpoint
 
     async def create(
@@ -67,29 +62,21 @@ class Endpoints(Resource):
         ``type`` is an :class:`EndpointType`; a branch has at most one ``read_write`` compute.
         Connections cannot start a ``disabled`` compute.
         """
-        return await self._requester.start(
-            request(
-                "POST",
-                _ENDPOINTS,
-                EndpointUpdated,
-                project_id,
-                body={
-                    "endpoint": drop_unset(
-                        branch_id=branch_id,
-                        type=type,
-                        name=name,
-                        region_id=region_id,
-                        settings=settings,
-                        autoscaling_limit_min_cu=autoscaling_limit_min_cu,
-                        autoscaling_limit_max_cu=autoscaling_limit_max_cu,
-                        provisioner=provisioner,
-                        disabled=disabled,
-                        passwordless_access=passwordless_access,
-                        suspend_timeout_seconds=suspend_timeout_seconds,
-                    )
-                },
-            ),
-            wait=wait,
+        spec = drop_unset(
+            branch_id=branch_id,
+            type=type,
+            name=name,
+            region_id=region_id,
+            settings=settings,
+            autoscaling_limit_min_cu=autoscaling_limit_min_cu,
+            autoscaling_limit_max_cu=autoscaling_limit_max_cu,
+            provisioner=provisioner,
+            disabled=disabled,
+            passwordless_access=passwordless_access,
+            suspend_timeout_seconds=suspend_timeout_seconds,
+        )
+        return await self._start(
+            "POST", _ENDPOINTS, EndpointUpdated, project_id, body={"endpoint": spec}, wait=wait
         )
 
     async def update(
@@ -111,26 +98,23 @@ class Endpoints(Resource):
 
         The compute is ready when all operations have finished.
         """
-        return await self._requester.start(
-            request(
-                "PATCH",
-                _ENDPOINT,
-                EndpointUpdated,
-                project_id,
-                endpoint_id,
-                body={
-                    "endpoint": drop_unset(
-                        name=name,
-                        settings=settings,
-                        autoscaling_limit_min_cu=autoscaling_limit_min_cu,
-                        autoscaling_limit_max_cu=autoscaling_limit_max_cu,
-                        provisioner=provisioner,
-                        disabled=disabled,
-                        passwordless_access=passwordless_access,
-                        suspend_timeout_seconds=suspend_timeout_seconds,
-                    )
-                },
-            ),
+        spec = drop_unset(
+            name=name,
+            settings=settings,
+            autoscaling_limit_min_cu=autoscaling_limit_min_cu,
+            autoscaling_limit_max_cu=autoscaling_limit_max_cu,
+            provisioner=provisioner,
+            disabled=disabled,
+            passwordless_access=passwordless_access,
+            suspend_timeout_seconds=suspend_timeout_seconds,
+        )
+        return await self._start(
+            "PATCH",
+            _ENDPOINT,
+            EndpointUpdated,
+            project_id,
+            endpoint_id,
+            body={"endpoint": spec},
             wait=wait,
         )
 
@@ -138,9 +122,8 @@ class Endpoints(Resource):
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False
     ) -> EndpointDeleted:
         """Delete a compute, and close its connections."""
-        return await self._requester.start(
-            request("DELETE", _ENDPOINT, EndpointDeleted, project_id, endpoint_id),
-            wait=wait,
+        return await self._start(
+            "DELETE", _ENDPOINT, EndpointDeleted, project_id, endpoint_id, wait=wait
         )
 
     async def start(
@@ -164,7 +147,6 @@ class Endpoints(Resource):
     async def _act(
         self, action: str, project_id: str, endpoint_id: str, *, wait: bool | float
     ) -> EndpointUpdated:
-        return await self._requester.start(
-            request("POST", f"{_ENDPOINT}/{action}", EndpointUpdated, project_id, endpoint_id),
-            wait=wait,
+        return await self._start(
+            "POST", f"{_ENDPOINT}/{action}", EndpointUpdated, project_id, endpoint_id, wait=wait
         )

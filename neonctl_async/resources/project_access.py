@@ -13,10 +13,13 @@ from neonctl_async.models.project_access import (
     TransferRequest,
 )
 from neonctl_async.resources.base import Resource, drop_unset
-from neonctl_async.transport.protocol import request
 
 _PROJECT = "/projects/{project_id}"
-_VPC_ENDPOINT = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
+_PERMISSIONS = f"{_PROJECT}/permissions"
+_TRANSFERS = f"{_PROJECT}/transfer_requests"
+_JWKS = f"{_PROJECT}/jwks"
+_VPC_ENDPOINTS = f"{_PROJECT}/vpc_endpoints"
+_VPC_ENDPOINT = f"{_VPC_ENDPOINTS}/{{vpc_endpoint_id}}"
 
 
 class ProjectAccess(Resource):
@@ -24,33 +27,22 @@ class ProjectAccess(Resource):
 
     async def list_permissions(self, project_id: str) -> list[ProjectPermission]:
         """Return the permissions. They do not include the owner and the organization's members."""
-        response = await self._requester.send(
-            request("GET", f"{_PROJECT}/permissions", ProjectPermissionsResponse, project_id)
-        )
+        response = await self._send("GET", _PERMISSIONS, ProjectPermissionsResponse, project_id)
         return response.project_permissions
 
     async def grant_permission(self, project_id: str, *, email: str) -> ProjectPermission:
         """Grant the account with an email address access to a project."""
-        return await self._requester.send(
-            request(
-                "POST",
-                f"{_PROJECT}/permissions",
-                ProjectPermission,
-                project_id,
-                body=drop_unset(email=email),
-            )
-        )
+        body = drop_unset(email=email)
+        return await self._send("POST", _PERMISSIONS, ProjectPermission, project_id, body=body)
 
     async def revoke_permission(self, project_id: str, permission_id: str) -> ProjectPermission:
         """Revoke a permission."""
-        return await self._requester.send(
-            request(
-                "DELETE",
-                f"{_PROJECT}/permissions/{{permission_id}}",
-                ProjectPermission,
-                project_id,
-                permission_id,
-            )
+        return await self._send(
+            "DELETE",
+            f"{_PERMISSIONS}/{{permission_id}}",
+            ProjectPermission,
+            project_id,
+            permission_id,
         )
 
     async def create_transfer_request(
@@ -60,36 +52,21 @@ class ProjectAccess(Resource):
 
         Keep the id of the request secret: anyone who knows it can take over the project.
         """
-        return await self._requester.send(
-            request(
-                "POST",
-                f"{_PROJECT}/transfer_requests",
-                TransferRequest,
-                project_id,
-                body=drop_unset(ttl_seconds=ttl_seconds) or UNSET,
-            )
-        )
+        body = drop_unset(ttl_seconds=ttl_seconds) or UNSET
+        return await self._send("POST", _TRANSFERS, TransferRequest, project_id, body=body)
 
     async def accept_transfer_request(
         self, project_id: str, request_id: str, *, org_id: str | UnsetType = UNSET
     ) -> None:
         """Accept an offered project. It moves to ``org_id``, or to the account of the API key."""
-        await self._requester.send(
-            request(
-                "PUT",
-                f"{_PROJECT}/transfer_requests/{{request_id}}",
-                Empty,
-                project_id,
-                request_id,
-                body=drop_unset(org_id=org_id) or UNSET,
-            )
+        body = drop_unset(org_id=org_id) or UNSET
+        await self._send(
+            "PUT", f"{_TRANSFERS}/{{request_id}}", Empty, project_id, request_id, body=body
         )
 
     async def list_jwks(self, project_id: str) -> list[JWKS]:
         """Return the key sets that verify JSON Web Tokens."""
-        response = await self._requester.send(
-            request("GET", f"{_PROJECT}/jwks", JWKSResponse, project_id)
-        )
+        response = await self._send("GET", _JWKS, JWKSResponse, project_id)
         return response.jwks
 
     async def add_jwks(
@@ -108,53 +85,32 @@ class ProjectAccess(Resource):
         It applies to all branches, or only to ``branch_id``. Tokens need the audience
         ``jwt_audience``, if set. For ``wait``, see :meth:`neon.branches.create`.
         """
-        return await self._requester.start(
-            request(
-                "POST",
-                f"{_PROJECT}/jwks",
-                JWKSCreated,
-                project_id,
-                body=drop_unset(
-                    jwks_url=jwks_url,
-                    provider_name=provider_name,
-                    branch_id=branch_id,
-                    jwt_audience=jwt_audience,
-                    skip_role_creation=skip_role_creation,
-                ),
-            ),
-            wait=wait,
+        body = drop_unset(
+            jwks_url=jwks_url,
+            provider_name=provider_name,
+            branch_id=branch_id,
+            jwt_audience=jwt_audience,
+            skip_role_creation=skip_role_creation,
         )
+        return await self._start("POST", _JWKS, JWKSCreated, project_id, body=body, wait=wait)
 
     async def delete_jwks(self, project_id: str, jwks_id: str) -> JWKS:
         """Remove a key set. Tokens that its keys signed are no longer accepted."""
-        return await self._requester.send(
-            request("DELETE", f"{_PROJECT}/jwks/{{jwks_id}}", JWKS, project_id, jwks_id)
-        )
+        return await self._send("DELETE", f"{_JWKS}/{{jwks_id}}", JWKS, project_id, jwks_id)
 
     async def list_vpc_endpoints(self, project_id: str) -> list[VPCEndpoint]:
         """Return the VPC endpoints that connections are restricted to."""
-        response = await self._requester.send(
-            request("GET", f"{_PROJECT}/vpc_endpoints", VPCEndpointsResponse, project_id)
-        )
+        response = await self._send("GET", _VPC_ENDPOINTS, VPCEndpointsResponse, project_id)
         return response.endpoints
 
     async def assign_vpc_endpoint(
         self, project_id: str, vpc_endpoint_id: str, *, label: str
     ) -> None:
         """Restrict connections to a VPC endpoint of the organization, or change its label."""
-        await self._requester.send(
-            request(
-                "POST",
-                _VPC_ENDPOINT,
-                Empty,
-                project_id,
-                vpc_endpoint_id,
-                body=drop_unset(label=label),
-            )
+        await self._send(
+            "POST", _VPC_ENDPOINT, Empty, project_id, vpc_endpoint_id, body=drop_unset(label=label)
         )
 
     async def delete_vpc_endpoint(self, project_id: str, vpc_endpoint_id: str) -> None:
         """Remove the restriction to a VPC endpoint."""
-        await self._requester.send(
-            request("DELETE", _VPC_ENDPOINT, Empty, project_id, vpc_endpoint_id)
-        )
+        await self._send("DELETE", _VPC_ENDPOINT, Empty, project_id, vpc_endpoint_id)

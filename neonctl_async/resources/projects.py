@@ -96,7 +96,7 @@ class Projects(ProjectAccess):
 
     async def get(self, project_id: str) -> Project:
         """Return a project."""
-        response = await self._requester.send(request("GET", _PROJECT, ProjectResponse, project_id))
+        response = await self._send("GET", _PROJECT, ProjectResponse, project_id)
         return response.project
 
     async def create(
@@ -137,8 +137,8 @@ class Projects(ProjectAccess):
             store_passwords=store_passwords,
             history_retention_seconds=history_retention_seconds,
         )
-        return await self._requester.start(
-            request("POST", "/projects", ProjectCreated, body={"project": spec}), wait=wait
+        return await self._start(
+            "POST", "/projects", ProjectCreated, body={"project": spec}, wait=wait
         )
 
     async def update(
@@ -162,9 +162,8 @@ class Projects(ProjectAccess):
             default_endpoint_settings=default_endpoint_settings,
             history_retention_seconds=history_retention_seconds,
         )
-        return await self._requester.start(
-            request("PATCH", _PROJECT, ProjectUpdated, project_id, body={"project": spec}),
-            wait=wait,
+        return await self._start(
+            "PATCH", _PROJECT, ProjectUpdated, project_id, body={"project": spec}, wait=wait
         )
 
     async def delete(self, project_id: str, *, wait: bool | float = False) -> ProjectDeleted:
@@ -173,15 +172,12 @@ class Projects(ProjectAccess):
         ``wait`` waits for the operations of the response, such as ``delete_tenant``. Neon's
         published description does not mention them.
         """
-        return await self._requester.start(
-            request("DELETE", _PROJECT, ProjectDeleted, project_id), wait=wait
-        )
+        return await self._start("DELETE", _PROJECT, ProjectDeleted, project_id, wait=wait)
 
     async def recover(self, project_id: str, *, wait: bool | float = False) -> ProjectRecovered:
         """Recover a deleted project with all its branches. For ``wait``, see :meth:`delete`."""
-        return await self._requester.start(
-            request("POST", f"{_PROJECT}/recover", ProjectRecovered, project_id),
-            wait=wait,
+        return await self._start(
+            "POST", f"{_PROJECT}/recover", ProjectRecovered, project_id, wait=wait
         )
 
     async def connection_uri(
@@ -199,20 +195,18 @@ class Projects(ProjectAccess):
         The defaults are the default branch and its ``read_write`` compute. With ``pooled``,
         connections use the pooler.
         """
-        response = await self._requester.send(
-            request(
-                "GET",
-                f"{_PROJECT}/connection_uri",
-                ConnectionURIResponse,
-                project_id,
-                query={
-                    "database_name": database_name,
-                    "role_name": role_name,
-                    "branch_id": branch_id,
-                    "endpoint_id": endpoint_id,
-                    "pooled": pooled,
-                },
-            )
+        response = await self._send(
+            "GET",
+            f"{_PROJECT}/connection_uri",
+            ConnectionURIResponse,
+            project_id,
+            query={
+                "database_name": database_name,
+                "role_name": role_name,
+                "branch_id": branch_id,
+                "endpoint_id": endpoint_id,
+                "pooled": pooled,
+            },
         )
         return response.uri
 
@@ -220,13 +214,11 @@ class Projects(ProjectAccess):
         self, project_id: str
     ) -> builtins.list[AvailablePreloadLibrary]:
         """Return the libraries that the project's version of Postgres can load at start."""
-        response = await self._requester.send(
-            request(
-                "GET",
-                f"{_PROJECT}/available_preload_libraries",
-                AvailablePreloadLibrariesResponse,
-                project_id,
-            )
+        response = await self._send(
+            "GET",
+            f"{_PROJECT}/available_preload_libraries",
+            AvailablePreloadLibrariesResponse,
+            project_id,
         )
         return response.libraries
 
@@ -243,18 +235,16 @@ class Projects(ProjectAccess):
 
         The Data API must be enabled. The defaults are the default branch and its only database.
         """
-        response = await self._requester.send(
-            request(
-                "GET",
-                f"{_PROJECT}/advisors",
-                AdvisorIssuesResponse,
-                project_id,
-                query={
-                    "branch_id": branch_id,
-                    "database_name": database_name,
-                    "category": category,
-                    "min_severity": min_severity,
-                },
-            )
+        response = await self._send(
+            "GET",
+            f"{_PROJECT}/advisors",
+            AdvisorIssuesResponse,
+            project_id,
+            query={
+                "branch_id": branch_id,
+                "database_name": database_name,
+                "category": category,
+                "min_severity": min_severity,
+            },
         )
         return response.issues

@@ -6,7 +6,6 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async.models.regions import Region, RegionsResponse
 from neonctl_async.resources.base import Resource
-from neonctl_async.transport.protocol import request
 
 
 class Regions(Resource):
@@ -14,7 +13,5 @@ class Regions(Resource):
 
     async def list(self, *, org_id: str | UnsetType = UNSET) -> builtins.list[Region]:
         """Return the regions. With ``org_id``, return those that the organization may use."""
-        response = await self._requester.send(
-            request("GET", "/regions", RegionsResponse, query={"org_id": org_id})
-        )
+        response = await self._send("GET", "/regions", RegionsResponse, query={"org_id": org_id})
         return response.regions

@@ -14,7 +14,6 @@ from neonctl_async.models.roles import (
 )
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.base import Resource, drop_unset
-from neonctl_async.transport.protocol import request
 
 _ROLES = "/projects/{project_id}/branches/{branch_id}/roles"
 _ROLE = f"{_ROLES}/{{role_name}}"
@@ -28,16 +27,12 @@ class Roles(Resource):
 
     async def list(self, project_id: str, branch_id: str) -> builtins.list[Role]:
         """Return the roles of a branch, without their passwords."""
-        response = await self._requester.send(
-            request("GET", _ROLES, RolesResponse, project_id, branch_id)
-        )
+        response = await self._send("GET", _ROLES, RolesResponse, project_id, branch_id)
         return response.roles
 
     async def get(self, project_id: str, branch_id: str, role_name: str) -> Role:
         """Return a role, without its password."""
-        response = await self._requester.send(
-            request("GET", _ROLE, RoleResponse, project_id, branch_id, role_name)
-        )
+        response = await self._send("GET", _ROLE, RoleResponse, project_id, branch_id, role_name)
         return response.role
 
     async def create(
@@ -54,38 +49,28 @@ class Roles(Resource):
         Starts ``apply_config``, which closes the connections of running computes. A role with
         ``no_login`` cannot connect.
         """
-        return await self._requester.start(
-            request(
-                "POST",
-                _ROLES,
-                RoleUpdated,
-                project_id,
-                branch_id,
-                body={"role": drop_unset(name=name, no_login=no_login)},
-            ),
-            wait=wait,
+        body = {"role": drop_unset(name=name, no_login=no_login)}
+        return await self._start(
+            "POST", _ROLES, RoleUpdated, project_id, branch_id, body=body, wait=wait
         )
 
     async def delete(
         self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
     ) -> RoleDeleted:
         """Delete a role. Starts ``apply_config``."""
-        return await self._requester.start(
-            request("DELETE", _ROLE, RoleDeleted, project_id, branch_id, role_name),
-            wait=wait,
+        return await self._start(
+            "DELETE", _ROLE, RoleDeleted, project_id, branch_id, role_name, wait=wait
         )
 
     async def reveal_password(self, project_id: str, branch_id: str, role_name: str) -> Secret:
         """Return the password of a role. The project must store passwords."""
-        response = await self._requester.send(
-            request(
-                "GET",
-                f"{_ROLE}/reveal_password",
-                RolePasswordResponse,
-                project_id,
-                branch_id,
-                role_name,
-            )
+        response = await self._send(
+            "GET",
+            f"{_ROLE}/reveal_password",
+            RolePasswordResponse,
+            project_id,
+            branch_id,
+            role_name,
         )
         return response.password
 
@@ -97,9 +82,12 @@ class Roles(Resource):
         Starts ``apply_config``, which closes connections. The old password is valid until the
         last operation has finished.
         """
-        return await self._requester.start(
-            request(
-                "POST", f"{_ROLE}/reset_password", RoleUpdated, project_id, branch_id, role_name
-            ),
+        return await self._start(
+            "POST",
+            f"{_ROLE}/reset_password",
+            RoleUpdated,
+            project_id,
+            branch_id,
+            role_name,
             wait=wait,
         )

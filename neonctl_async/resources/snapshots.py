@@ -18,9 +18,9 @@ from neonctl_async.models.snapshots import (
     SnapshotsResponse,
 )
 from neonctl_async.resources.base import Resource, as_list, drop_unset
-from neonctl_async.transport.protocol import request
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
+_SCHEDULE = f"{_BRANCH}/backup_schedule"
 _SNAPSHOTS = "/projects/{project_id}/snapshots"
 _SNAPSHOT = f"{_SNAPSHOTS}/{{snapshot_id}}"
 
@@ -33,9 +33,7 @@ class Snapshots(Resource):
 
     async def list(self, project_id: str) -> builtins.list[Snapshot]:
         """Return the snapshots of a project."""
-        response = await self._requester.send(
-            request("GET", _SNAPSHOTS, SnapshotsResponse, project_id)
-        )
+        response = await self._send("GET", _SNAPSHOTS, SnapshotsResponse, project_id)
         return response.snapshots
 
     async def create(
@@ -55,15 +53,13 @@ class Snapshots(Resource):
         ``timestamp``. Neon deletes it at ``expires_at``. Raises ValueError for a datetime without
         a time zone.
         """
-        return await self._requester.start(
-            request(
-                "POST",
-                f"{_BRANCH}/snapshot",
-                SnapshotCreated,
-                project_id,
-                branch_id,
-                query={"name": name, "lsn": lsn, "timestamp": timestamp, "expires_at": expires_at},
-            ),
+        return await self._start(
+            "POST",
+            f"{_BRANCH}/snapshot",
+            SnapshotCreated,
+            project_id,
+            branch_id,
+            query={"name": name, "lsn": lsn, "timestamp": timestamp, "expires_at": expires_at},
             wait=wait,
         )
 
@@ -71,15 +67,9 @@ class Snapshots(Resource):
         self, project_id: str, snapshot_id: str, *, name: str | UnsetType = UNSET
     ) -> Snapshot:
         """Rename a snapshot."""
-        response = await self._requester.send(
-            request(
-                "PATCH",
-                _SNAPSHOT,
-                SnapshotResponse,
-                project_id,
-                snapshot_id,
-                body={"snapshot": drop_unset(name=name)},
-            )
+        body = {"snapshot": drop_unset(name=name)}
+        response = await self._send(
+            "PATCH", _SNAPSHOT, SnapshotResponse, project_id, snapshot_id, body=body
         )
         return response.snapshot
 
@@ -87,9 +77,8 @@ class Snapshots(Resource):
         self, project_id: str, snapshot_id: str, *, wait: bool | float = False
     ) -> OperationsResponse:
         """Delete a snapshot."""
-        return await self._requester.start(
-            request("DELETE", _SNAPSHOT, OperationsResponse, project_id, snapshot_id),
-            wait=wait,
+        return await self._start(
+            "DELETE", _SNAPSHOT, OperationsResponse, project_id, snapshot_id, wait=wait
         )
 
     async def restore(
@@ -108,38 +97,26 @@ class Snapshots(Resource):
         that is the source branch of the snapshot. Without it, you can check the new branch first,
         and then call :meth:`neon.branches.finalize_restore`.
         """
-        body = drop_unset(
+        spec = drop_unset(
             name=name, target_branch_id=target_branch_id, finalize_restore=finalize_restore
         )
-        return await self._requester.start(
-            request(
-                "POST",
-                f"{_SNAPSHOT}/restore",
-                SnapshotRestored,
-                project_id,
-                snapshot_id,
-                body=body or UNSET,
-            ),
+        return await self._start(
+            "POST",
+            f"{_SNAPSHOT}/restore",
+            SnapshotRestored,
+            project_id,
+            snapshot_id,
+            body=spec or UNSET,
             wait=wait,
         )
 
     async def get_schedule(self, project_id: str, branch_id: str) -> BackupSchedule:
         """Return the schedule for the snapshots of a branch."""
-        return await self._requester.send(
-            request("GET", f"{_BRANCH}/backup_schedule", BackupSchedule, project_id, branch_id)
-        )
+        return await self._send("GET", _SCHEDULE, BackupSchedule, project_id, branch_id)
 
     async def set_schedule(
         self, project_id: str, branch_id: str, *, schedule: Sequence[BackupScheduleItem]
     ) -> None:
         """Replace the schedule for the snapshots of a branch."""
-        await self._requester.send(
-            request(
-                "PUT",
-                f"{_BRANCH}/backup_schedule",
-                Empty,
-                project_id,
-                branch_id,
-                body=drop_unset(schedule=as_list("schedule", schedule)),
-            )
-        )
+        body = drop_unset(schedule=as_list("schedule", schedule))
+        await self._send("PUT", _SCHEDULE, Empty, project_id, branch_id, body=body)

@@ -3,7 +3,6 @@
 from neonctl_async.models.organizations import Organization, OrganizationsResponse
 from neonctl_async.models.users import AuthDetails, CurrentUser
 from neonctl_async.resources.base import Resource
-from neonctl_async.transport.protocol import request
 
 
 class Users(Resource):
@@ -11,15 +10,13 @@ class Users(Resource):
 
     async def me(self) -> CurrentUser:
         """Return the user. This needs a personal API key."""
-        return await self._requester.send(request("GET", "/users/me", CurrentUser))
+        return await self._send("GET", "/users/me", CurrentUser)
 
     async def organizations(self) -> list[Organization]:
         """Return the organizations of the user, or the organization that owns the API key."""
-        response = await self._requester.send(
-            request("GET", "/users/me/organizations", OrganizationsResponse)
-        )
+        response = await self._send("GET", "/users/me/organizations", OrganizationsResponse)
         return response.organizations
 
     async def auth_details(self) -> AuthDetails:
         """Return the account and the kind of the API key."""
-        return await self._requester.send(request("GET", "/auth", AuthDetails))
+        return await self._send("GET", "/auth", AuthDetails)

@@ -49,7 +49,7 @@ class ProjectLock:
 
 
 class ProjectLocks:
-    """The locks of all projects that a call is locked out of."""
+    """The locks of all projects in which a call got a 423."""
 
     def __init__(self, source: OperationSource, waiter: Waiter) -> None:
         self._source = source

@@ -1,4 +1,4 @@
-"""The operations that a wait is for, and its progress. Pure: no I/O, no event loop."""
+"""The operations of a wait, and its progress. Pure: no I/O, no event loop."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias

@@ -1,8 +1,8 @@
 import msgspec
 
 from neonctl_async import MaskingRule
-from neonctl_async.types import AnonymizedBranchStatus, BranchSchema
-from tests.models.records import ANONYMIZATION_STATUS, MASKING_RULE, REFERENCED_TABLE, decode
+from neonctl_async.types import BranchSchema
+from tests.models.records import MASKING_RULE, REFERENCED_TABLE, decode
 
 
 def test_schema_decodes_nested_records() -> None:
@@ -19,8 +19,3 @@ def test_schema_decodes_nested_records() -> None:
 
 def test_unset_masking_function_and_value_are_not_sent() -> None:
     assert msgspec.to_builtins(decode(MaskingRule, MASKING_RULE)) == MASKING_RULE
-
-
-def test_unknown_anonymization_state_is_kept() -> None:
-    status = decode(AnonymizedBranchStatus, {**ANONYMIZATION_STATUS, "state": "queued"})
-    assert status.state == "queued"

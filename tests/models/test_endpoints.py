@@ -24,11 +24,6 @@ def test_endpoint_decodes_current_fields() -> None:
     assert endpoint.settings == EndpointSettings(pg_settings={"work_mem": "8MB"})
 
 
-def test_unknown_type_and_state_are_kept() -> None:
-    endpoint = decode(Endpoint, {**ENDPOINT, "type": "write_only", "current_state": "dozing"})
-    assert (endpoint.type, endpoint.current_state) == ("write_only", "dozing")
-
-
 def test_unset_fields_are_not_sent() -> None:
     assert msgspec.to_builtins(EndpointSpec(type=EndpointType.READ_ONLY)) == {"type": "read_only"}
     spec = EndpointSpec(

@@ -10,6 +10,7 @@ import pytest
 
 from neonctl_async import InvalidResponseError, models
 from neonctl_async.models.base import Empty, Model
+from neonctl_async.types import AnonymizedBranchStatus, Branch, Endpoint, Member
 from tests.models.records import MINIMAL, REQUEST_ONLY, decode
 
 
@@ -48,6 +49,20 @@ def test_unknown_fields_are_ignored(kind: type[Model]) -> None:
 def test_null_is_the_same_as_a_missing_field(kind: type[Model], name: str) -> None:
     record = decode(kind, {**MINIMAL[kind], name: None})
     assert not getattr(record, name)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (AnonymizedBranchStatus, "state"),
+        (Branch, "current_state"),
+        (Endpoint, "current_state"),
+        (Endpoint, "type"),
+        (Member, "role"),
+    ],
+)
+def test_unknown_value_of_an_enumeration_is_kept(kind: type[Model], name: str) -> None:
+    assert getattr(decode(kind, {**MINIMAL[kind], name: "brand_new"}), name) == "brand_new"
 
 
 @pytest.mark.parametrize(("kind", "name"), fields_of(required=True))

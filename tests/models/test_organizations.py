@@ -1,15 +1,10 @@
 from neonctl_async.types import MemberWithUser, SpendingLimit, VPCEndpointDetails
-from tests.models.records import MEMBER, MEMBER_WITH_USER, VPC_ENDPOINT, decode
+from tests.models.records import MEMBER_WITH_USER, VPC_ENDPOINT, decode
 
 
 def test_membership_and_user_have_different_ids() -> None:
     member = decode(MemberWithUser, MEMBER_WITH_USER).member
     assert (member.id, member.user_id) == ("m-1", "user-1")
-
-
-def test_unknown_role_is_kept() -> None:
-    content = {**MEMBER_WITH_USER, "member": {**MEMBER, "role": "auditor"}}
-    assert decode(MemberWithUser, content).member.role == "auditor"
 
 
 def test_spending_limit_of_null_means_no_limit() -> None:

@@ -11,8 +11,7 @@ from msgspec import inspect
 from rich.console import Console
 from rich.pretty import pprint
 
-import neonctl_async
-from neonctl_async import types
+from neonctl_async import Secret, types
 from neonctl_async.models.secret import decode_hook
 
 MARK = "kq7zmark1kq7z"
@@ -43,7 +42,7 @@ def sample_json(kind: inspect.Type) -> object:
         case inspect.UnionType():
             return sample_json(kind.types[0])
         case inspect.CustomType():
-            return MARK if kind.cls is neonctl_async.Secret else "anything"
+            return MARK if kind.cls is Secret else "anything"
         case inspect.Metadata():
             return sample_json(kind.type)
         case _:
@@ -64,7 +63,9 @@ STRUCTS = list(public_structs())
 def build(kind: type[msgspec.Struct]) -> tuple[msgspec.Struct, bool]:
     """Return a record with every field set, and whether it contains a secret."""
     content = sample_json(inspect.type_info(kind))
-    return msgspec.convert(content, kind, dec_hook=decode_hook), MARK in json.dumps(content)
+    record = msgspec.convert(content, kind, dec_hook=decode_hook)
+    assert msgspec.to_builtins(record, enc_hook=Secret.reveal) == content
+    return record, MARK in json.dumps(content)
 
 
 def test_only_known_records_contain_secrets() -> None:

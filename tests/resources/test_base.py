@@ -10,16 +10,7 @@ import pytest
 
 from neonctl_async import NeonClient, OperationFailedError, WaitTimeoutError
 from neonctl_async.types import OperationsResponse
-from tests.models.records import (
-    BRANCH,
-    DATABASE,
-    ENDPOINT,
-    JWKS,
-    PROJECT,
-    ROLE,
-    SNAPSHOT,
-    JsonObject,
-)
+from tests.models import records
 from tests.resources.wire import responding_with
 from tests.support.arguments import every_argument
 from tests.support.clock import now
@@ -45,15 +36,15 @@ LARGEST_PAGES = {
 SEQUENCES = [["a", "b"], ("a", "b"), UserList(["a", "b"])]
 NOTES = {"team": "shop"}
 NAIVE = datetime(2026, 1, 1, tzinfo=UTC).replace(tzinfo=None)
-RESPONSE: JsonObject = {
-    "branch": {**BRANCH, "parent_id": "br-0"},
-    "database": DATABASE,
-    "endpoint": ENDPOINT,
-    "jwks": JWKS,
+RESPONSE: records.JsonObject = {
+    "branch": {**records.BRANCH, "parent_id": "br-0"},
+    "database": records.DATABASE,
+    "endpoint": records.ENDPOINT,
+    "jwks": records.JWKS,
     "operations": [operation_json("op-1", project_id="p-1", at=-1)],
-    "project": PROJECT,
-    "role": ROLE,
-    "snapshot": SNAPSHOT,
+    "project": records.PROJECT,
+    "role": records.ROLE,
+    "snapshot": records.SNAPSHOT,
 }
 """A response that every request that starts an operation accepts."""
 

@@ -1,154 +1,134 @@
 from datetime import UTC, datetime, timedelta, timezone
+from typing import TypedDict
 
 import pytest
 
 from neonctl_async import NeonClient, Paginator
-from neonctl_async.types import BranchMetrics, ProjectConsumption, ProjectMetrics
-from tests.models.records import BRANCH_METRICS, PROJECT_CONSUMPTION, JsonObject, decode
-from tests.resources.wire import Call, SentRequest, check_call, responding_in_sequence
+from neonctl_async.types import BranchMetrics, Granularity, ProjectConsumption, ProjectMetrics
+from tests.models.records import BRANCH_METRICS, PROJECT_CONSUMPTION, JsonObject
+from tests.resources.wire import Call, Query, Response, records_in, responding_in_sequence
 
 PATH = "/consumption_history"
-NEW_YEAR = datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2)))
-FEBRUARY = datetime(2026, 2, 1, tzinfo=UTC)
-PERIOD: dict[str, str | list[str]] = {
+
+
+class Period(TypedDict):
+    """The parameters that all methods require."""
+
+    from_: datetime
+    to: datetime
+    granularity: Granularity
+
+
+JANUARY: Period = {
+    "from_": datetime(2026, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))),
+    "to": datetime(2026, 2, 1, tzinfo=UTC),
+    "granularity": "daily",
+}
+SENT: Query = {
     "from": "2026-01-01T00:00:00+00:00",
     "to": "2026-02-01T00:00:00+00:00",
     "granularity": "daily",
 }
+NO_PROJECTS = Response({"projects": []}, [])
+COMPUTE = ["compute_unit_seconds"]
+PROJECTS = ["p-1", "p-2"]
 
 
 def branches(neon: NeonClient) -> Paginator[BranchMetrics]:
     """List with the required parameters only."""
     return neon.consumption.branches_v2(
-        org_id="org-1",
-        project_ids=["p-1"],
-        from_=NEW_YEAR,
-        to=FEBRUARY,
-        granularity="daily",
-        metrics=["compute_unit_seconds"],
+        org_id="org-1", project_ids=["p-1"], **JANUARY, metrics=COMPUTE
     )
 
 
 CALLS = [
     Call(
-        lambda neon: neon.consumption.projects(
-            from_=NEW_YEAR, to=FEBRUARY, granularity="daily"
-        ).collect(),
-        sends=SentRequest("GET", f"{PATH}/projects", PERIOD, None),
-        response={"projects": [PROJECT_CONSUMPTION]},
-        returns=[decode(ProjectConsumption, PROJECT_CONSUMPTION)],
+        lambda neon: neon.consumption.projects(**JANUARY).collect(),
+        f"GET {PATH}/projects",
+        records_in("projects", ProjectConsumption, PROJECT_CONSUMPTION),
+        query=SENT,
     ),
     Call(
         lambda neon: neon.consumption.projects(
-            from_=NEW_YEAR,
-            to=FEBRUARY,
-            granularity="daily",
+            **JANUARY,
             limit=100,
-            project_ids=("p-1", "p-2"),
+            project_ids=tuple(PROJECTS),
             org_id="org-1",
             metrics=["written_data_bytes", "logical_size_bytes"],
         ).collect(),
-        sends=SentRequest(
-            "GET",
-            f"{PATH}/projects",
-            {
-                **PERIOD,
-                "limit": "100",
-                "project_ids": ["p-1", "p-2"],
-                "org_id": "org-1",
-                "metrics": ["written_data_bytes", "logical_size_bytes"],
-            },
-            None,
-        ),
-        response={"projects": []},
-        returns=[],
+        f"GET {PATH}/projects",
+        NO_PROJECTS,
+        query={
+            **SENT,
+            "limit": "100",
+            "project_ids": PROJECTS,
+            "org_id": "org-1",
+            "metrics": ["written_data_bytes", "logical_size_bytes"],
+        },
     ),
     Call(
         lambda neon: neon.consumption.projects_v2(
-            org_id="org-1",
-            from_=NEW_YEAR,
-            to=FEBRUARY,
-            granularity="daily",
-            metrics=["compute_unit_seconds"],
+            org_id="org-1", **JANUARY, metrics=COMPUTE
         ).collect(),
-        sends=SentRequest(
-            "GET",
-            f"{PATH}/v2/projects",
-            {**PERIOD, "org_id": "org-1", "metrics": "compute_unit_seconds"},
-            None,
-        ),
-        response={"projects": [PROJECT_CONSUMPTION]},
-        returns=[decode(ProjectMetrics, PROJECT_CONSUMPTION)],
+        f"GET {PATH}/v2/projects",
+        records_in("projects", ProjectMetrics, PROJECT_CONSUMPTION),
+        query={**SENT, "org_id": "org-1", "metrics": "compute_unit_seconds"},
     ),
     Call(
         lambda neon: neon.consumption.projects_v2(
             org_id="org-1",
-            from_=NEW_YEAR,
-            to=FEBRUARY,
-            granularity="daily",
+            **JANUARY,
             metrics=["compute_unit_seconds", "extra_branches_month"],
             limit=1,
-            project_ids=["p-1", "p-2"],
+            project_ids=PROJECTS,
         ).collect(),
-        sends=SentRequest(
-            "GET",
-            f"{PATH}/v2/projects",
-            {
-                **PERIOD,
-                "org_id": "org-1",
-                "metrics": ["compute_unit_seconds", "extra_branches_month"],
-                "limit": "1",
-                "project_ids": ["p-1", "p-2"],
-            },
-            None,
-        ),
-        response={"projects": []},
-        returns=[],
+        f"GET {PATH}/v2/projects",
+        NO_PROJECTS,
+        query={
+            **SENT,
+            "org_id": "org-1",
+            "metrics": ["compute_unit_seconds", "extra_branches_month"],
+            "limit": "1",
+            "project_ids": PROJECTS,
+        },
     ),
     Call(
         lambda neon: branches(neon).collect(),
-        sends=SentRequest(
-            "GET",
-            f"{PATH}/v2/branches",
-            {**PERIOD, "org_id": "org-1", "project_ids": "p-1", "metrics": "compute_unit_seconds"},
-            None,
-        ),
-        response={"branches": [BRANCH_METRICS]},
-        returns=[decode(BranchMetrics, BRANCH_METRICS)],
+        f"GET {PATH}/v2/branches",
+        records_in("branches", BranchMetrics, BRANCH_METRICS),
+        query={
+            **SENT,
+            "org_id": "org-1",
+            "project_ids": "p-1",
+            "metrics": "compute_unit_seconds",
+        },
     ),
     Call(
         lambda neon: neon.consumption.branches_v2(
             org_id="org-1",
-            project_ids=["p-1", "p-2"],
-            from_=NEW_YEAR,
-            to=FEBRUARY,
-            granularity="daily",
+            project_ids=PROJECTS,
+            **JANUARY,
             metrics=["compute_unit_seconds", "root_branch_bytes_month"],
             limit=1000,
             branch_ids=("br-1", "br-2"),
         ).collect(),
-        sends=SentRequest(
-            "GET",
-            f"{PATH}/v2/branches",
-            {
-                **PERIOD,
-                "org_id": "org-1",
-                "project_ids": ["p-1", "p-2"],
-                "metrics": ["compute_unit_seconds", "root_branch_bytes_month"],
-                "limit": "1000",
-                "branch_ids": ["br-1", "br-2"],
-            },
-            None,
-        ),
-        response={"branches": []},
-        returns=[],
+        f"GET {PATH}/v2/branches",
+        Response({"branches": []}, []),
+        query={
+            **SENT,
+            "org_id": "org-1",
+            "project_ids": PROJECTS,
+            "metrics": ["compute_unit_seconds", "root_branch_bytes_month"],
+            "limit": "1000",
+            "branch_ids": ["br-1", "br-2"],
+        },
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 async def test_next_page_repeats_the_query_and_duplicates_are_skipped() -> None:

@@ -1,64 +1,59 @@
+from typing import Any
+
 import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.types import Database, DatabaseDeleted, DatabaseUpdated
-from tests.models.records import DATABASE, OPERATION, JsonObject, decode
-from tests.resources.wire import Call, SentRequest, check_call
+from tests.models.records import DATABASE, OPERATION, JsonObject
+from tests.resources.wire import Call, no_content, record, record_in, records_in
 
 PATH = "/projects/p-1/branches/br-1/databases"
 CHANGED: JsonObject = {"database": DATABASE, "operations": [OPERATION]}
-UPDATED = decode(DatabaseUpdated, CHANGED)
-SPEC: JsonObject = {"name": "shop", "owner_name": "ada"}
+UPDATED = record(DatabaseUpdated, CHANGED)
+SPEC: dict[str, Any] = {"name": "shop", "owner_name": "ada"}
+DELETED = record(DatabaseDeleted, CHANGED)
+LISTED = records_in("databases", Database, DATABASE)
+FOUND = record_in("database", Database, DATABASE)
 
 CALLS = [
+    Call(lambda neon: neon.databases.list("p-1", "br-1"), f"GET {PATH}", LISTED),
     Call(
-        lambda neon: neon.databases.list("p-1", "br-1"),
-        sends=SentRequest("GET", PATH, {}, None),
-        response={"databases": [DATABASE]},
-        returns=[decode(Database, DATABASE)],
+        lambda neon: neon.databases.get("p-1", "br-1", "the shop"), f"GET {PATH}/the%20shop", FOUND
     ),
     Call(
-        lambda neon: neon.databases.get("p-1", "br-1", "the shop"),
-        sends=SentRequest("GET", f"{PATH}/the%20shop", {}, None),
-        response={"database": DATABASE},
-        returns=decode(Database, DATABASE),
-    ),
-    Call(
-        lambda neon: neon.databases.create("p-1", "br-1", name="shop", owner_name="ada"),
-        sends=SentRequest("POST", PATH, {}, {"database": SPEC}),
-        response=CHANGED,
-        returns=UPDATED,
+        lambda neon: neon.databases.create("p-1", "br-1", **SPEC),
+        f"POST {PATH}",
+        UPDATED,
+        body={"database": SPEC},
     ),
     Call(
         lambda neon: neon.databases.update("p-1", "br-1", "neondb"),
-        sends=SentRequest("PATCH", f"{PATH}/neondb", {}, {"database": {}}),
-        response=CHANGED,
-        returns=UPDATED,
+        f"PATCH {PATH}/neondb",
+        UPDATED,
+        body={"database": {}},
     ),
     Call(
-        lambda neon: neon.databases.update("p-1", "br-1", "neondb", name="shop", owner_name="ada"),
-        sends=SentRequest("PATCH", f"{PATH}/neondb", {}, {"database": SPEC}),
-        response=CHANGED,
-        returns=UPDATED,
+        lambda neon: neon.databases.update("p-1", "br-1", "neondb", **SPEC),
+        f"PATCH {PATH}/neondb",
+        UPDATED,
+        body={"database": SPEC},
     ),
     Call(
         lambda neon: neon.databases.delete("p-1", "br-1", "neondb"),
-        sends=SentRequest("DELETE", f"{PATH}/neondb", {}, None),
-        response=CHANGED,
-        returns=decode(DatabaseDeleted, CHANGED),
+        f"DELETE {PATH}/neondb",
+        DELETED,
     ),
     Call(
         lambda neon: neon.databases.delete("p-1", "br-1", "neondb", wait=True),
-        sends=SentRequest("DELETE", f"{PATH}/neondb", {}, None),
-        response=None,
-        returns=DatabaseDeleted(),
+        f"DELETE {PATH}/neondb",
+        no_content(DatabaseDeleted()),
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 @pytest.mark.virtual_time

@@ -1,22 +1,28 @@
+from typing import Any
+
 import pytest
 
 from neonctl_async import EndpointSettings, NeonClient
 from neonctl_async.types import Endpoint, EndpointDeleted, EndpointUpdated, PreloadLibraries
-from tests.models.records import ENDPOINT, OPERATION, JsonObject, decode
-from tests.resources.wire import Call, SentRequest, check_call
+from tests.models.records import ENDPOINT, OPERATION, JsonObject
+from tests.resources.wire import Call, no_content, record, record_in, records_in
 
 PATH = "/projects/p-1/endpoints"
 CHANGED: JsonObject = {"endpoint": ENDPOINT, "operations": [OPERATION]}
-UPDATED = decode(EndpointUpdated, CHANGED)
+UPDATED = record(EndpointUpdated, CHANGED)
+DELETED = record(EndpointDeleted, CHANGED)
+LISTED = records_in("endpoints", Endpoint, ENDPOINT)
+FOUND = record_in("endpoint", Endpoint, ENDPOINT)
 SETTINGS = EndpointSettings(
     pg_settings={"work_mem": "8MB"}, preload_libraries=PreloadLibraries(use_defaults=True)
 )
-SPEC: JsonObject = {
+SENT_SETTINGS: JsonObject = {
+    "pg_settings": {"work_mem": "8MB"},
+    "preload_libraries": {"use_defaults": True},
+}
+NEW: dict[str, Any] = {"branch_id": "br-1", "type": "read_only", "region_id": "aws-us-east-2"}
+SPEC: dict[str, Any] = {
     "name": "writer",
-    "settings": {
-        "pg_settings": {"work_mem": "8MB"},
-        "preload_libraries": {"use_defaults": True},
-    },
     "autoscaling_limit_min_cu": 0.25,
     "autoscaling_limit_max_cu": 2,
     "provisioner": "k8s-neonvm",
@@ -26,116 +32,47 @@ SPEC: JsonObject = {
 }
 
 CALLS = [
-    Call(
-        lambda neon: neon.endpoints.list("p-1"),
-        sends=SentRequest("GET", PATH, {}, None),
-        response={"endpoints": [ENDPOINT]},
-        returns=[decode(Endpoint, ENDPOINT)],
-    ),
-    Call(
-        lambda neon: neon.endpoints.get("p-1", "ep-1"),
-        sends=SentRequest("GET", f"{PATH}/ep-1", {}, None),
-        response={"endpoint": ENDPOINT},
-        returns=decode(Endpoint, ENDPOINT),
-    ),
+    Call(lambda neon: neon.endpoints.list("p-1"), f"GET {PATH}", LISTED),
+    Call(lambda neon: neon.endpoints.get("p-1", "ep-1"), f"GET {PATH}/ep-1", FOUND),
     Call(
         lambda neon: neon.endpoints.create("p-1", branch_id="br-1", type="read_write"),
-        sends=SentRequest(
-            "POST", PATH, {}, {"endpoint": {"branch_id": "br-1", "type": "read_write"}}
-        ),
-        response=CHANGED,
-        returns=UPDATED,
+        f"POST {PATH}",
+        UPDATED,
+        body={"endpoint": {"branch_id": "br-1", "type": "read_write"}},
     ),
     Call(
-        lambda neon: neon.endpoints.create(
-            "p-1",
-            branch_id="br-1",
-            type="read_only",
-            name="writer",
-            region_id="aws-us-east-2",
-            settings=SETTINGS,
-            autoscaling_limit_min_cu=0.25,
-            autoscaling_limit_max_cu=2,
-            provisioner="k8s-neonvm",
-            disabled=False,
-            passwordless_access=True,
-            suspend_timeout_seconds=-1,
-        ),
-        sends=SentRequest(
-            "POST",
-            PATH,
-            {},
-            {
-                "endpoint": {
-                    "branch_id": "br-1",
-                    "type": "read_only",
-                    "region_id": "aws-us-east-2",
-                    **SPEC,
-                }
-            },
-        ),
-        response=CHANGED,
-        returns=UPDATED,
+        lambda neon: neon.endpoints.create("p-1", settings=SETTINGS, **NEW, **SPEC),
+        f"POST {PATH}",
+        UPDATED,
+        body={"endpoint": {**NEW, **SPEC, "settings": SENT_SETTINGS}},
     ),
     Call(
         lambda neon: neon.endpoints.update("p-1", "ep-1"),
-        sends=SentRequest("PATCH", f"{PATH}/ep-1", {}, {"endpoint": {}}),
-        response=CHANGED,
-        returns=UPDATED,
+        f"PATCH {PATH}/ep-1",
+        UPDATED,
+        body={"endpoint": {}},
     ),
     Call(
-        lambda neon: neon.endpoints.update(
-            "p-1",
-            "ep-1",
-            name="writer",
-            settings=SETTINGS,
-            autoscaling_limit_min_cu=0.25,
-            autoscaling_limit_max_cu=2,
-            provisioner="k8s-neonvm",
-            disabled=False,
-            passwordless_access=True,
-            suspend_timeout_seconds=-1,
-        ),
-        sends=SentRequest("PATCH", f"{PATH}/ep-1", {}, {"endpoint": SPEC}),
-        response=CHANGED,
-        returns=UPDATED,
+        lambda neon: neon.endpoints.update("p-1", "ep-1", settings=SETTINGS, **SPEC),
+        f"PATCH {PATH}/ep-1",
+        UPDATED,
+        body={"endpoint": {**SPEC, "settings": SENT_SETTINGS}},
     ),
-    Call(
-        lambda neon: neon.endpoints.delete("p-1", "ep-1"),
-        sends=SentRequest("DELETE", f"{PATH}/ep-1", {}, None),
-        response=CHANGED,
-        returns=decode(EndpointDeleted, CHANGED),
-    ),
+    Call(lambda neon: neon.endpoints.delete("p-1", "ep-1"), f"DELETE {PATH}/ep-1", DELETED),
     Call(
         lambda neon: neon.endpoints.delete("p-1", "ep-1", wait=True),
-        sends=SentRequest("DELETE", f"{PATH}/ep-1", {}, None),
-        response=None,
-        returns=EndpointDeleted(),
+        f"DELETE {PATH}/ep-1",
+        no_content(EndpointDeleted()),
     ),
-    Call(
-        lambda neon: neon.endpoints.start("p-1", "ep-1"),
-        sends=SentRequest("POST", f"{PATH}/ep-1/start", {}, None),
-        response=CHANGED,
-        returns=UPDATED,
-    ),
-    Call(
-        lambda neon: neon.endpoints.suspend("p-1", "ep-1"),
-        sends=SentRequest("POST", f"{PATH}/ep-1/suspend", {}, None),
-        response=CHANGED,
-        returns=UPDATED,
-    ),
-    Call(
-        lambda neon: neon.endpoints.restart("p-1", "ep-1"),
-        sends=SentRequest("POST", f"{PATH}/ep-1/restart", {}, None),
-        response=CHANGED,
-        returns=UPDATED,
-    ),
+    Call(lambda neon: neon.endpoints.start("p-1", "ep-1"), f"POST {PATH}/ep-1/start", UPDATED),
+    Call(lambda neon: neon.endpoints.suspend("p-1", "ep-1"), f"POST {PATH}/ep-1/suspend", UPDATED),
+    Call(lambda neon: neon.endpoints.restart("p-1", "ep-1"), f"POST {PATH}/ep-1/restart", UPDATED),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 @pytest.mark.virtual_time

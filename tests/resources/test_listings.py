@@ -2,16 +2,13 @@
 
 import asyncio
 from contextlib import aclosing
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from neonctl_async import (
-    AuthenticationError,
-    InvalidResponseError,
-    NotFoundError,
-)
-from tests.support.records import PROJECT, branch_json, client_of, operation_json
+from neonctl_async import AuthenticationError, InvalidResponseError, NotFoundError
+from tests.models.records import BRANCH, OPERATION, JsonObject
+from tests.resources.wire import responding_in_sequence
+from tests.support.records import PROJECT, client_of
 from tests.support.server import (
     MisbehavingServer,
     Received,
@@ -22,49 +19,40 @@ from tests.support.server import (
 )
 
 
-def query(request: Received) -> dict[str, list[str]]:
-    return parse_qs(urlsplit(request.target).query, keep_blank_values=True)
+def operations(*ids: str, **more: object) -> JsonObject:
+    return {"operations": [{**OPERATION, "id": id} for id in ids], **more}
 
 
-def operations(*ids: str, **pagination: str) -> Respond:
-    page = {"pagination": pagination} if pagination else {}
-    return http_response(200, {"operations": [operation_json(id) for id in ids], **page})
+def branches(*ids: str, **more: object) -> JsonObject:
+    return {"branches": [{**BRANCH, "id": id} for id in ids], **more}
 
 
-def branches(*ids: str, **pagination: str) -> Respond:
-    page = {"pagination": pagination} if pagination else {}
-    return http_response(200, {"branches": [branch_json(id) for id in ids], **page})
-
-
+FIRST = operations("b", pagination={"cursor": "1"})
 CURSOR = "2022-12-09T08:47:52.20417Z+/=&?"
 
 
 async def test_operations_are_paged_by_cursor() -> None:
-    responses = in_sequence(
-        operations("b", cursor=CURSOR), operations("a", cursor="2"), operations()
-    )
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        found = [operation.id async for operation in neon.operations.list(PROJECT, limit=1)]
-    assert found == ["b", "a"]
-    assert [query(request) for request in server.received] == [
-        {"limit": ["1"]},
-        {"limit": ["1"], "cursor": [CURSOR]},
-        {"limit": ["1"], "cursor": ["2"]},
+    async with responding_in_sequence(
+        operations("b", pagination={"cursor": CURSOR}),
+        operations("a", pagination={"cursor": "2"}),
+        operations(),
+    ) as exchange:
+        listing = exchange.neon.operations.list(PROJECT, limit=1)
+        assert [operation.id async for operation in listing] == ["b", "a"]
+    assert [request.query for request in exchange.all_sent] == [
+        {"limit": "1"},
+        {"limit": "1", "cursor": CURSOR},
+        {"limit": "1", "cursor": "2"},
     ]
 
 
 async def test_branches_are_paged_by_next_in_the_same_order() -> None:
-    responses = in_sequence(
-        branches("br-1", next=CURSOR, sort_by="name", sort_order="asc"), branches("br-2")
-    )
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        listing = neon.branches.list(PROJECT, sort_by="name", sort_order="asc")
+    order = {"sort_by": "name", "sort_order": "asc"}
+    first = branches("br-1", pagination={"next": CURSOR, **order})
+    async with responding_in_sequence(first, branches("br-2")) as exchange:
+        listing = exchange.neon.branches.list(PROJECT, sort_by="name", sort_order="asc")
         assert [branch.id for branch in await listing.collect()] == ["br-1", "br-2"]
-    order = {"sort_by": ["name"], "sort_order": ["asc"]}
-    assert [query(request) for request in server.received] == [
-        order,
-        {**order, "cursor": [CURSOR]},
-    ]
+    assert [request.query for request in exchange.all_sent] == [order, {**order, "cursor": CURSOR}]
 
 
 @pytest.mark.parametrize(
@@ -79,20 +67,18 @@ async def test_branches_are_paged_by_next_in_the_same_order() -> None:
     ],
 )
 async def test_paging_stops_after_the_last_page(end: dict[str, object]) -> None:
-    last = http_response(200, {"operations": [operation_json("a")], **end})
-    responses = in_sequence(operations("b", cursor="1"), last)
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        found = await neon.operations.list(PROJECT).collect()
+    async with responding_in_sequence(FIRST, operations("a", **end)) as exchange:
+        found = await exchange.neon.operations.list(PROJECT).collect()
     assert [operation.id for operation in found] == ["b", "a"]
-    assert len(server.received) == 2
+    assert len(exchange.all_sent) == 2
 
 
 async def test_client_works_after_a_listing_was_abandoned() -> None:
     prefetched = asyncio.Event()
 
     def respond(request: Received) -> Respond:
-        if "cursor" not in query(request):
-            return operations("b", cursor="1")
+        if "cursor=" not in request.target:
+            return http_response(200, FIRST)
         prefetched.set()
         return hang
 
@@ -106,10 +92,10 @@ async def test_client_works_after_a_listing_was_abandoned() -> None:
 
 
 async def test_collect_limit_saves_requests() -> None:
-    responses = in_sequence(operations("c", "b", cursor="1"), operations("a"))
-    async with MisbehavingServer(responses) as server, client_of(server) as neon:
-        assert len(await neon.operations.list(PROJECT, limit=2).collect(2)) == 2
-    assert len(server.received) == 1
+    first = operations("c", "b", pagination={"cursor": "1"})
+    async with responding_in_sequence(first, operations("a")) as exchange:
+        assert len(await exchange.neon.operations.list(PROJECT, limit=2).collect(2)) == 2
+    assert len(exchange.all_sent) == 1
 
 
 @pytest.mark.parametrize(
@@ -124,10 +110,8 @@ async def test_error_of_the_second_page_follows_the_first_page(
     failure: Respond, kind: type[Exception]
 ) -> None:
     seen: list[str] = []
-    async with (
-        MisbehavingServer(in_sequence(operations("b", cursor="1"), failure)) as server,
-        client_of(server) as neon,
-    ):
+    responses = in_sequence(http_response(200, FIRST), failure)
+    async with MisbehavingServer(responses) as server, client_of(server) as neon:
         with pytest.raises(kind):
             async for operation in neon.operations.list(PROJECT):
                 seen += [operation.id]

@@ -23,177 +23,153 @@ from tests.models.records import (
     ORGANIZATION,
     VPC_ENDPOINT,
     JsonObject,
-    decode,
 )
-from tests.resources.wire import Call, SentRequest, check_call, responding_in_sequence
+from tests.resources.wire import (
+    Call,
+    Response,
+    no_content,
+    record,
+    records_in,
+    responding_in_sequence,
+)
 
 PATH = "/organizations/org-1"
 LIMIT = f"{PATH}/billing/spending_limit"
 VPC = f"{PATH}/vpc/region/aws-us-east-2/vpc_endpoints"
 VPC_ENDPOINT_WITH_REGION: JsonObject = {**VPC_ENDPOINT, "region_id": "aws-us-east-2"}
-INVITATION_SPEC: JsonObject = {"email": "ada@example.com", "role": "member"}
+DONE = Response({}, None)
+ONE_MEMBER = record(Member, MEMBER)
+INVITATIONS = records_in("invitations", Invitation, INVITATION)
+FOUND = record(Organization, ORGANIZATION)
+NO_LIMIT = Response({"spending_limit_cents": None}, SpendingLimit(spending_limit_cents=None))
 
-MEMBERS = [
-    Call(
-        lambda neon: neon.organizations.get("org-1"),
-        sends=SentRequest("GET", PATH, {}, None),
-        response=ORGANIZATION,
-        returns=decode(Organization, ORGANIZATION),
-    ),
+CALLS = [
+    Call(lambda neon: neon.organizations.get("org-1"), f"GET {PATH}", FOUND),
     Call(
         lambda neon: neon.organizations.list_members("org-1").collect(),
-        sends=SentRequest("GET", f"{PATH}/members", {}, None),
-        response={"members": [MEMBER_WITH_USER]},
-        returns=[decode(MemberWithUser, MEMBER_WITH_USER)],
+        f"GET {PATH}/members",
+        records_in("members", MemberWithUser, MEMBER_WITH_USER),
     ),
     Call(
         lambda neon: neon.organizations.list_members(
             "org-1", limit=500, sort_by="email", sort_order="asc"
         ).collect(),
-        sends=SentRequest(
-            "GET",
-            f"{PATH}/members",
-            {"limit": "500", "sort_by": "email", "sort_order": "asc"},
-            None,
-        ),
-        response={"members": []},
-        returns=[],
+        f"GET {PATH}/members",
+        Response({"members": []}, []),
+        query={"limit": "500", "sort_by": "email", "sort_order": "asc"},
     ),
     Call(
         lambda neon: neon.organizations.get_member("org-1", "m-1"),
-        sends=SentRequest("GET", f"{PATH}/members/m-1", {}, None),
-        response=MEMBER,
-        returns=decode(Member, MEMBER),
+        f"GET {PATH}/members/m-1",
+        ONE_MEMBER,
     ),
     Call(
         lambda neon: neon.organizations.update_member("org-1", "m-1", role=MemberRole.ADMIN),
-        sends=SentRequest("PATCH", f"{PATH}/members/m-1", {}, {"role": "admin"}),
-        response=MEMBER,
-        returns=decode(Member, MEMBER),
+        f"PATCH {PATH}/members/m-1",
+        ONE_MEMBER,
+        body={"role": "admin"},
     ),
     Call(
         lambda neon: neon.organizations.remove_member("org-1", "m-1"),
-        sends=SentRequest("DELETE", f"{PATH}/members/m-1", {}, None),
-        response={},
-        returns=None,
+        f"DELETE {PATH}/members/m-1",
+        DONE,
     ),
     Call(
         lambda neon: neon.organizations.list_invitations("org-1"),
-        sends=SentRequest("GET", f"{PATH}/invitations", {}, None),
-        response={"invitations": [INVITATION]},
-        returns=[decode(Invitation, INVITATION)],
+        f"GET {PATH}/invitations",
+        INVITATIONS,
     ),
     Call(
         lambda neon: neon.organizations.create_invitations(
             "org-1", invitations=(InvitationSpec(email="ada@example.com", role="member"),)
         ),
-        sends=SentRequest("POST", f"{PATH}/invitations", {}, {"invitations": [INVITATION_SPEC]}),
-        response={"invitations": [INVITATION]},
-        returns=[decode(Invitation, INVITATION)],
+        f"POST {PATH}/invitations",
+        INVITATIONS,
+        body={"invitations": [{"email": "ada@example.com", "role": "member"}]},
     ),
-]
-
-KEYS = [
     Call(
         lambda neon: neon.organizations.list_api_keys("org-1"),
-        sends=SentRequest("GET", f"{PATH}/api_keys", {}, None),
-        response=[{"id": 1, "name": "ci", "project_id": "p-1"}],
-        returns=[ApiKey(id=1, name="ci", project_id="p-1")],
+        f"GET {PATH}/api_keys",
+        Response(
+            [{"id": 1, "name": "ci", "project_id": "p-1"}],
+            [ApiKey(id=1, name="ci", project_id="p-1")],
+        ),
     ),
     Call(
         lambda neon: neon.organizations.create_api_key("org-1", key_name="ci"),
-        sends=SentRequest("POST", f"{PATH}/api_keys", {}, {"key_name": "ci"}),
-        response={"id": 1, "key": "neon_org_key_1"},
-        returns=ApiKeyCreated(id=1, key=Secret("neon_org_key_1")),
+        f"POST {PATH}/api_keys",
+        Response(
+            {"id": 1, "key": "neon_org_key_1"}, ApiKeyCreated(id=1, key=Secret("neon_org_key_1"))
+        ),
+        body={"key_name": "ci"},
     ),
     Call(
         lambda neon: neon.organizations.create_api_key("org-1", key_name="ci", project_id="p-1"),
-        sends=SentRequest("POST", f"{PATH}/api_keys", {}, {"key_name": "ci", "project_id": "p-1"}),
-        response={"id": 1, "key": "neon_project_key_1", "name": "ci", "project_id": "p-1"},
-        returns=ApiKeyCreated(id=1, key=Secret("neon_project_key_1"), name="ci", project_id="p-1"),
+        f"POST {PATH}/api_keys",
+        Response(
+            {"id": 1, "key": "neon_project_key_1", "name": "ci", "project_id": "p-1"},
+            ApiKeyCreated(id=1, key=Secret("neon_project_key_1"), name="ci", project_id="p-1"),
+        ),
+        body={"key_name": "ci", "project_id": "p-1"},
     ),
     Call(
         lambda neon: neon.organizations.revoke_api_key("org-1", 7),
-        sends=SentRequest("DELETE", f"{PATH}/api_keys/7", {}, None),
-        response={"id": 7, "name": "ci", "revoked": True, "last_used_from_addr": ""},
-        returns=ApiKeyRevoked(id=7, name="ci", revoked=True, last_used_from_addr=""),
+        f"DELETE {PATH}/api_keys/7",
+        Response(
+            {"id": 7, "name": "ci", "revoked": True, "last_used_from_addr": ""},
+            ApiKeyRevoked(id=7, name="ci", revoked=True, last_used_from_addr=""),
+        ),
     ),
-]
-
-SPENDING = [
-    Call(
-        lambda neon: neon.organizations.get_spending_limit("org-1"),
-        sends=SentRequest("GET", LIMIT, {}, None),
-        response={"spending_limit_cents": None},
-        returns=SpendingLimit(spending_limit_cents=None),
-    ),
+    Call(lambda neon: neon.organizations.get_spending_limit("org-1"), f"GET {LIMIT}", NO_LIMIT),
     Call(
         lambda neon: neon.organizations.set_spending_limit("org-1", spending_limit_cents=100),
-        sends=SentRequest("PUT", LIMIT, {}, {"spending_limit_cents": 100}),
-        response={"spending_limit_cents": 100},
-        returns=SpendingLimit(spending_limit_cents=100),
+        f"PUT {LIMIT}",
+        Response({"spending_limit_cents": 100}, SpendingLimit(spending_limit_cents=100)),
+        body={"spending_limit_cents": 100},
     ),
-    Call(
-        lambda neon: neon.organizations.delete_spending_limit("org-1"),
-        sends=SentRequest("DELETE", LIMIT, {}, None),
-        response={},
-        returns=None,
-    ),
-]
-
-NETWORK = [
+    Call(lambda neon: neon.organizations.delete_spending_limit("org-1"), f"DELETE {LIMIT}", DONE),
     Call(
         lambda neon: neon.organizations.list_vpc_endpoints("org-1"),
-        sends=SentRequest("GET", f"{PATH}/vpc/vpc_endpoints", {}, None),
-        response={"endpoints": [VPC_ENDPOINT_WITH_REGION]},
-        returns=[decode(VPCEndpointWithRegion, VPC_ENDPOINT_WITH_REGION)],
+        f"GET {PATH}/vpc/vpc_endpoints",
+        records_in("endpoints", VPCEndpointWithRegion, VPC_ENDPOINT_WITH_REGION),
     ),
     Call(
         lambda neon: neon.organizations.list_region_vpc_endpoints("org-1", "aws-us-east-2"),
-        sends=SentRequest("GET", VPC, {}, None),
-        response={"endpoints": [VPC_ENDPOINT]},
-        returns=[decode(VPCEndpoint, VPC_ENDPOINT)],
+        f"GET {VPC}",
+        records_in("endpoints", VPCEndpoint, VPC_ENDPOINT),
     ),
     Call(
         lambda neon: neon.organizations.get_vpc_endpoint("org-1", "aws-us-east-2", "vpce-1"),
-        sends=SentRequest("GET", f"{VPC}/vpce-1", {}, None),
-        response=VPC_ENDPOINT,
-        returns=decode(VPCEndpointDetails, VPC_ENDPOINT),
+        f"GET {VPC}/vpce-1",
+        record(VPCEndpointDetails, VPC_ENDPOINT),
     ),
     Call(
         lambda neon: neon.organizations.assign_vpc_endpoint(
             "org-1", "aws-us-east-2", "vpce-1", label="office"
         ),
-        sends=SentRequest("POST", f"{VPC}/vpce-1", {}, {"label": "office"}),
-        response=None,
-        returns=None,
+        f"POST {VPC}/vpce-1",
+        no_content(),
+        body={"label": "office"},
     ),
     Call(
         lambda neon: neon.organizations.delete_vpc_endpoint("org-1", "aws-us-east-2", "vpce-1"),
-        sends=SentRequest("DELETE", f"{VPC}/vpce-1", {}, None),
-        response=None,
-        returns=None,
+        f"DELETE {VPC}/vpce-1",
+        no_content(),
+    ),
+    Call(
+        lambda neon: neon.organizations.transfer_projects(
+            "org-1", destination_org_id="org-2", project_ids=["p-1", "p-2"]
+        ),
+        f"POST {PATH}/projects/transfer",
+        DONE,
+        body={"destination_org_id": "org-2", "project_ids": ["p-1", "p-2"]},
     ),
 ]
 
-TRANSFER = Call(
-    lambda neon: neon.organizations.transfer_projects(
-        "org-1", destination_org_id="org-2", project_ids=["p-1", "p-2"]
-    ),
-    sends=SentRequest(
-        "POST",
-        f"{PATH}/projects/transfer",
-        {},
-        {"destination_org_id": "org-2", "project_ids": ["p-1", "p-2"]},
-    ),
-    response={},
-    returns=None,
-)
 
-
-@pytest.mark.parametrize("call", [*MEMBERS, *KEYS, *SPENDING, *NETWORK, TRANSFER], ids=str)
+@pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 async def test_next_page_of_members_repeats_the_order_and_duplicates_are_skipped() -> None:

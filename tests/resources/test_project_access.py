@@ -1,130 +1,107 @@
 """The methods of ``neon.projects`` that control access to a project."""
 
+from typing import Any
+
 import pytest
 
 from neonctl_async import NeonClient, NotFoundError
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import JWKS, JWKSCreated, ProjectPermission, TransferRequest, VPCEndpoint
 from tests.models import records
-from tests.models.records import OPERATION, PERMISSION, VPC_ENDPOINT, JsonObject, decode
-from tests.resources.wire import Call, SentRequest, check_call
+from tests.models.records import OPERATION, PERMISSION, VPC_ENDPOINT
+from tests.resources.wire import Call, no_content, record, records_in
 
 PATH = "/projects/p-1"
-KEYS_URL = "https://id.example.com/keys"
-ADDED: JsonObject = {"jwks": records.JWKS, "operations": [OPERATION]}
-OFFER: JsonObject = {"id": "offer-1", "project_id": "p-1"}
+PROVIDER: dict[str, Any] = {
+    "jwks_url": "https://id.example.com/keys",
+    "provider_name": "Example",
+}
+KEYS: dict[str, Any] = {
+    **PROVIDER,
+    "branch_id": "br-1",
+    "jwt_audience": "shop",
+    "skip_role_creation": False,
+}
+GRANTED = record(ProjectPermission, PERMISSION)
+OFFERED = record(TransferRequest, {"id": "offer-1", "project_id": "p-1"})
+KEYS_ADDED = record(JWKSCreated, {"jwks": records.JWKS, "operations": [OPERATION]})
+LISTED = records_in("project_permissions", ProjectPermission, PERMISSION)
+KEYS_LISTED = records_in("jwks", JWKS, records.JWKS)
+ENDPOINTS = records_in("endpoints", VPCEndpoint, VPC_ENDPOINT)
 
 CALLS = [
-    Call(
-        lambda neon: neon.projects.list_permissions("p-1"),
-        sends=SentRequest("GET", f"{PATH}/permissions", {}, None),
-        response={"project_permissions": [PERMISSION]},
-        returns=[decode(ProjectPermission, PERMISSION)],
-    ),
+    Call(lambda neon: neon.projects.list_permissions("p-1"), f"GET {PATH}/permissions", LISTED),
     Call(
         lambda neon: neon.projects.grant_permission("p-1", email="ada@example.com"),
-        sends=SentRequest("POST", f"{PATH}/permissions", {}, {"email": "ada@example.com"}),
-        response=PERMISSION,
-        returns=decode(ProjectPermission, PERMISSION),
+        f"POST {PATH}/permissions",
+        GRANTED,
+        body={"email": "ada@example.com"},
     ),
     Call(
         lambda neon: neon.projects.revoke_permission("p-1", "permission-1"),
-        sends=SentRequest("DELETE", f"{PATH}/permissions/permission-1", {}, None),
-        response=PERMISSION,
-        returns=decode(ProjectPermission, PERMISSION),
+        f"DELETE {PATH}/permissions/permission-1",
+        GRANTED,
     ),
     Call(
         lambda neon: neon.projects.create_transfer_request("p-1"),
-        sends=SentRequest("POST", f"{PATH}/transfer_requests", {}, None),
-        response=OFFER,
-        returns=decode(TransferRequest, OFFER),
+        f"POST {PATH}/transfer_requests",
+        OFFERED,
     ),
     Call(
         lambda neon: neon.projects.create_transfer_request("p-1", ttl_seconds=60),
-        sends=SentRequest("POST", f"{PATH}/transfer_requests", {}, {"ttl_seconds": 60}),
-        response=OFFER,
-        returns=decode(TransferRequest, OFFER),
+        f"POST {PATH}/transfer_requests",
+        OFFERED,
+        body={"ttl_seconds": 60},
     ),
     Call(
         lambda neon: neon.projects.accept_transfer_request("p-1", "offer-1"),
-        sends=SentRequest("PUT", f"{PATH}/transfer_requests/offer-1", {}, None),
-        response=None,
-        returns=None,
+        f"PUT {PATH}/transfer_requests/offer-1",
+        no_content(),
     ),
     Call(
         lambda neon: neon.projects.accept_transfer_request("p-1", "offer-1", org_id="org-1"),
-        sends=SentRequest("PUT", f"{PATH}/transfer_requests/offer-1", {}, {"org_id": "org-1"}),
-        response=None,
-        returns=None,
+        f"PUT {PATH}/transfer_requests/offer-1",
+        no_content(),
+        body={"org_id": "org-1"},
+    ),
+    Call(lambda neon: neon.projects.list_jwks("p-1"), f"GET {PATH}/jwks", KEYS_LISTED),
+    Call(
+        lambda neon: neon.projects.add_jwks("p-1", **PROVIDER),
+        f"POST {PATH}/jwks",
+        KEYS_ADDED,
+        body=PROVIDER,
     ),
     Call(
-        lambda neon: neon.projects.list_jwks("p-1"),
-        sends=SentRequest("GET", f"{PATH}/jwks", {}, None),
-        response={"jwks": [records.JWKS]},
-        returns=[decode(JWKS, records.JWKS)],
-    ),
-    Call(
-        lambda neon: neon.projects.add_jwks("p-1", jwks_url=KEYS_URL, provider_name="Example"),
-        sends=SentRequest(
-            "POST", f"{PATH}/jwks", {}, {"jwks_url": KEYS_URL, "provider_name": "Example"}
-        ),
-        response=ADDED,
-        returns=decode(JWKSCreated, ADDED),
-    ),
-    Call(
-        lambda neon: neon.projects.add_jwks(
-            "p-1",
-            jwks_url=KEYS_URL,
-            provider_name="Example",
-            branch_id="br-1",
-            jwt_audience="shop",
-            skip_role_creation=False,
-        ),
-        sends=SentRequest(
-            "POST",
-            f"{PATH}/jwks",
-            {},
-            {
-                "jwks_url": KEYS_URL,
-                "provider_name": "Example",
-                "branch_id": "br-1",
-                "jwt_audience": "shop",
-                "skip_role_creation": False,
-            },
-        ),
-        response=ADDED,
-        returns=decode(JWKSCreated, ADDED),
+        lambda neon: neon.projects.add_jwks("p-1", **KEYS),
+        f"POST {PATH}/jwks",
+        KEYS_ADDED,
+        body=KEYS,
     ),
     Call(
         lambda neon: neon.projects.delete_jwks("p-1", "jwks-1"),
-        sends=SentRequest("DELETE", f"{PATH}/jwks/jwks-1", {}, None),
-        response=records.JWKS,
-        returns=decode(JWKS, records.JWKS),
+        f"DELETE {PATH}/jwks/jwks-1",
+        record(JWKS, records.JWKS),
     ),
     Call(
-        lambda neon: neon.projects.list_vpc_endpoints("p-1"),
-        sends=SentRequest("GET", f"{PATH}/vpc_endpoints", {}, None),
-        response={"endpoints": [VPC_ENDPOINT]},
-        returns=[decode(VPCEndpoint, VPC_ENDPOINT)],
+        lambda neon: neon.projects.list_vpc_endpoints("p-1"), f"GET {PATH}/vpc_endpoints", ENDPOINTS
     ),
     Call(
         lambda neon: neon.projects.assign_vpc_endpoint("p-1", "vpce-1", label="office"),
-        sends=SentRequest("POST", f"{PATH}/vpc_endpoints/vpce-1", {}, {"label": "office"}),
-        response=None,
-        returns=None,
+        f"POST {PATH}/vpc_endpoints/vpce-1",
+        no_content(),
+        body={"label": "office"},
     ),
     Call(
         lambda neon: neon.projects.delete_vpc_endpoint("p-1", "vpce-1"),
-        sends=SentRequest("DELETE", f"{PATH}/vpc_endpoints/vpce-1", {}, None),
-        response=None,
-        returns=None,
+        f"DELETE {PATH}/vpc_endpoints/vpce-1",
+        no_content(),
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 @pytest.mark.virtual_time
@@ -156,9 +133,7 @@ async def test_offered_project_moves_to_the_account_that_accepts_it(
 
 @pytest.mark.virtual_time
 async def test_key_set_is_added_and_deleted(neon: NeonClient, project_id: str) -> None:
-    added = await neon.projects.add_jwks(
-        project_id, jwks_url=KEYS_URL, provider_name="Example", wait=True
-    )
+    added = await neon.projects.add_jwks(project_id, **PROVIDER, wait=True)
     assert [(record.action, record.status) for record in added.operations] == [
         ("apply_config", "finished")
     ]

@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 
 from neonctl_async import (
@@ -14,93 +16,77 @@ from neonctl_async.types import (
     AvailablePreloadLibrary,
     MaintenanceWindow,
     Project,
+    ProjectCreated,
     ProjectDeleted,
     ProjectQuota,
     ProjectRecovered,
     ProjectUpdated,
 )
-from tests.models.records import ADVISOR_ISSUE, LIBRARY, decode
-from tests.resources.wire import Call, SentRequest, check_call, responding_with
-from tests.support.records import EPOCH, PROJECT, JsonObject, branch_json, operation_json
+from tests.models.records import ADVISOR_ISSUE, BRANCH, LIBRARY, OPERATION, PROJECT, JsonObject
+from tests.resources.wire import Call, Response, record, record_in, records_in, responding_with
 
-PATH = f"/projects/{PROJECT}"
-PROJECT_RECORD: JsonObject = {
-    "id": PROJECT,
+PATH = "/projects/p-1"
+CHANGED: JsonObject = {"project": PROJECT, "operations": [OPERATION]}
+CREATED = record(ProjectCreated, {**CHANGED, "branch": BRANCH}, status=201)
+UPDATED = record(ProjectUpdated, CHANGED)
+LISTED = records_in("projects", Project, PROJECT)
+NONE_LISTED = Response({"projects": []}, [])
+PLACE: dict[str, Any] = {"database_name": "neondb", "role_name": "ada"}
+COMPUTE: dict[str, Any] = {**PLACE, "branch_id": "br-1", "endpoint_id": "ep-1"}
+FILTER: dict[str, Any] = {
+    "branch_id": "br-1",
+    "database_name": "neondb",
+    "category": "SECURITY",
+    "min_severity": "WARN",
+}
+SPEC: dict[str, Any] = {
     "name": "shop",
-    "platform_id": "aws",
+    "org_id": "org-1",
     "region_id": "aws-us-east-2",
-    "provisioner": "k8s-pod",
-    "pg_version": 15,
-    "locked": False,
-    "cpu_used_sec": 0,
-    "proxy_host": "us-east-2.aws.neon.tech",
-    "branch_logical_size_limit": 3072,
-    "created_at": EPOCH.isoformat(),
-    "updated_at": EPOCH.isoformat(),
+    "pg_version": 17,
+    "provisioner": "k8s-neonvm",
+    "autoscaling_limit_min_cu": 0.25,
+    "autoscaling_limit_max_cu": 2,
+    "store_passwords": False,
+    "history_retention_seconds": 0,
 }
-CREATED: JsonObject = {
-    "project": PROJECT_RECORD,
-    "branch": branch_json(),
-    "operations": [operation_json()],
-}
-CHANGED: JsonObject = {"project": PROJECT_RECORD, "operations": [operation_json()]}
+FOUND = record_in("project", Project, {**PROJECT, "owner": {"name": "Ada"}})
+DELETED = record(ProjectDeleted, {"project": PROJECT})
+RECOVERED = record(ProjectRecovered, {"project": PROJECT, "branches": [BRANCH]})
+ISSUES = records_in("issues", AdvisorIssue, ADVISOR_ISSUE)
 
-
-async def test_list_sends_every_parameter() -> None:
-    async with responding_with({"projects": [PROJECT_RECORD], "pagination": {}}) as exchange:
-        listing = exchange.neon.projects.list(
+CALLS = [
+    Call(lambda neon: neon.projects.list().collect(), "GET /projects", NONE_LISTED),
+    Call(
+        lambda neon: neon.projects.list(
             limit=400, search="sh&p", org_id="org-1", timeout=1000, recoverable=False
-        )
-        [project] = await listing.collect()
-    assert (project.id, project.pg_version, project.locked) == (PROJECT, 15, False)
-    assert exchange.sent == SentRequest(
-        "GET",
-        "/projects",
-        {
+        ).collect(),
+        "GET /projects",
+        Response({"projects": [PROJECT], "pagination": {}}, LISTED.result),
+        query={
             "limit": "400",
             "search": "sh&p",
             "org_id": "org-1",
             "timeout": "1000",
             "recoverable": "false",
         },
-        None,
-    )
-
-
-async def test_list_does_not_send_unset_parameters() -> None:
-    async with responding_with({"projects": []}) as exchange:
-        assert await exchange.neon.projects.list().collect() == []
-    assert exchange.sent == SentRequest("GET", "/projects", {}, None)
-
-
-async def test_null_in_the_settings_of_a_project_is_accepted() -> None:
-    content = {
-        **PROJECT_RECORD,
-        "settings": {"allowed_ips": None, "quota": {"active_time_seconds": None}},
-    }
-    async with responding_with({"projects": [content]}) as exchange:
-        [project] = await exchange.neon.projects.list().collect()
-    assert project.id == PROJECT
-
-
-async def test_get_returns_the_project() -> None:
-    async with responding_with(
-        {"project": {**PROJECT_RECORD, "owner": {"name": "Ada"}}}
-    ) as exchange:
-        project = await exchange.neon.projects.get(PROJECT)
-    assert project.owner is not None
-    assert project.owner.name == "Ada"
-    assert exchange.sent == SentRequest("GET", f"/projects/{PROJECT}", {}, None)
-
-
-async def test_create_sends_every_parameter() -> None:
-    async with responding_with(CREATED, 201) as exchange:
-        created = await exchange.neon.projects.create(
-            name="shop",
-            org_id="org-1",
-            region_id="aws-us-east-2",
-            pg_version=17,
-            provisioner="k8s-neonvm",
+    ),
+    Call(
+        lambda neon: neon.projects.list_shared().collect(),
+        "GET /projects/shared",
+        Response({"projects": [PROJECT], "pagination": None}, LISTED.result),
+    ),
+    Call(
+        lambda neon: neon.projects.list_shared(limit=1, search="sh&p", timeout=100).collect(),
+        "GET /projects/shared",
+        NONE_LISTED,
+        query={"limit": "1", "search": "sh&p", "timeout": "100"},
+    ),
+    Call(lambda neon: neon.projects.get("p-1"), f"GET {PATH}", FOUND),
+    Call(lambda neon: neon.projects.create(), "POST /projects", CREATED, body={"project": {}}),
+    Call(
+        lambda neon: neon.projects.create(
+            **SPEC,
             branch=ProjectBranchSpec(
                 name="main", role_name="ada", database_name="shop", annotations={"a": "b"}
             ),
@@ -112,24 +98,12 @@ async def test_create_sends_every_parameter() -> None:
                 ),
             ),
             default_endpoint_settings=DefaultEndpointSettings(suspend_timeout_seconds=-1),
-            autoscaling_limit_min_cu=0.25,
-            autoscaling_limit_max_cu=2,
-            store_passwords=False,
-            history_retention_seconds=0,
-        )
-    assert (created.project.id, created.branch.name) == (PROJECT, "preview")
-    assert [operation.id for operation in created.operations] == ["op-1"]
-    assert exchange.sent == SentRequest(
-        "POST",
-        "/projects",
-        {},
-        {
+        ),
+        "POST /projects",
+        CREATED,
+        body={
             "project": {
-                "name": "shop",
-                "org_id": "org-1",
-                "region_id": "aws-us-east-2",
-                "pg_version": 17,
-                "provisioner": "k8s-neonvm",
+                **SPEC,
                 "branch": {
                     "name": "main",
                     "role_name": "ada",
@@ -146,150 +120,61 @@ async def test_create_sends_every_parameter() -> None:
                     },
                 },
                 "default_endpoint_settings": {"suspend_timeout_seconds": -1},
-                "autoscaling_limit_min_cu": 0.25,
-                "autoscaling_limit_max_cu": 2,
-                "store_passwords": False,
-                "history_retention_seconds": 0,
             }
         },
-    )
-
-
-async def test_create_does_not_send_unset_parameters() -> None:
-    async with responding_with(CREATED, 201) as exchange:
-        await exchange.neon.projects.create()
-    assert exchange.sent == SentRequest("POST", "/projects", {}, {"project": {}})
-
-
-CALLS = [
-    Call(
-        lambda neon: neon.projects.list_shared().collect(),
-        sends=SentRequest("GET", "/projects/shared", {}, None),
-        response={"projects": [PROJECT_RECORD], "pagination": None},
-        returns=[decode(Project, PROJECT_RECORD)],
     ),
-    Call(
-        lambda neon: neon.projects.list_shared(limit=1, search="sh&p", timeout=100).collect(),
-        sends=SentRequest(
-            "GET", "/projects/shared", {"limit": "1", "search": "sh&p", "timeout": "100"}, None
-        ),
-        response={"projects": []},
-        returns=[],
-    ),
-    Call(
-        lambda neon: neon.projects.update(PROJECT),
-        sends=SentRequest("PATCH", PATH, {}, {"project": {}}),
-        response=CHANGED,
-        returns=decode(ProjectUpdated, CHANGED),
-    ),
+    Call(lambda neon: neon.projects.update("p-1"), f"PATCH {PATH}", UPDATED, body={"project": {}}),
     Call(
         lambda neon: neon.projects.update(
-            PROJECT,
+            "p-1",
             name="shop",
             settings=ProjectSettings(enable_logical_replication=True),
             default_endpoint_settings=DefaultEndpointSettings(autoscaling_limit_max_cu=2),
             history_retention_seconds=0,
         ),
-        sends=SentRequest(
-            "PATCH",
-            PATH,
-            {},
-            {
-                "project": {
-                    "name": "shop",
-                    "settings": {"enable_logical_replication": True},
-                    "default_endpoint_settings": {"autoscaling_limit_max_cu": 2},
-                    "history_retention_seconds": 0,
-                }
-            },
-        ),
-        response=CHANGED,
-        returns=decode(ProjectUpdated, CHANGED),
+        f"PATCH {PATH}",
+        UPDATED,
+        body={
+            "project": {
+                "name": "shop",
+                "settings": {"enable_logical_replication": True},
+                "default_endpoint_settings": {"autoscaling_limit_max_cu": 2},
+                "history_retention_seconds": 0,
+            }
+        },
+    ),
+    Call(lambda neon: neon.projects.delete("p-1"), f"DELETE {PATH}", DELETED),
+    Call(lambda neon: neon.projects.recover("p-1"), f"POST {PATH}/recover", RECOVERED),
+    Call(
+        lambda neon: neon.projects.connection_uri("p-1", **PLACE),
+        f"GET {PATH}/connection_uri",
+        record_in("uri", Secret, "postgresql://ada:hunter2@ep-1.example.com/neondb"),
+        query=PLACE,
     ),
     Call(
-        lambda neon: neon.projects.delete(PROJECT),
-        sends=SentRequest("DELETE", PATH, {}, None),
-        response={"project": PROJECT_RECORD},
-        returns=decode(ProjectDeleted, {"project": PROJECT_RECORD}),
+        lambda neon: neon.projects.connection_uri("p-1", **COMPUTE, pooled=True),
+        f"GET {PATH}/connection_uri",
+        record_in("uri", Secret, "postgresql://"),
+        query={**COMPUTE, "pooled": "true"},
     ),
     Call(
-        lambda neon: neon.projects.recover(PROJECT),
-        sends=SentRequest("POST", f"{PATH}/recover", {}, None),
-        response={"project": PROJECT_RECORD, "branches": [branch_json()]},
-        returns=decode(ProjectRecovered, {"project": PROJECT_RECORD, "branches": [branch_json()]}),
+        lambda neon: neon.projects.list_preload_libraries("p-1"),
+        f"GET {PATH}/available_preload_libraries",
+        records_in("libraries", AvailablePreloadLibrary, LIBRARY),
     ),
+    Call(lambda neon: neon.projects.list_advisor_issues("p-1"), f"GET {PATH}/advisors", ISSUES),
     Call(
-        lambda neon: neon.projects.connection_uri(PROJECT, database_name="neondb", role_name="ada"),
-        sends=SentRequest(
-            "GET", f"{PATH}/connection_uri", {"database_name": "neondb", "role_name": "ada"}, None
-        ),
-        response={"uri": "postgresql://ada:hunter2@ep-1.example.com/neondb"},
-        returns=Secret("postgresql://ada:hunter2@ep-1.example.com/neondb"),
-    ),
-    Call(
-        lambda neon: neon.projects.connection_uri(
-            PROJECT,
-            database_name="neondb",
-            role_name="ada",
-            branch_id="br-1",
-            endpoint_id="ep-1",
-            pooled=True,
-        ),
-        sends=SentRequest(
-            "GET",
-            f"{PATH}/connection_uri",
-            {
-                "database_name": "neondb",
-                "role_name": "ada",
-                "branch_id": "br-1",
-                "endpoint_id": "ep-1",
-                "pooled": "true",
-            },
-            None,
-        ),
-        response={"uri": "postgresql://"},
-        returns=Secret("postgresql://"),
-    ),
-    Call(
-        lambda neon: neon.projects.list_preload_libraries(PROJECT),
-        sends=SentRequest("GET", f"{PATH}/available_preload_libraries", {}, None),
-        response={"libraries": [LIBRARY]},
-        returns=[decode(AvailablePreloadLibrary, LIBRARY)],
-    ),
-    Call(
-        lambda neon: neon.projects.list_advisor_issues(PROJECT),
-        sends=SentRequest("GET", f"{PATH}/advisors", {}, None),
-        response={"issues": [ADVISOR_ISSUE]},
-        returns=[decode(AdvisorIssue, ADVISOR_ISSUE)],
-    ),
-    Call(
-        lambda neon: neon.projects.list_advisor_issues(
-            PROJECT,
-            branch_id="br-1",
-            database_name="neondb",
-            category="SECURITY",
-            min_severity="WARN",
-        ),
-        sends=SentRequest(
-            "GET",
-            f"{PATH}/advisors",
-            {
-                "branch_id": "br-1",
-                "database_name": "neondb",
-                "category": "SECURITY",
-                "min_severity": "WARN",
-            },
-            None,
-        ),
-        response={"issues": []},
-        returns=[],
+        lambda neon: neon.projects.list_advisor_issues("p-1", **FILTER),
+        f"GET {PATH}/advisors",
+        Response({"issues": []}, []),
+        query=FILTER,
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 @pytest.mark.virtual_time
@@ -325,9 +210,16 @@ async def test_timeout_out_of_range_is_rejected_before_the_request(timeout: int)
     assert exchange.server.received == []
 
 
+async def test_null_in_the_settings_of_a_project_is_accepted() -> None:
+    settings = {"allowed_ips": None, "quota": {"active_time_seconds": None}}
+    async with responding_with({"projects": [{**PROJECT, "settings": settings}]}) as exchange:
+        [project] = await exchange.neon.projects.list().collect()
+    assert project.id == "p-1"
+
+
 async def test_projects_with_equal_names_are_all_listed() -> None:
     async with responding_with(
-        {"projects": [{**PROJECT_RECORD, "id": "p-1"}, {**PROJECT_RECORD, "id": "p-2"}]}
+        {"projects": [{**PROJECT, "id": "p-1"}, {**PROJECT, "id": "p-2"}]}
     ) as exchange:
         for listing in (exchange.neon.projects.list(), exchange.neon.projects.list_shared()):
             assert [project.id for project in await listing.collect()] == ["p-1", "p-2"]

@@ -1,25 +1,20 @@
 import pytest
 
 from neonctl_async.types import Region
-from tests.models.records import REGION, decode
-from tests.resources.wire import Call, SentRequest, check_call
+from tests.models.records import REGION
+from tests.resources.wire import Call, Response, records_in
 
 CALLS = [
-    Call(
-        lambda neon: neon.regions.list(),
-        sends=SentRequest("GET", "/regions", {}, None),
-        response={"regions": [REGION]},
-        returns=[decode(Region, REGION)],
-    ),
+    Call(lambda neon: neon.regions.list(), "GET /regions", records_in("regions", Region, REGION)),
     Call(
         lambda neon: neon.regions.list(org_id="org-1"),
-        sends=SentRequest("GET", "/regions", {"org_id": "org-1"}, None),
-        response={"regions": []},
-        returns=[],
+        "GET /regions",
+        Response({"regions": []}, []),
+        query={"org_id": "org-1"},
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()

@@ -4,68 +4,53 @@ import pytest
 
 from neonctl_async import NeonClient, Secret
 from neonctl_async.types import Role, RoleDeleted, RoleUpdated
-from tests.models.records import OPERATION, ROLE, JsonObject, decode
-from tests.resources.wire import Call, SentRequest, check_call
+from tests.models.records import OPERATION, ROLE, JsonObject
+from tests.resources.wire import Call, no_content, record, record_in, records_in
 
 PATH = "/projects/p-1/branches/br-1/roles"
 CHANGED: JsonObject = {"role": {**ROLE, "password": "hunter2"}, "operations": [OPERATION]}
-UPDATED = decode(RoleUpdated, CHANGED)
+UPDATED = record(RoleUpdated, CHANGED)
+DELETED = record(RoleDeleted, CHANGED)
+LISTED = records_in("roles", Role, ROLE)
+FOUND = record_in("role", Role, ROLE)
 
 CALLS = [
-    Call(
-        lambda neon: neon.roles.list("p-1", "br-1"),
-        sends=SentRequest("GET", PATH, {}, None),
-        response={"roles": [ROLE]},
-        returns=[decode(Role, ROLE)],
-    ),
-    Call(
-        lambda neon: neon.roles.get("p-1", "br-1", "ada@home"),
-        sends=SentRequest("GET", f"{PATH}/ada%40home", {}, None),
-        response={"role": ROLE},
-        returns=decode(Role, ROLE),
-    ),
+    Call(lambda neon: neon.roles.list("p-1", "br-1"), f"GET {PATH}", LISTED),
+    Call(lambda neon: neon.roles.get("p-1", "br-1", "ada@home"), f"GET {PATH}/ada%40home", FOUND),
     Call(
         lambda neon: neon.roles.create("p-1", "br-1", name="ada"),
-        sends=SentRequest("POST", PATH, {}, {"role": {"name": "ada"}}),
-        response=CHANGED,
-        returns=UPDATED,
+        f"POST {PATH}",
+        UPDATED,
+        body={"role": {"name": "ada"}},
     ),
     Call(
         lambda neon: neon.roles.create("p-1", "br-1", name="ada", no_login=False),
-        sends=SentRequest("POST", PATH, {}, {"role": {"name": "ada", "no_login": False}}),
-        response=CHANGED,
-        returns=UPDATED,
+        f"POST {PATH}",
+        UPDATED,
+        body={"role": {"name": "ada", "no_login": False}},
     ),
-    Call(
-        lambda neon: neon.roles.delete("p-1", "br-1", "ada"),
-        sends=SentRequest("DELETE", f"{PATH}/ada", {}, None),
-        response=CHANGED,
-        returns=decode(RoleDeleted, CHANGED),
-    ),
+    Call(lambda neon: neon.roles.delete("p-1", "br-1", "ada"), f"DELETE {PATH}/ada", DELETED),
     Call(
         lambda neon: neon.roles.delete("p-1", "br-1", "ada", wait=True),
-        sends=SentRequest("DELETE", f"{PATH}/ada", {}, None),
-        response=None,
-        returns=RoleDeleted(),
+        f"DELETE {PATH}/ada",
+        no_content(RoleDeleted()),
     ),
     Call(
         lambda neon: neon.roles.reveal_password("p-1", "br-1", "ada"),
-        sends=SentRequest("GET", f"{PATH}/ada/reveal_password", {}, None),
-        response={"password": "hunter2"},
-        returns=Secret("hunter2"),
+        f"GET {PATH}/ada/reveal_password",
+        record_in("password", Secret, "hunter2"),
     ),
     Call(
         lambda neon: neon.roles.reset_password("p-1", "br-1", "ada"),
-        sends=SentRequest("POST", f"{PATH}/ada/reset_password", {}, None),
-        response=CHANGED,
-        returns=UPDATED,
+        f"POST {PATH}/ada/reset_password",
+        UPDATED,
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 @pytest.mark.virtual_time

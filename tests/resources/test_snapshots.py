@@ -10,33 +10,27 @@ from neonctl_async.types import (
     SnapshotCreated,
     SnapshotRestored,
 )
-from tests.models.records import BRANCH, OPERATION, SNAPSHOT, JsonObject, decode
-from tests.resources.wire import Call, SentRequest, check_call
+from tests.models.records import BRANCH, OPERATION, SNAPSHOT, JsonObject
+from tests.resources.wire import Call, Response, no_content, record, record_in, records_in
 
 PATH = "/projects/p-1/snapshots"
 BRANCH_PATH = "/projects/p-1/branches/br-1"
-CREATED: JsonObject = {"snapshot": SNAPSHOT, "operations": [OPERATION]}
-RESTORED: JsonObject = {"branch": BRANCH, "operations": [OPERATION]}
-OPERATIONS: JsonObject = {"operations": [OPERATION]}
 SCHEDULE: JsonObject = {
     "schedule": [
         {"frequency": "daily", "hour": 0},
         {"frequency": "yearly", "day": 31, "month": 12, "retention_seconds": 3600},
     ]
 }
+FOUND = record_in("snapshot", Snapshot, SNAPSHOT)
+RESTORED = record(SnapshotRestored, {"branch": BRANCH, "operations": [OPERATION]})
+LISTED = records_in("snapshots", Snapshot, SNAPSHOT)
+CREATED = record(SnapshotCreated, {"snapshot": SNAPSHOT, "operations": [OPERATION]})
+STARTED = record(OperationsResponse, {"operations": [OPERATION]})
 
 CALLS = [
+    Call(lambda neon: neon.snapshots.list("p-1"), f"GET {PATH}", LISTED),
     Call(
-        lambda neon: neon.snapshots.list("p-1"),
-        sends=SentRequest("GET", PATH, {}, None),
-        response={"snapshots": [SNAPSHOT]},
-        returns=[decode(Snapshot, SNAPSHOT)],
-    ),
-    Call(
-        lambda neon: neon.snapshots.create("p-1", "br-1"),
-        sends=SentRequest("POST", f"{BRANCH_PATH}/snapshot", {}, None),
-        response=CREATED,
-        returns=decode(SnapshotCreated, CREATED),
+        lambda neon: neon.snapshots.create("p-1", "br-1"), f"POST {BRANCH_PATH}/snapshot", CREATED
     ),
     Call(
         lambda neon: neon.snapshots.create(
@@ -47,62 +41,45 @@ CALLS = [
             timestamp=datetime(2026, 1, 1, 14, 30, tzinfo=timezone(timedelta(hours=2))),
             expires_at=datetime(2026, 2, 1, tzinfo=UTC),
         ),
-        sends=SentRequest(
-            "POST",
-            f"{BRANCH_PATH}/snapshot",
-            {
-                "name": "before & after",
-                "lsn": "0/1E88FA8",
-                "timestamp": "2026-01-01T12:30:00+00:00",
-                "expires_at": "2026-02-01T00:00:00+00:00",
-            },
-            None,
-        ),
-        response={"snapshot": SNAPSHOT},
-        returns=decode(SnapshotCreated, {"snapshot": SNAPSHOT}),
+        f"POST {BRANCH_PATH}/snapshot",
+        record(SnapshotCreated, {"snapshot": SNAPSHOT}),
+        query={
+            "name": "before & after",
+            "lsn": "0/1E88FA8",
+            "timestamp": "2026-01-01T12:30:00+00:00",
+            "expires_at": "2026-02-01T00:00:00+00:00",
+        },
     ),
     Call(
         lambda neon: neon.snapshots.update("p-1", "snap-1"),
-        sends=SentRequest("PATCH", f"{PATH}/snap-1", {}, {"snapshot": {}}),
-        response={"snapshot": SNAPSHOT},
-        returns=decode(Snapshot, SNAPSHOT),
+        f"PATCH {PATH}/snap-1",
+        FOUND,
+        body={"snapshot": {}},
     ),
     Call(
         lambda neon: neon.snapshots.update("p-1", "snap-1", name="nightly"),
-        sends=SentRequest("PATCH", f"{PATH}/snap-1", {}, {"snapshot": {"name": "nightly"}}),
-        response={"snapshot": SNAPSHOT},
-        returns=decode(Snapshot, SNAPSHOT),
+        f"PATCH {PATH}/snap-1",
+        FOUND,
+        body={"snapshot": {"name": "nightly"}},
     ),
-    Call(
-        lambda neon: neon.snapshots.delete("p-1", "snap-1"),
-        sends=SentRequest("DELETE", f"{PATH}/snap-1", {}, None),
-        response=OPERATIONS,
-        returns=decode(OperationsResponse, OPERATIONS),
-    ),
+    Call(lambda neon: neon.snapshots.delete("p-1", "snap-1"), f"DELETE {PATH}/snap-1", STARTED),
     Call(
         lambda neon: neon.snapshots.restore("p-1", "snap-1"),
-        sends=SentRequest("POST", f"{PATH}/snap-1/restore", {}, None),
-        response=RESTORED,
-        returns=decode(SnapshotRestored, RESTORED),
+        f"POST {PATH}/snap-1/restore",
+        RESTORED,
     ),
     Call(
         lambda neon: neon.snapshots.restore(
             "p-1", "snap-1", name="as it was", target_branch_id="br-2", finalize_restore=False
         ),
-        sends=SentRequest(
-            "POST",
-            f"{PATH}/snap-1/restore",
-            {},
-            {"name": "as it was", "target_branch_id": "br-2", "finalize_restore": False},
-        ),
-        response=RESTORED,
-        returns=decode(SnapshotRestored, RESTORED),
+        f"POST {PATH}/snap-1/restore",
+        RESTORED,
+        body={"name": "as it was", "target_branch_id": "br-2", "finalize_restore": False},
     ),
     Call(
         lambda neon: neon.snapshots.get_schedule("p-1", "br-1"),
-        sends=SentRequest("GET", f"{BRANCH_PATH}/backup_schedule", {}, None),
-        response=SCHEDULE,
-        returns=decode(BackupSchedule, SCHEDULE),
+        f"GET {BRANCH_PATH}/backup_schedule",
+        record(BackupSchedule, SCHEDULE),
     ),
     Call(
         lambda neon: neon.snapshots.set_schedule(
@@ -113,19 +90,19 @@ CALLS = [
                 BackupScheduleItem(frequency="yearly", day=31, month=12, retention_seconds=3600),
             ),
         ),
-        sends=SentRequest("PUT", f"{BRANCH_PATH}/backup_schedule", {}, SCHEDULE),
-        response={},
-        returns=None,
+        f"PUT {BRANCH_PATH}/backup_schedule",
+        Response({}, None),
+        body=SCHEDULE,
     ),
     Call(
         lambda neon: neon.snapshots.set_schedule("p-1", "br-1", schedule=[]),
-        sends=SentRequest("PUT", f"{BRANCH_PATH}/backup_schedule", {}, {"schedule": []}),
-        response=None,
-        returns=None,
+        f"PUT {BRANCH_PATH}/backup_schedule",
+        no_content(),
+        body={"schedule": []},
     ),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()

@@ -3,37 +3,23 @@ import pytest
 from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import AuthDetails, AuthMethod, CurrentUser, Organization
-from tests.models.records import ORGANIZATION, JsonObject, decode
-from tests.resources.wire import Call, SentRequest, check_call
+from tests.models.records import ORGANIZATION, JsonObject
+from tests.resources.wire import Call, record, records_in
 
 USER: JsonObject = {"id": "user-1", "email": "ada@example.com"}
 DETAILS: JsonObject = {"account_id": "user-1", "auth_method": "api_key_user"}
+ORGANIZATIONS = records_in("organizations", Organization, ORGANIZATION)
 
 CALLS = [
-    Call(
-        lambda neon: neon.users.me(),
-        sends=SentRequest("GET", "/users/me", {}, None),
-        response=USER,
-        returns=decode(CurrentUser, USER),
-    ),
-    Call(
-        lambda neon: neon.users.organizations(),
-        sends=SentRequest("GET", "/users/me/organizations", {}, None),
-        response={"organizations": [ORGANIZATION]},
-        returns=[decode(Organization, ORGANIZATION)],
-    ),
-    Call(
-        lambda neon: neon.users.auth_details(),
-        sends=SentRequest("GET", "/auth", {}, None),
-        response=DETAILS,
-        returns=decode(AuthDetails, DETAILS),
-    ),
+    Call(lambda neon: neon.users.me(), "GET /users/me", record(CurrentUser, USER)),
+    Call(lambda neon: neon.users.organizations(), "GET /users/me/organizations", ORGANIZATIONS),
+    Call(lambda neon: neon.users.auth_details(), "GET /auth", record(AuthDetails, DETAILS)),
 ]
 
 
 @pytest.mark.parametrize("call", CALLS, ids=str)
 async def test_request_and_result(call: Call) -> None:
-    await check_call(call)
+    await call.check()
 
 
 async def test_personal_key_belongs_to_a_user(

@@ -3,20 +3,24 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from neonctl_async import NeonClient
+from tests.models.records import decode
 from tests.support.records import client_of
 from tests.support.server import MisbehavingServer, Received, http_response, in_sequence
 
+Query: TypeAlias = dict[str, str | list[str]]
+"""The query of a request. The value of a repeated parameter is a list."""
+
 
 class SentRequest(NamedTuple):
-    """The parts of a request. The value of a repeated query parameter is a list."""
+    """The parts of a request."""
 
     method: str
     path: str
-    query: dict[str, str | list[str]]
+    query: Query
     body: object
 
 
@@ -58,26 +62,55 @@ async def responding_in_sequence(*contents: object) -> AsyncGenerator[Exchange, 
         yield Exchange(neon, server)
 
 
+class Response(NamedTuple):
+    """The JSON of a response, the result of the call, and the status."""
+
+    content: object
+    result: object
+    status: int = 200
+
+
+def record(kind: type[object], content: object, status: int = 200) -> Response:
+    """Return a response that is the result of the call."""
+    return Response(content, decode(kind, content), status)
+
+
+def record_in(field: str, kind: type[object], content: object) -> Response:
+    """Return a response with one field, which is the result of the call."""
+    return Response({field: content}, decode(kind, content))
+
+
+def records_in(field: str, kind: type[object], content: object) -> Response:
+    """Return a response with one field, a list of one record, which is the result of the call."""
+    return Response({field: [content]}, [decode(kind, content)])
+
+
+def no_content(result: object = None) -> Response:
+    """Return an empty response (204)."""
+    return Response(None, result, 204)
+
+
 @dataclass(frozen=True)
 class Call:
-    """A call, the request that it sends, the response to it (None: empty), and its result."""
+    """A call, the line, query and body of the request that it sends, and the response."""
 
     function: Callable[[NeonClient], Awaitable[object]]
-    sends: SentRequest
-    response: object
-    returns: object
+    sends: str
+    response: Response
+    query: Query | None = None
+    body: object = None
 
     def __str__(self) -> str:
-        return f"{self.sends.method} {self.sends.path}"
+        return self.sends
 
-
-async def check_call(call: Call) -> None:
-    """Make a call, and compare its request and its result with the expected ones."""
-    status, body = (204, b"") if call.response is None else (200, None)
-    async with responding_with(call.response, status, body=body) as exchange:
-        result = await call.function(exchange.neon)
-    assert exchange.sent == call.sends
-    assert result == call.returns
+    async def check(self) -> None:
+        """Make the call, and compare its request and its result with the expected ones."""
+        content, result, status = self.response
+        body = b"" if status == 204 else None
+        async with responding_with(content, status, body=body) as exchange:
+            assert await self.function(exchange.neon) == result
+        method, path = self.sends.split()
+        assert exchange.sent == SentRequest(method, path, self.query or {}, self.body)
 
 
 def _parse(request: Received) -> SentRequest:

@@ -31,7 +31,7 @@ ZONES = (UTC, None, timezone(timedelta(hours=14)), timezone(-timedelta(hours=12)
 
 
 def a_request(draw: Draw) -> None:
-    """Check that the URL contains the given ids and query, or the request is rejected."""
+    """Check a request: it is rejected, or its URL contains exactly the given ids and query."""
     template = draw.pick(TEMPLATES)
     ids: dict[str, Any] = {name: _id(draw) for _, name, _, _ in Formatter().parse(template) if name}
     query: Any = {draw.text(): _query_value(draw) for _ in range(draw.byte() % 4)}
