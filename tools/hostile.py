@@ -40,8 +40,8 @@ OPTIONS = (
 )
 """With the second line, pytest neither needs a standard stream nor opens one that is closed."""
 PYTEST = "import sys, pytest; sys.path[0] = sys.argv.pop(1); sys.exit(pytest.main())"
-LONG = "tests/tools/test_faults.py"
-"""A slow test, which starts a program that runs under conditions of its own."""
+NOT_RUN = ("tests/docs/test_contributing.py", "tests/tools/")
+"""Tests that start make or the tools, not the product."""
 OBEY = "setpriv --bounding-set=-dac_override,-dac_read_search,-fowner"
 """Makes root obey the permissions of files."""
 
@@ -57,6 +57,7 @@ class Condition:
     ``shell`` runs before the tests, in the same process. ``env`` is added to the environment.
     ``flags`` are options of the interpreter that runs the tests. ``tree`` returns the source tree,
     which it may create in a temporary directory. ``interrupts`` adds slow tests that send SIGINT.
+    Tests whose ids start with ``without`` do not run.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Condition:
     new_session: bool = False
     tree: Callable[[Path], Path] = lambda _directory: ROOT
     interrupts: bool = False
+    without: tuple[str, ...] = ()
 
 
 def oddly_named(directory: Path) -> Path:
@@ -105,8 +107,13 @@ CONDITIONS = [
     Condition("standard error closed", "exec 2>&-"),
     Condition("LC_ALL=C", env={"LC_ALL": "C"}),
     Condition("TZ=Pacific/Kiritimati", env={"TZ": "Pacific/Kiritimati"}),
-    # -E keeps the asserts of the tests; the processes that they start have none.
-    Condition("PYTHONOPTIMIZE=2", env={"PYTHONOPTIMIZE": "2"}, flags=["-E"]),
+    # -E keeps the asserts of the tests. A suite that runs in another process would lose its own.
+    Condition(
+        "PYTHONOPTIMIZE=2",
+        env={"PYTHONOPTIMIZE": "2"},
+        flags=["-E"],
+        without=("tests/pytest_neonctl_async/",),
+    ),
     Condition("umask 077", "umask 077"),
     Condition("read-only source tree", f'set -- {as_user()} "$@"', tree=read_only),
     Condition("missing HOME", env={"HOME": "/nonexistent"}),
@@ -126,7 +133,9 @@ class Selection:
         """Take in the tests."""
         for item in session.items:
             marks = {mark.name for mark in item.iter_markers()}
-            if "scale" in marks or item.nodeid.startswith(LONG):
+            if item.nodeid.startswith(NOT_RUN):
+                continue
+            if "scale" in marks:
                 if "interruptible" in getattr(item, "fixturenames", ()):
                     self.interrupts.append(item.nodeid)
             else:
@@ -136,7 +145,8 @@ class Selection:
         """Return the ids of the tests to run under a condition."""
         start, step = CONDITIONS.index(condition), len(self.others) // SAMPLE
         interrupts = self.interrupts if condition.interrupts else []
-        return [*self.processes, *interrupts, *self.others[start::step]]
+        ids = [*self.processes, *interrupts, *self.others[start::step]]
+        return [id for id in ids if not id.startswith(condition.without)]
 
 
 class Result(NamedTuple):
