@@ -25,7 +25,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SAMPLE = 100
 """The number of other tests under each condition."""
-AT_ONCE = 2 * (os.cpu_count() or 1)
+CONCURRENCY = 2 * (os.cpu_count() or 1)
 """The number of conditions that run at the same time; half of the time, tests wait."""
 LIMIT = 600.0
 """Seconds after which the tests of a condition are killed."""
@@ -231,7 +231,7 @@ def main(names: Sequence[str]) -> int:
     marks = "not soak and not contract and not release"
     if pytest.main(["--collect-only", "-p", "no:terminal", "-m", marks], [selection]) != 0:
         sys.exit("the tests cannot be collected: run pytest --collect-only")
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(CONCURRENCY) as pool:
         runs = [pool.submit(run, one, selection.of(one)) for one in wanted]
         for done in as_completed(runs):
             print(done.result(), flush=True)

@@ -20,7 +20,7 @@ _MAX_TTL_SECONDS = 10 * 366 * 86400
 
 
 class ProvisionedBranches(Branches):
-    """The requests of :class:`Branches`, and methods that combine them."""
+    """Branches: every request of the API, and methods that combine requests."""
 
     def ephemeral(
         self,
