@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
-_SLOW = re.compile(r"Executing <.*> took \d+\.\d+ seconds$")
+_SLOW = re.compile(r"(?:\S+ \S+ WARNING asyncio )?Executing <.*> took \d+\.\d+ seconds$")
 
 
 class Served:
