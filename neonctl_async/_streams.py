@@ -54,8 +54,8 @@ def exit_with(program: Callable[[], int | None]) -> NoReturn:
     except BaseException:
         _flush_stdout()  # else Python would fail to flush it, and exit with status 120
         raise
-    if (error := _flush_stdout()) is not None:
-        status = status or _report(error)
+    if (lost := _flush_stdout()) is not None:
+        status = status or _report(lost)
     sys.exit(status)
 
 
