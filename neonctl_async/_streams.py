@@ -48,14 +48,25 @@ def exit_with(program: Callable[[], int | None]) -> NoReturn:
         status = BROKEN_PIPE if pipe else end.code
     except OSError as error:
         if error.errno not in _WRITE_ERRORS:
+            _flush_stdout()
             raise
         status = _report(error)
+    except BaseException:
+        _flush_stdout()  # else Python would fail to flush it, and exit with status 120
+        raise
+    if (lost := _flush_stdout()) is not None:
+        status = status or _report(lost)
+    sys.exit(status)
+
+
+def _flush_stdout() -> OSError | None:
+    """Write the buffered output. If that fails, discard the output and return the error."""
     try:
         sys.stdout.flush()
     except OSError as error:
-        status = status or _report(error)
         discard_stdout()
-    sys.exit(status)
+        return error
+    return None
 
 
 def discard_stdout() -> None:

@@ -74,6 +74,19 @@ def test_an_error_that_is_not_about_output_is_raised() -> None:
     assert output.code == 1
 
 
+@pytest.mark.parametrize("stream", UNWRITABLE)
+@pytest.mark.parametrize("failure", ["ZeroDivisionError", "FileNotFoundError"])
+def test_failure_with_lost_output_is_raised(stream: str, failure: str) -> None:
+    script = (
+        "from neonctl_async._streams import exit_with\n"
+        f"def fail(): print('lost'); raise {failure}\n"
+        "exit_with(fail)"
+    )
+    output = redirected(stream.format("1"), sys.executable, "-c", script, PYTHONUNBUFFERED="")
+    assert failure in output.err
+    assert output.code == 1
+
+
 def test_no_file_gets_the_number_of_a_closed_stream() -> None:
     script = (
         "import os; from neonctl_async._streams import exit_with; "

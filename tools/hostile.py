@@ -116,7 +116,8 @@ CONDITIONS = [
     ),
     Condition("umask 077", "umask 077"),
     Condition("read-only source tree", f'set -- {as_user()} "$@"', tree=read_only),
-    Condition("missing HOME", env={"HOME": "/nonexistent"}),
+    # Not even root can create a directory there.
+    Condition("missing HOME", env={"HOME": "/dev/null/home"}),
     Condition("path with spaces and letters outside ASCII", tree=oddly_named),
 ]
 

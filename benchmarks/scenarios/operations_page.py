@@ -53,10 +53,13 @@ async def run(size: RunSize) -> list[Row]:
     runs = size.pick(full=15, quick=3)
     count = size.pick(full=100_000, quick=30_000)
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder) / "plane.db"
-        async with LocalControlPlane(data=data) as plane, aiohttp.ClientSession() as session:
-            headers = {"Authorization": f"Bearer {plane.api_key}"}
-            url = f"{plane.base_url}/projects"
+        data = Path(folder) / "data.db"
+        async with (
+            LocalControlPlane(data=data) as control_plane,
+            aiohttp.ClientSession() as session,
+        ):
+            headers = {"Authorization": f"Bearer {control_plane.api_key}"}
+            url = f"{control_plane.base_url}/projects"
             async with session.post(url, json={"project": {}}, headers=headers) as response:
                 project_id = (await response.json())["project"]["id"]
         few = await measure(data, headers, project_id, FEW, runs)
@@ -73,10 +76,10 @@ async def measure(
     middle = quote(await database.run(fill, project_id, count), safe="")
     await database.close()
     async with (
-        LocalControlPlane(data=data) as plane,
+        LocalControlPlane(data=data) as control_plane,
         aiohttp.ClientSession(headers=headers) as session,
     ):
-        url = f"{plane.base_url}/projects/{project_id}/operations?limit={PAGE}"
+        url = f"{control_plane.base_url}/projects/{project_id}/operations?limit={PAGE}"
         return {
             "at the start": await milliseconds(session, url, runs),
             "in the middle": await milliseconds(session, f"{url}&cursor={middle}", runs),

@@ -57,6 +57,7 @@ def found(tmp_path: Path, name: str, text: str) -> list[tuple[str, int, str]]:
         ("def test_one_thing(): ...", ("test name", 1, "one thing")),
         ('x = "a message of more words"', ("message", 1, "a message of more words")),
         ('x = f"a message {y} of {z} words"', ("message", 1, "a message `x` of `x` words")),
+        ('x = "send the header Bearer <KEY>"', ("message", 1, "send the header Bearer <KEY>")),
     ],
 )
 def test_prose_of_a_module_is_found(

@@ -214,7 +214,7 @@ ANY_REQUEST: dict[str, Fault] = {
         f"{status} after execution": after(http_response(status, body=b"<html>", headers=_HTML))
         for status in (408, 500, 502, 504)
     },
-    "423 that ends": before(http_response(423, {"message": "locked"})),
+    "423 once": before(http_response(423, {"message": "locked"})),
     "429 without Retry-After": before(http_response(429)),
     "429, Retry-After 1 s": limited(lambda: "1"),
     "429, Retry-After 0": limited(lambda: "0"),

@@ -13,7 +13,7 @@ FENCE = re.compile(r"^ *(```+|~~~+)")
 CODE = re.compile(r"(`+)(?!`).+?\1(?!`)", re.DOTALL)
 SQL = r"\s*(?:SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER|DROP|WITH|PRAGMA|REPLACE)\s"
 # String constants that are no messages: SQL, markup, source code.
-NO_MESSAGE = re.compile(rf"\A{SQL}|[<{{]|;$|^\s*(?:import|from) ", re.MULTILINE)
+NO_MESSAGE = re.compile(rf"\A{SQL}|</|^\s*[<{{]|[{{;]$|^\s*(?:import|from) ", re.MULTILINE)
 # Comments that instruct other tools; a reason may follow after a second "#".
 DIRECTIVE = re.compile(r"^(?:noqa|type: ignore|pragma|pyright|ruff|mypy|!)\b.*?(?=#|$)")
 

@@ -4,7 +4,7 @@ import pytest
 
 from neonctl_async.local import ManualClock
 from tests.local.client import Client, Reply
-from tests.local.keys import organization_key, project_key
+from tests.local.keys import member_key, organization_key, project_key
 
 
 async def create_request(
@@ -175,3 +175,53 @@ async def test_creating_a_request_requires_an_administrator(api: Client, project
 async def test_invalid_ttl_seconds_is_400(api: Client, project_id: str, seconds: object) -> None:
     path = f"/projects/{project_id}/transfer_requests"
     await api.expect_error(400, "ttl_seconds", "POST", path, {"ttl_seconds": seconds})
+
+
+async def test_user_transfers_own_projects_to_an_organization(api: Client) -> None:
+    own = (await api.request("POST", "/projects", {"project": {}}))["project"]["id"]
+    body = {"destination_org_id": api.control_plane.org_id, "project_ids": [own]}
+    assert await api.request("POST", "/users/me/projects/transfer", body) == {}
+    assert await owner(api, own, api.key) == api.control_plane.org_id
+    assert (await api.send("POST", "/users/me/projects/transfer", body)).status == 404
+
+
+async def test_direct_transfer_with_an_unknown_project_moves_no_project(
+    api: Client, project_id: str
+) -> None:
+    other = await api.control_plane.create_organization("Other")
+    body = {"destination_org_id": other, "project_ids": [project_id, "none"]}
+    path = f"{api.organization_path}/projects/transfer"
+    assert (await api.send("POST", path, body)).status == 404
+    assert await owner(api, project_id, api.key) == api.control_plane.org_id
+
+
+async def test_direct_transfer_requires_an_administrator(api: Client, project_id: str) -> None:
+    _, member = await member_key(api)
+    other = await api.control_plane.create_organization("Other")
+    body = {"destination_org_id": other, "project_ids": [project_id]}
+    path = f"{api.organization_path}/projects/transfer"
+    assert (await api.send("POST", path, body, key=member)).status == 403
+    assert await owner(api, project_id, api.key) == api.control_plane.org_id
+
+
+async def test_direct_transfer_to_the_same_organization_is_400(
+    api: Client, project_id: str
+) -> None:
+    body = {"destination_org_id": api.control_plane.org_id, "project_ids": [project_id]}
+    path = f"{api.organization_path}/projects/transfer"
+    await api.expect_error(400, "already belong to this organization", "POST", path, body)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({"project_ids": ["x"]}, 400, "destination_org_id (field required)"),
+        ({"project_ids": [], "destination_org_id": "x"}, 400, "project_ids"),
+        ({"project_ids": ["x"], "destination_org_id": "org-none"}, 404, "org-none"),
+    ],
+)
+async def test_invalid_direct_transfer_is_rejected(
+    api: Client, body: object, status: int, words: str
+) -> None:
+    path = f"{api.organization_path}/projects/transfer"
+    await api.expect_error(status, words, "POST", path, body)

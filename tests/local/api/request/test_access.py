@@ -82,6 +82,14 @@ async def test_project_scoped_key_cannot_act_on_organizations_or_accounts(
     assert reply.status == 403
 
 
+@pytest.mark.parametrize("kind", ["organization", "project-scoped"])
+async def test_key_of_another_organization_is_404(api: Client, project_id: str, kind: str) -> None:
+    other = await api.control_plane.create_organization("Other")
+    key = await (organization_key(api) if kind == "organization" else project_key(api, project_id))
+    for path in (f"/organizations/{other}", f"/organizations/{other}/api_keys"):
+        await api.expect_error(404, other, "GET", path, key=key[1])
+
+
 async def test_user_who_leaves_an_organization_loses_access_to_its_projects(
     api: Client, project_id: str
 ) -> None:
