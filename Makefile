@@ -138,13 +138,13 @@ $(foreach group,check docs contract bench fuzz mutation,$(eval $(call GROUP,$(gr
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	rm -rf .contract
 	mkdir .contract
-	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --silent --no-save --no-package-lock --no-audit \
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --loglevel=error --no-save --no-package-lock --no-audit \
 		--no-fund --prefix .contract $(PACKAGES)
 	touch $@
 
 $(SDK_READY): | .venv-$(NEWEST)/ready-bench
 	rm -rf .bench
 	mkdir .bench
-	$(WITH_NODE) npm install --silent --no-save --no-package-lock --no-audit --no-fund \
+	$(WITH_NODE) npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
 		--prefix .bench @neon/sdk@$(SDK)
 	touch $@
