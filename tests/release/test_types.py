@@ -20,8 +20,8 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 MISTAKES = (
     "import neonctl_async.nothing",
-    "from neonctl_async import NeonClient, PollPolicy, Project, RetryPolicy",
-    "",
+    "from neonctl_async import NeonClient, PollPolicy, RetryPolicy",
+    "from neonctl_async.types import Project",
     "NeonClient(polling=RetryPolicy())",
     "PollPolicy(5)",
     "",

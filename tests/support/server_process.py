@@ -31,7 +31,7 @@ class Served:
         """
         self.process.send_signal(number)
         out, err = await self.process.communicate()
-        lines = [line for line in err.decode().splitlines(True) if not _SLOW.search(line)]
+        lines = [line for line in err.decode().splitlines(True) if not _SLOW.match(line)]
         return self.process.returncode, out.decode(), "".join(lines)
 
 

@@ -48,6 +48,7 @@ def add(
     spec = body.branch
     parent = access.branch_or_default(tx, project.id, spec.parent_id)
     at = spec.parent_timestamp
+    parent_timestamp = instant_of("parent_timestamp", at) if at else tx.now
     chain = operations.start_chain(tx, project.id, parent.id)
     branch_id = ids.object_id("br-")
     creation = chain.add("create_branch", branch_id=branch_id)
@@ -56,7 +57,7 @@ def add(
         project_id=project.id,
         parent_id=parent.id,
         parent_lsn=spec.parent_lsn or ids.lsn(),
-        parent_timestamp=instant_of("parent_timestamp", at) if at else tx.now,
+        parent_timestamp=parent_timestamp,
         name=spec.name or branch_id,
         protected=spec.protected,
         init_source=spec.init_source,
