@@ -123,7 +123,7 @@ clean: ## Delete everything that make has created
 
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml
-	$$($(PYTHON) tools/pythons.py $*) -m venv --clear --upgrade-deps .venv-$*
+	python=$$($(PYTHON) tools/pythons.py $*) && "$$python" -m venv --clear --upgrade-deps .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test
 	touch $@
 

@@ -1,5 +1,6 @@
 """The layout of the project: mirrored tests, small folders, short files, few exported names."""
 
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -112,6 +113,21 @@ def test_no_folder_has_more_than_18_modules(package: str) -> None:
 
 def test_package_exports_at_most_50_names() -> None:
     assert len(neonctl_async.__all__) <= 50
+
+
+def test_contract_forbids_all_resources_to_the_readers_of_requests() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    name = "Requests to the local control plane are read below the resources"
+    contracts = settings["tool"]["importlinter"]["contracts"]
+    [contract] = [contract for contract in contracts if contract["name"] == name]
+    children = (ROOT / "neonctl_async" / "local" / "api").iterdir()
+    modules = {
+        f"neonctl_async.local.api.{child.stem}"
+        for child in children
+        if child.suffix == ".py" or (child / "__init__.py").is_file()
+    }
+    allowed = {"neonctl_async.local.api.__init__", *contract["source_modules"]}
+    assert set(contract["forbidden_modules"]) == modules - allowed
 
 
 @pytest.mark.parametrize("folder", SOURCES)

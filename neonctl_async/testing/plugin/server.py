@@ -52,8 +52,9 @@ class ControlServer:
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        authorization = request.headers.get("Authorization", "")
-        if not hmac.compare_digest(authorization.encode(), f"Bearer {self.token}".encode()):
+        # aiohttp decodes invalid UTF-8 in a header to surrogates, which a plain encode() rejects.
+        sent = request.headers.get("Authorization", "").encode(errors="surrogateescape")
+        if not hmac.compare_digest(sent, f"Bearer {self.token}".encode()):
             return _error(401, "the control server of a test run needs its token: none matched")
         if request.host != self.url.removeprefix("http://"):  # a name that was bound to loopback
             return _error(403, f"the Host header is {request.host!r}: expected that of {self.url}")
@@ -70,9 +71,11 @@ class ControlServer:
         return _response(TenantAdded(number, tenant.api_key, tenant.user_id, tenant.org_id))
 
     async def _call_tenant(self, request: web.Request) -> web.Response:
-        tenant = self._tenants[int(request.match_info["number"])]
+        number, count = int(request.match_info["number"]), len(self._tenants)
+        if number >= count:
+            return _error(404, f"tenant {number} does not exist: add it first, {count} exist")
         call = msgspec.json.decode(await request.read(), type=TenantCall)
-        return _response(await call.run(tenant))
+        return _response(await call.run(self._tenants[number]))
 
 
 def _response(content: object, status: int = 200) -> web.Response:

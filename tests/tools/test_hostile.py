@@ -1,0 +1,135 @@
+"""The conditions of ``make hostile`` apply to the tests and to the processes that they start."""
+
+import ast
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.support.pages import ROOT
+from tools import hostile
+from tools.hostile import CONDITIONS, NOT_RUN, Condition, NotPossibleError, execute, run
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.name == "nt", reason="the conditions are created with a POSIX shell"),
+]
+
+HELPERS = """
+import importlib, locale, os, signal, subprocess, sys, time
+
+def fails(function, *arguments):
+    try:
+        function(*arguments)
+    except OSError:
+        return True
+    return False
+
+def umask():
+    before = os.umask(0)
+    os.umask(before)
+    return before
+
+def package():
+    return os.path.relpath(importlib.import_module("neonctl_async").__path__[0])
+
+def write(path):
+    with open(path, "w"):
+        pass
+
+def report(path, expression):
+    value = eval(expression)
+    with open(path, "a", encoding="ascii") as file:
+        file.write(ascii(value) + "\\n")
+"""
+CHILD = f"{HELPERS}report(*sys.argv[1:])"
+PROBE = f"{CHILD}; subprocess.run([sys.executable, '-c', {CHILD!r}, *sys.argv[1:]], check=True)"
+"""Appends the value of an expression to a file, and lets a child process do the same."""
+
+UNBUFFERED = "sys.stdout.write_through"
+PROBES: dict[str, tuple[str, object]] = {
+    "buffered output": (UNBUFFERED, False),
+    "unbuffered output": (UNBUFFERED, True),
+    "SIGINT ignored": ("signal.getsignal(signal.SIGINT) is signal.SIG_IGN", True),
+    "no controlling terminal": (
+        f"fails(write, '/dev/tty'), os.getsid(0) == os.getsid({os.getpid()})",
+        (True, False),
+    ),
+    "standard input closed": ("fails(os.fstat, 0), sys.stdin", (True, None)),
+    "standard output closed": ("fails(os.fstat, 1), sys.stdout", (True, None)),
+    "standard error closed": ("fails(os.fstat, 2), sys.stderr", (True, None)),
+    "LC_ALL=C": ("locale.setlocale(locale.LC_CTYPE)", "C"),
+    "TZ=LINT-14": ("time.localtime().tm_gmtoff", 14 * 3600),
+    "PYTHONOPTIMIZE=2": ("sys.flags.optimize", 2),
+    "umask 077": ("umask()", 0o077),
+    "read-only source tree": (
+        "fails(write, 'new'), fails(write, 'examples/module.py'), package()",
+        (True, True, "neonctl_async"),
+    ),
+    "missing HOME": (
+        "os.path.exists(os.path.expanduser('~')), fails(os.makedirs, os.path.expanduser('~'))",
+        (False, True),
+    ),
+    "path with spaces and letters outside ASCII": (
+        "os.path.basename(os.getcwd()), package()",
+        ("so ein Käse ☃", "neonctl_async"),
+    ),
+}
+"""For each condition, an expression and its value."""
+KEPT = {"PYTHONOPTIMIZE=2": 0}
+"""The values in the process of pytest where they differ from those in a child."""
+
+
+@pytest.fixture
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A small source tree in place of that of the project, which takes long to copy."""
+    source = tmp_path / "source"
+    for name in ("neonctl_async", "pytest_neonctl_async", "examples"):
+        (source / name).mkdir(parents=True)
+        (source / name / "__init__.py").touch()
+    (source / "examples" / "module.py").touch()
+    monkeypatch.setattr(hostile, "ROOT", source)
+    return source
+
+
+def test_each_condition_has_a_probe() -> None:
+    assert PROBES.keys() == {condition.name for condition in CONDITIONS}
+
+
+@pytest.mark.usefixtures("source")
+@pytest.mark.parametrize("condition", [pytest.param(one, id=one.name) for one in CONDITIONS])
+def test_condition_applies_to_the_process_and_its_children(
+    condition: Condition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")  # the conditions must replace or remove it
+    expression, expected = PROBES[condition.name]
+    try:
+        tree = condition.tree(tmp_path)
+    except NotPossibleError as error:
+        pytest.skip(f"the condition is not possible here: {error}")
+    values, log = tmp_path / "values", tmp_path / "log"
+    with log.open("wb") as output:
+        code = execute(condition, tree, output, PROBE, str(values), expression)
+    assert (code, log.read_text()) == (0, "")
+    assert [ast.literal_eval(line) for line in values.read_text().splitlines()] == [
+        KEPT.get(condition.name, expected),
+        expected,
+    ]
+
+
+def impossible(_directory: Path) -> Path:
+    raise NotPossibleError("the disk is made of cheese")
+
+
+@pytest.mark.parametrize("ci", ["", "true"])
+def test_impossible_condition_fails_in_ci_only(ci: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", ci)
+    result = run(Condition("cheese", tree=impossible), [])
+    assert "not possible: the disk is made of cheese" in str(result)
+    assert bool(result.failures) == bool(ci)
+    assert ("cheese: FAILED" in str(result)) == bool(ci)
+    assert ("CI is set" in str(result)) == bool(ci)
+
+
+def test_tests_of_the_tools_do_not_run_under_the_conditions() -> None:
+    assert Path(__file__).relative_to(ROOT).as_posix().startswith(NOT_RUN)

@@ -1,0 +1,151 @@
+"""The search for the CPythons of a machine, with shell scripts in place of interpreters."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.pages import ROOT
+
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(os.name == "nt", reason="the interpreters are shell scripts"),
+]
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Path:
+    """A directory for fake interpreters: ``bin`` is the PATH, and ``pyenv`` belongs to pyenv."""
+    (tmp_path / "bin").mkdir()
+    return tmp_path
+
+
+def install(machine: Path, path: str, output: str, status: int = 0) -> Path:
+    """Create an interpreter that prints its implementation and version, whatever it runs."""
+    script = machine / path
+    script.parent.mkdir(parents=True, exist_ok=True)
+    script.write_text(f"#!/bin/sh\necho {output}\nexit {status}\n")
+    script.chmod(0o755)
+    return script
+
+
+def environment(machine: Path, *folders: str) -> dict[str, str]:
+    path = os.pathsep.join(str(machine / folder) for folder in ("bin", *folders))
+    return {"PATH": path, "PYENV_ROOT": str(machine / "pyenv")}
+
+
+def pythons(machine: Path, *arguments: str, folders: tuple[str, ...] = ()) -> str:
+    """Return the output of the program, or its error message if it fails."""
+    result = subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "pythons.py"), *arguments],
+        env=environment(machine, *folders),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.returncode == 0) == (result.stderr == "")
+    return (result.stdout or result.stderr).strip()
+
+
+def test_oldest_and_newest_version_are_printed(machine: Path) -> None:
+    for minor in (12, 9, 11, 100, 13):
+        install(machine, f"bin/python3.{minor}", f"CPython 3 {minor} 4")
+    assert pythons(machine) == "3.11 3.100"
+
+
+def test_only_version_is_printed_once(machine: Path) -> None:
+    install(machine, "bin/python3.12", "CPython 3 12 1")
+    assert pythons(machine) == "3.12"
+
+
+def test_interpreter_without_a_version_in_its_name_is_found(machine: Path) -> None:
+    install(machine, "bin/python3.11", "CPython 3 11 7")
+    install(machine, "bin/python3", "CPython 3 13 0")
+    assert pythons(machine) == "3.11 3.13"
+
+
+def test_versions_of_pyenv_are_found(machine: Path) -> None:
+    install(machine, "bin/python3.12", "CPython 3 12 1")
+    install(machine, "pyenv/versions/3.11.7/bin/python3.11", "CPython 3 11 7")
+    assert pythons(machine) == "3.11 3.12"
+
+
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        pytest.param("PyPy 3 13 0", 0, id="another implementation"),
+        pytest.param("CPython 3 13 0", 1, id="no pip or no venv"),
+        pytest.param("pyenv: python3.13: command not found", 127, id="a shim without a version"),
+        pytest.param("", 0, id="no output"),
+        pytest.param("CPython 3 10 2", 0, id="a name that is wrong"),
+    ],
+)
+def test_unusable_interpreter_is_left_out(machine: Path, output: str, status: int) -> None:
+    install(machine, "bin/python3.12", "CPython 3 12 1")
+    install(machine, "bin/python3.13", output, status)
+    assert pythons(machine) == "3.12"
+
+
+def test_file_that_cannot_run_is_left_out(machine: Path) -> None:
+    install(machine, "bin/python3.12", "CPython 3 12 1")
+    install(machine, "bin/python3.13", "CPython 3 13 0").chmod(0o644)
+    assert pythons(machine) == "3.12"
+
+
+def test_program_whose_name_only_starts_like_an_interpreter_is_left_out(machine: Path) -> None:
+    install(machine, "bin/python3.12", "CPython 3 12 1")
+    install(machine, "bin/python3.13-config", "CPython 3 13 0")
+    assert pythons(machine) == "3.12"
+
+
+def test_path_of_a_version_is_the_first_on_the_path(machine: Path) -> None:
+    first = install(machine, "bin/python3.12", "CPython 3 12 1")
+    install(machine, "later/python3.12", "CPython 3 12 9")
+    install(machine, "later/python3.13", "CPython 3 13 0")
+    assert pythons(machine, "3.12", folders=("later",)) == str(first)
+
+
+def test_unusable_interpreter_does_not_hide_a_later_one(machine: Path) -> None:
+    install(machine, "bin/python3.12", "", status=127)
+    later = install(machine, "later/python3.12", "CPython 3 12 9")
+    assert pythons(machine, "3.12", folders=("later",)) == str(later)
+
+
+@pytest.mark.parametrize("version", ["3.9", "3.13", "3", "newest"])
+def test_missing_version_is_reported_with_those_that_exist(machine: Path, version: str) -> None:
+    for minor in (9, 11, 12):
+        install(machine, f"bin/python3.{minor}", f"CPython 3 {minor} 4")
+    assert pythons(machine, version) == f"no CPython {version} here; found: 3.11, 3.12"
+
+
+@pytest.mark.parametrize("arguments", [(), ("3.12",)])
+def test_machine_without_a_supported_version_is_reported(
+    machine: Path, arguments: tuple[str, ...]
+) -> None:
+    install(machine, "bin/python3.9", "CPython 3 9 18")
+    message = "no CPython 3.11 or newer with pip and venv on this machine: install one"
+    assert pythons(machine, *arguments) == message
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_stops_at_the_message_about_a_missing_version(machine: Path) -> None:
+    (machine / "tools").mkdir()
+    for name in ("Makefile", "pyproject.toml", "tools/pythons.py"):
+        shutil.copy(ROOT / name, machine / name)
+    install(machine, "bin/python3.12", "CPython 3 12 1")
+    result = subprocess.run(
+        [str(shutil.which("make")), "VERSIONS=3.9", f"PYTHON={sys.executable}", "test"],
+        cwd=machine,
+        env=environment(machine) | {"SHELL": "/bin/sh"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    first, last = result.stderr.splitlines()
+    assert first == "no CPython 3.9 here; found: 3.12"
+    assert ".venv-3.9/ready-test" in last
+    assert result.returncode == 2
+    assert not (machine / ".venv-3.9").exists()
