@@ -66,8 +66,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the requests of a client within any 60 seconds and any one second.
 
-    The defaults are Neon's documented limits: 700 requests a minute for an account, 40 a second
-    for a route, 10 a second for creating organization keys. A route is a method and a path with
+    The defaults are Neon's documented limits. An account has 700 requests a minute, a route 40 a
+    second, and the creation of organization keys 10 a second. A route is a method and a path with
     ``{id}`` in place of each parameter. ``None`` means no limit.
     """
 
