@@ -126,9 +126,8 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Delays between the polls of a pending operation, in seconds.
 
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous
-    one, at most ``maximum``. The default maximum is the interval that Neon suggests
-    (specification, section 8). ``jitter`` is the fraction by which a delay varies at random, in
-    both directions.
+    one, at most ``maximum``. The default maximum is the interval that Neon suggests.
+    ``jitter`` is the fraction by which a delay varies at random, in both directions.
     """
 
     initial: float = 0.25
