@@ -66,8 +66,8 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
 class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the requests of a client within any 60 seconds and any one second.
 
-    The defaults are Neon's documented limits: 700 requests a minute for an account, 40 a second
-    for a route, 10 a second for creating organization keys. A route is a method and a path with
+    The defaults are Neon's documented limits. An account has 700 requests a minute, a route 40 a
+    second, and the creation of organization keys 10 a second. A route is a method and a path with
     ``{id}`` in place of each parameter. ``None`` means no limit.
     """
 
@@ -126,9 +126,8 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Delays between the polls of a pending operation, in seconds.
 
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous
-    one, at most ``maximum``. The default maximum is the interval that Neon suggests
-    (specification, section 8). ``jitter`` is the fraction by which a delay varies at random, in
-    both directions.
+    one, at most ``maximum``. The default maximum is the interval that Neon suggests.
+    ``jitter`` is the fraction by which a delay varies at random, in both directions.
     """
 
     initial: float = 0.25

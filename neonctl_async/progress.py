@@ -59,10 +59,10 @@ def console_on_stderr(*, no_color: bool | None = None) -> Console:
 class WaitProgress:
     """Shows the progress of operations. Pass it as ``on_update``, or call it with each record.
 
-    On a terminal it is a live display: a bar for each project, the number of operations by status,
-    the failures, the time, and the requests that count against the rate budget. Otherwise it
-    prints a line every 5 seconds and one at the end. ``console`` is a rich console, by default on
-    stderr.
+    On a terminal it is a live display with a bar for each project. The display shows the number of
+    operations by status, the failures, the time, and the requests that count against the rate
+    budget. Otherwise it prints a line every 5 seconds and one at the end. ``console`` is a rich
+    console, by default on stderr.
 
     Enter it in the event loop of the client, whose timer draws the display until exit. Any number
     of waits can share one display.

@@ -2,9 +2,9 @@
 
 Each client creates a branch with a compute, waits for its operations, lists, creates a key, uses
 it, revokes it, and deletes the branch. Halfway, the server process is killed and restarted on its
-file. At the end, the server must agree with all of its responses: keys are valid or revoked,
-branches exist or not, and every operation has exactly one final status. Statuses must be the
-documented ones, and the memory of the process must not grow.
+file. At the end, the server must agree with all of its responses about keys and branches. Every
+operation must have exactly one final status. Statuses must be the documented ones, and the
+memory of the process must not grow.
 """
 
 import argparse

@@ -18,7 +18,11 @@ app: Final = typer.Typer(
 
 KeyOrgOption = Annotated[
     str | None,
-    typer.Option("--org", metavar="ORG_ID", help="Use the keys of this organization."),
+    typer.Option(
+        "--org",
+        metavar="ORG_ID",
+        help="Manage keys of this organization, instead of personal keys.",
+    ),
 ]
 KeyProjectOption = Annotated[
     str | None,
@@ -26,7 +30,7 @@ KeyProjectOption = Annotated[
         "--project",
         "-p",
         metavar="PROJECT_ID",
-        help="Use the keys scoped to this project of an organization.",
+        help="Manage keys scoped to this project of an organization.",
     ),
 ]
 

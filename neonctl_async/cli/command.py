@@ -21,7 +21,8 @@ OutputOption = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Print a table, JSON, one line of JSON per record, or ids only.",
+        help="Print a table, JSON, one line of JSON per record, or raw: only the ids, and for a "
+        "new key only the key.",
     ),
 ]
 HostOption = Annotated[

@@ -38,7 +38,7 @@ async def _show(seconds: float) -> None:
         LocalControlPlane(durations=Durations(default=seconds)) as control_plane,
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
-        console.print(f"at {neon.base_url}: creating {PROJECTS} projects")
+        console.print(f"creating {PROJECTS} projects on the local control plane at {neon.base_url}")
         projects = await create_projects(neon)
         started = time.monotonic()
         created = await create_branches(neon, projects)

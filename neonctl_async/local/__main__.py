@@ -127,13 +127,17 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         help="port to listen on, 0 for any free one (default: %(default)s)",
     )
     add("--data", type=Path, metavar="FILE", help="SQLite file (default: in memory)")
-    add("--create-key", metavar="NAME", help="create another personal key and print that one")
+    add(
+        "--create-key",
+        metavar="NAME",
+        help="create another personal key and print it instead of the first one",
+    )
     add(
         "--duration",
         type=float,
         default=1.0,
         metavar="SECONDS",
-        help="how long operations take (1)",
+        help="how long operations take (default: 1)",
     )
     add(
         "--duration-of",
@@ -148,7 +152,7 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         type=float,
         default=0.0,
         metavar="SHARE",
-        help="share of it in scheduling (0)",
+        help="share of its duration that an operation is in scheduling, 0 to 1 (default: 0)",
     )
     add(
         "--intervals",
@@ -161,7 +165,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         "--lock",
         choices=("none", "branch", "project"),
         default="none",
-        help="what running operations lock (423)",
+        help="return 423 for requests to the branch or project of a running operation "
+        "(default: %(default)s)",
     )
     add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
     add(

@@ -43,8 +43,8 @@ class ProvisionedBranches(Branches):
         deletion takes at most 30 seconds. Neither an error nor a cancellation prevents it.
 
         - ``name``: the name of the branch. By default, a generated name that starts with
-          ``name_prefix``. A branch with a generated name is found by it and deleted even if the
-          response of its creation is lost.
+          ``name_prefix``. If the response to the creation is lost, the client searches for the
+          generated name and deletes the branch. It does not search for a name that you chose.
         - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if
           the process was killed. At least 1; None for accounts whose branches cannot expire.
         - ``timeout``: the longest wait until the branch is ready, in seconds; None for no limit.

@@ -66,9 +66,9 @@ class BranchData(Resource):
     ) -> BranchSchemaComparison:
         """Compare the schema of a database with its schema on another branch.
 
-        ``lsn`` and ``timestamp`` select an earlier state of the branch, ``base_lsn`` and
-        ``base_timestamp`` one of ``base_branch_id``. The default of ``base_branch_id`` is the
-        parent branch.
+        The other branch is ``base_branch_id``, by default the parent branch. ``lsn`` or
+        ``timestamp`` selects an earlier state of the branch. ``base_lsn`` or ``base_timestamp``
+        selects an earlier state of the other branch.
         """
         return await self._send(
             "GET",

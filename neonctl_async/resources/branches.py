@@ -112,11 +112,11 @@ class Branches(BranchData):
     ) -> BranchCreated:
         """Create a branch, with a compute for each item of ``endpoints``.
 
-        Starts ``create_branch``, and ``start_compute`` for each compute (specification, section
-        4.5). The default parent is the default branch. ``parent_lsn`` or ``parent_timestamp``
-        select an earlier state of the parent. ``init_source`` is ``parent-data`` or
-        ``schema-only``. Neon deletes the branch at ``expires_at``, rounded down to the second.
-        ``annotation_value`` holds key-value notes. Neon chooses other unset values.
+        Starts ``create_branch``, and ``start_compute`` for each compute. The default parent is the
+        default branch. ``parent_lsn`` or ``parent_timestamp`` selects an earlier state of the
+        parent. ``init_source`` is ``parent-data`` or ``schema-only``. Neon deletes the branch at
+        ``expires_at``, rounded down to the second. ``annotation_value`` holds key-value notes. Neon
+        chooses other unset values.
 
         With ``wait=True``, the call returns after all operations have succeeded, within 300
         seconds; a number sets another limit in seconds. The result then contains the final records
@@ -248,7 +248,7 @@ class Branches(BranchData):
     ) -> BranchDeleted:
         """Delete a branch. It can be recovered for seven days, unless ``hard_delete`` is true.
 
-        Neon does not delete root, default and protected branches, and branches with children.
+        Neon rejects the deletion of a branch that is root, default or protected, or has children.
         """
         return await self._start(
             "DELETE",

@@ -40,11 +40,11 @@ class Operations(Resource):
         on_update: Callable[[Operation], object] | None = None,
         raise_on_failure: bool = True,
     ) -> builtins.list[Operation]:
-        """Wait until all operations are in a terminal state. Return their final records in order.
+        """Wait until all operations are in a terminal state. Return their final records.
 
         ``what`` is an :class:`Operation`, an :class:`OperationRef`, any response with
-        ``.operations``, or an iterable of these. The result contains one record for each item,
-        duplicates included. It is empty for a response without operations.
+        ``.operations``, or an iterable of these. The result contains one record for each item, in
+        the order of ``what``, duplicates included. It is empty for a response without operations.
 
         ``timeout`` is in seconds; None waits without limit. ``on_update`` is called with each new
         record, the first one included. The client polls all operations of a project together, and

@@ -105,8 +105,8 @@ class Organizations(Resource):
         """Create an API key for an organization. With ``project_id``, it is for one project only.
 
         An organization key needs the personal key of an administrator. A project-scoped key needs
-        the personal key of any member (specification, section 5). The result contains the secret
-        token. Neon returns the token only once.
+        the personal key of any member. The result contains the secret token. Neon returns the
+        token only once.
         """
         body = drop_unset(key_name=key_name, project_id=project_id)
         return await self._send("POST", _API_KEYS, ApiKeyCreated, org_id, body=body)

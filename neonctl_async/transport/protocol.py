@@ -29,7 +29,7 @@ DEFAULT_HEADERS = {
     "Accept-Encoding": ACCEPT_ENCODING,
     "User-Agent": USER_AGENT,
 }
-"""The headers of every request (specification, section 4)."""
+"""The headers of every request."""
 EXCERPT_CHARACTERS = 200
 MAX_BYTES_WITH_NULLS = 8 * 1024 * 1024
 """The largest body that is decoded a second time, without its nulls."""
@@ -178,7 +178,7 @@ class Wire:
         return headers
 
     def authorization(self) -> str:
-        """Return the value of the header ``Authorization`` (specification, section 5)."""
+        """Return the value of the header ``Authorization``."""
         return f"Bearer {self._api_key.reveal()}"
 
     def read(self, request: Request[T], request_id: str, response: Response) -> T:

@@ -18,7 +18,7 @@ POLL_TIMEOUT = 10.0
 
 
 def operation_request(project_id: str, operation_id: str) -> Request[OperationResponse]:
-    """Return the request for one operation (specification, section 4.4)."""
+    """Return the request for one operation."""
     return request(
         "GET",
         "/projects/{project_id}/operations/{operation_id}",
@@ -31,7 +31,7 @@ def operation_request(project_id: str, operation_id: str) -> Request[OperationRe
 def page_request(
     project_id: str, limit: int | UnsetType, cursor: str | UnsetType = UNSET
 ) -> Request[OperationsPage]:
-    """Return the request for a page of operations, newest first (specification, section 4.3)."""
+    """Return the request for a page of operations, newest first."""
     return request(
         "GET",
         "/projects/{project_id}/operations",
@@ -52,7 +52,7 @@ class OperationSource:
         await self._session.acquire_poll_slot()
 
     async def get(self, ref: OperationRef) -> Operation:
-        """Return one operation (specification, section 4.4)."""
+        """Return one operation."""
         poll = operation_request(ref.project_id, ref.id)
         return (await self._session.poll(poll, POLL_TIMEOUT)).operation
 

@@ -42,7 +42,7 @@ def is_unchanged(old: Operation, new: Operation) -> bool:
 
 
 def outcome(operation: Operation, now: datetime) -> Outcome:
-    """Return the outcome of ``operation`` at the time ``now`` (specification, section 3.2).
+    """Return the outcome of ``operation`` at the time ``now``.
 
     An unknown status is pending. An unsuccessful operation with a ``retry_at`` in the future is
     also pending, because Neon will retry it.

@@ -59,10 +59,10 @@ def test_branch_that_is_not_ready_in_time_is_reported_and_can_be_resumed(
     id = slow.project().project.id
     result = cli("branches", "create", "-p", id, "--timeout", "0.01", "-o", "raw", at=slow)
     branch_id = result.stdout.strip()
-    told, error, how = result.stderr.splitlines()
-    assert told == f"branch {branch_id} was created"
+    created, error, hint = result.stderr.splitlines()
+    assert created == f"branch {branch_id} was created"
     assert error.startswith("error: 2 of 2 operations did not finish within 0.01 s")
-    assert how == (
+    assert hint == (
         "operations still pending: 2; to wait for them: "
         "neonctl-async operations wait --resume neonctl-async-pending-1.jsonl"
     )

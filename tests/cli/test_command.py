@@ -109,26 +109,26 @@ def test_forced_colours_do_not_fold_lines_in_a_pipe(cli: CommandLine, quick: Ser
 
 
 @pytest.mark.parametrize(
-    ("arguments", "answer", "code"), [((), "n", 130), ((), "y", 0), (("--yes",), "", 0)]
+    ("arguments", "reply", "code"), [((), "n", 130), ((), "y", 0), (("--yes",), "", 0)]
 )
 def test_deletion_needs_confirmation_on_a_terminal(
     quick: Served,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: tuple[str, ...],
-    answer: str,
+    reply: str,
     code: int,
 ) -> None:
     id = quick.project("asked").project.id
     for name, value in quick.environment.items():
         monkeypatch.setenv(name, value)
-    with typing(f"{answer}\n") as stdin:
+    with typing(f"{reply}\n") as stdin:
         monkeypatch.setattr("sys.stdin", stdin)
         with pytest.raises(SystemExit) as end:
             app(["projects", "delete", id, *arguments])
     question = f"Delete project {id} and everything in it? [y/N]: "
     output = capsys.readouterr()
-    assert (question in output.err) == bool(answer)
+    assert (question in output.err) == bool(reply)
     assert output.out.startswith("Deleted") == (code == 0)
     assert end.value.code == code
     left = quick.run(lambda neon: neon.projects.list(search=id).collect())

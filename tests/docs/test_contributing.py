@@ -1,7 +1,10 @@
 """The page for contributors, the Makefile and the workflows agree."""
 
+import os
 import re
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,27 @@ def test_page_lists_the_targets_of_make_help() -> None:
         r"^\| `make ([a-z-]+)` \| (.*) \|$", TEXTS["docs/contributing.md"], re.MULTILINE
     )
     assert rows == [tuple(target) for target in targets]
+
+
+@pytest.mark.process
+def test_trial_change_breaks_one_test(tmp_path: Path) -> None:
+    page = TEXTS["CONTRIBUTING.md"]
+    [(old, new)] = re.findall(r"labels\.py`, change `(.+)` to `(.+)`\.", page)
+    [text] = re.findall(r"are now printed\s+as `(.+)`", page)
+    source = (ROOT / "neonctl_async" / "cli" / "labels.py").read_text(encoding="utf-8")
+    assert source.count(old) == 1
+    (tmp_path / "trial_change.py").write_text(
+        "def pytest_sessionstart():\n"
+        "    from neonctl_async.cli import labels\n"
+        f"    exec({source.replace(old, new)!r}, vars(labels))\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-p", "trial_change", "tests/cli/test_labels.py"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    run = subprocess.run(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False
+    )
+    assert re.findall(r"(\d+) failed", run.stdout) == ["1"]
+    assert text in run.stdout
 
 
 def test_workflow_runs_the_targets_of_the_local_run() -> None:

@@ -12,10 +12,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 NEON_API: Any = import_module("neon_api").NeonAPI
 
 
-def test_page_states_the_number_of_methods() -> None:
+def test_pages_state_the_number_of_methods() -> None:
     page = (DOCS / "why.md").read_text(encoding="utf-8")
     [(methods, published)] = re.findall(r"(\d+) of the (\d+) published", page)
     table = (DOCS / "endpoints.md").read_text(encoding="utf-8")
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert re.findall(r"\| (\d+) of (\d+); `request\(\)`", readme) == [(methods, published)]
     assert int(methods) == len(METHODS)
     assert int(published) == len(
         re.findall(r"^\| `(?:GET|POST|PUT|PATCH|DELETE) ", table, re.MULTILINE)

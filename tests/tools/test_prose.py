@@ -128,6 +128,8 @@ def test_docstrings_start_with_a_verb_or_a_noun_phrase(rules: Rules, opening: st
         ("One two three four. Five six seven eight.", None),
         ("A list of things:\n\n- one two three four\n- five six seven eight", None),
         ("| one two three four | five six seven eight |", None),
+        ("| one |\n|---|\n| one. Two three four | five six seven eight |", None),
+        ("| one |\n|---|\n| one | two three four five six seven eight |", 3),
     ],
 )
 def test_long_sentences_are_reported_where_they_start(

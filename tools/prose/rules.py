@@ -12,9 +12,10 @@ from tools.prose.passages import Passage
 OPENING = re.compile(
     r"(?:What|Whose|Whom?|Where|Which|Why|That|How|When|If|Whether)\b", re.IGNORECASE
 )
-# Sentences end at a full stop, an empty line, a colon that ends a line, or the next list item.
+# Sentences end at a full stop, an empty line, a colon that ends a line, the next list item, or the
+# border of a table cell.
 SENTENCE_END = re.compile(
-    r"(?<=[.!?])[)\"'*_]*\s+(?=[\"'(*_`A-Z\d])|\n\s*\n|:\s*\n|\n(?=(?:[-*+#>]|\d+\.)\s)|\n(?=\|)"
+    r"(?<=[.!?])[)\"'*_]*\s+(?=[\"'(*_`A-Z\d])|\n\s*\n|:\s*\n|\n(?=(?:[-*+#>]|\d+\.)\s)|\n(?=\|)|\s\|\s"
 )
 
 

@@ -86,9 +86,9 @@ async def test_accounts_do_not_share_their_limits(api: Client) -> None:
 async def test_retry_after_may_be_a_date(api: Client, clock: ManualClock) -> None:
     clock.advance(0.5)
     await burst(api, 1)
-    told = (await refused(api)).headers["Retry-After"]
-    assert told == "Thu, 01 Jan 2026 00:01:01 GMT"
-    clock.advance((parsedate_to_datetime(told) - clock()).total_seconds())
+    retry_after = (await refused(api)).headers["Retry-After"]
+    assert retry_after == "Thu, 01 Jan 2026 00:01:01 GMT"
+    clock.advance((parsedate_to_datetime(retry_after) - clock()).total_seconds())
     assert await burst(api, 1) == [200]
 
 
