@@ -2,14 +2,17 @@
 
 import asyncio
 import importlib
+import os
 import signal
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
 from blockbuster import blockbuster_ctx
 from hypothesis import settings
+from hypothesis.database import InMemoryExampleDatabase
 
 from neonctl_async import NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
@@ -19,7 +22,8 @@ from tests.support.fake_neon import FakeNeon
 LoopFactory: TypeAlias = Callable[[], asyncio.AbstractEventLoop]
 
 settings.register_profile("default", deadline=None)
-settings.load_profile("default")
+settings.register_profile("read-only", deadline=None, database=InMemoryExampleDatabase())
+settings.load_profile("default" if os.access(Path(__file__).parents[1], os.W_OK) else "read-only")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
