@@ -47,8 +47,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     def part(self, name: str, kind: type[T]) -> T:
         """Return a required field of the JSON body. Raise 400 as :meth:`body` does."""
-        # A class is hashable, which mypy does not see in type[T].
-        body = self.body(_body_with(name, kind))  # type: ignore[arg-type]
+        body = self.body(_body_with(name, kind))  # type: ignore[arg-type]  # classes are hashable
         part: T = getattr(body, name)
         return part
 
