@@ -12,7 +12,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from itertools import islice
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TextIO
 
 try:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -56,6 +56,11 @@ def console_on_stderr(*, no_color: bool | None = None) -> Console:
     return console
 
 
+def _is_terminal(stream: TextIO | None) -> bool:
+    """Return False for the None that replaces a closed stream as well."""
+    return stream is not None and stream.isatty()
+
+
 class WaitProgress:
     """Shows the progress of operations. Pass it as ``on_update``, or call it with each record.
 
@@ -83,8 +88,8 @@ class WaitProgress:
                 console=self._console,
                 auto_refresh=False,
                 # Output to a file or a pipe must not be redirected to the terminal.
-                redirect_stdout=sys.stdout.isatty(),
-                redirect_stderr=sys.stderr.isatty(),
+                redirect_stdout=_is_terminal(sys.stdout),
+                redirect_stderr=_is_terminal(sys.stderr),
             )
             self._live.start(refresh=True)
         self._interval = LINE_SECONDS if self._live is None else FRAME_SECONDS

@@ -168,6 +168,16 @@ async def test_failures_are_red_on_a_terminal(idle: NeonClient, terminal: Consol
     assert f"{RED}create_branch failed in late-frost-12345678: disk full" in written(terminal)
 
 
+async def test_live_display_works_with_closed_streams(
+    idle: NeonClient, terminal: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout", None)
+    monkeypatch.setattr("sys.stderr", None)
+    with WaitProgress(idle, console=terminal) as progress:
+        progress(operation("a", "finished"))
+    assert "1 of 1 operations" in written(terminal)
+
+
 async def test_no_color_removes_the_colours(
     idle: NeonClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
