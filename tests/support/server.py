@@ -90,6 +90,12 @@ class Server:
         return self
 
     async def __aexit__(self, *_exc_info: object) -> None:
+        # asyncio leaks a connection that it has accepted but not served yet when a server closes.
+        loop = asyncio.get_running_loop()
+        for listener in self._server.sockets:
+            loop.remove_reader(listener.fileno())
+        for _ in range(3):
+            await asyncio.sleep(0)
         self._server.close()
         for task in list(self._tasks):
             task.cancel()
