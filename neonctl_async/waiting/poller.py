@@ -21,6 +21,7 @@ from neonctl_async.errors import (
 )
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
+from neonctl_async.transport.budget import Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.waiting import schedule
@@ -153,9 +154,11 @@ class Poller:
     async def _poll_while_tracked(self) -> None:
         async with anyio.create_task_group() as polls:
             while await self._wait_until_due():
-                await self._source.acquire_poll_slot()
+                slot = await self._source.acquire_poll_slot(of_list=len(self._tracked) > 1)
                 if ready := self._start_poll():
-                    polls.start_soon(self._poll, ready)
+                    polls.start_soon(self._poll, ready, slot)
+                else:
+                    slot.cancel()
             polls.cancel_scope.cancel()
 
     async def _wait_until_due(self) -> bool:
@@ -177,11 +180,11 @@ class Poller:
         self._draw = _draw()
         return ready
 
-    async def _poll(self, ready: Sequence[TrackedOperation]) -> None:
+    async def _poll(self, ready: Sequence[TrackedOperation], slot: Slot) -> None:
         started = _time()
         if len(ready) == 1:
-            await self._poll_one(ready[0])
-        elif missing := await self._poll_list(ready):
+            await self._poll_one(ready[0], slot)
+        elif missing := await self._poll_list(ready, slot):
             if len(missing) < len(ready):
                 self._finish_poll(started)
             slots = asyncio.Semaphore(MAX_CONCURRENT_GETS)
@@ -234,7 +237,9 @@ class Poller:
         poll_at = queue.deadline - max(2 * self._poll_seconds, LAST_POLL_MARGIN)
         return max(poll_at, self._poll_started_at + MIN_POLL_GAP) if poll_at > now else math.inf
 
-    async def _poll_list(self, entries: Sequence[TrackedOperation]) -> list[TrackedOperation]:
+    async def _poll_list(
+        self, entries: Sequence[TrackedOperation], slot: Slot
+    ) -> list[TrackedOperation]:
         """Read the newest operations. Return those of ``entries`` that are missing from them."""
         missing = {entry.ref.id: entry for entry in entries}
         are_all = len(entries) == len(self._tracked)
@@ -243,8 +248,8 @@ class Poller:
         cursor: str | UnsetType | None = UNSET
         while cursor is not None and (limit := _page_size(depth, scan_depth, len(missing))):
             if depth:
-                await self._source.acquire_poll_slot()
-            request = self._source.newest(self._project_id, limit, cursor)
+                slot = await self._source.acquire_poll_slot()
+            request = self._source.newest(self._project_id, limit, cursor, slot)
             page = await self._attempt(request, missing.values())
             if page is None:
                 end_polls(missing.values(), _time())
@@ -276,17 +281,20 @@ class Poller:
 
     async def _poll_missing(self, entry: TrackedOperation, slots: asyncio.Semaphore) -> None:
         async with slots:
+            if not self._is_tracked(entry):
+                return
+            slot = await self._source.acquire_poll_slot(of_list=False)
             if self._is_tracked(entry):
-                await self._source.acquire_poll_slot()
-            if self._is_tracked(entry):
-                await self._poll_one(entry)
+                await self._poll_one(entry, slot)
+            else:
+                slot.cancel()
 
     def _is_tracked(self, entry: TrackedOperation) -> bool:
         """Return whether ``entry`` was neither dropped nor replaced in the meantime."""
         return self._tracked.get(entry.ref.id) is entry
 
-    async def _poll_one(self, entry: TrackedOperation) -> None:
-        record = await self._attempt(self._source.get(entry.ref), [entry])
+    async def _poll_one(self, entry: TrackedOperation, slot: Slot) -> None:
+        record = await self._attempt(self._source.get(entry.ref, slot), [entry])
         end_polls([entry], _time())
         if record is not None:
             self._update(entry, record)
