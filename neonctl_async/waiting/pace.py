@@ -10,6 +10,8 @@ MAX_STRETCH = 25.0
 """The largest factor by which delays are stretched."""
 SCOUT_SHARE = 0.01
 """The share of free slots that is spent at a time to learn how long operations take."""
+EXPLORERS = 0.03
+"""The share of projects that are polled at a time to see whether durations have changed."""
 ORDER_SECONDS = 0.01
 """The head start of a scout for each poll that it had less than another one."""
 WHOLE_PROJECT_STRETCH = 4.0
@@ -55,6 +57,10 @@ class Pace:
         """
         scouts = max(SCOUT_SHARE * self._free(), self.projects / stretch**2)
         return self._scouted_at + delay / scouts + polls * ORDER_SECONDS
+
+    def explore_at(self, delay: float, polls: int) -> float:
+        """Return when the next scout is polled to check whether durations have changed."""
+        return self._scouted_at + delay / (EXPLORERS * self.projects) + polls * ORDER_SECONDS
 
     def note_scout(self, now: float) -> None:
         """Record that a scout is polled now."""

@@ -144,8 +144,13 @@ class ProjectPlan:
         planned_at = polled_at + schedule.delay(
             self._policy, waited, self._jitter, marks, minimum, stretch
         )
-        if stretch == 1 or (marks.seconds and marks.is_complete):
+        if stretch == 1:
             return planned_at
+        if marks.seconds and marks.is_complete:
+            alone = schedule.delay(self._policy, waited, self._jitter, minimum=minimum)
+            scout_at = max(polled_at + alone, self._pace.explore_at(alone, self._polls))
+            self._is_scout = scout_at < planned_at
+            return min(scout_at, planned_at)
         kind = tuple(sorted({str(entry.record.action) for entry in entries if entry.record}))
         self._pace.note_pending(kind, waited)
         age = self._pace.scouted_age(kind)
