@@ -48,7 +48,7 @@ def run(main: Callable[[ControlPlane], Awaitable[T]], settings: Settings, seed: 
             return await main(plane)
 
     random.seed(seed)
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+    with asyncio.Runner(debug=False, loop_factory=VirtualTimeLoop) as runner:
         return runner.run(run_connected())
 
 

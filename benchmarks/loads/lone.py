@@ -35,6 +35,11 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     max_polls: float | None = None
     """The limit of the mean number of polls."""
 
+    @property
+    def has_limits(self) -> bool:
+        """True if the case has a limit."""
+        return self.max_lateness is not None or self.max_polls is not None
+
 
 class Result(msgspec.Struct, frozen=True):
     """The lateness and the polls of each wait, both in order of size."""
@@ -63,7 +68,7 @@ class Result(msgspec.Struct, frozen=True):
         return missed
 
     def _verdict(self, case: Case) -> str:
-        if case.max_lateness is None and case.max_polls is None:
+        if not case.has_limits:
             return ""
         missed = self.missed(case)
         return f" MISSED: {', '.join(missed)}" if missed else " met"
