@@ -7,9 +7,8 @@ from collections.abc import Callable, Sequence
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting import schedule
-from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import UNKNOWN, Forecast
-from neonctl_async.waiting.tracked import TrackedOperation, age, duration, queues_of
+from neonctl_async.waiting.tracked import Queue, TrackedOperation, age, duration, queues_of
 
 MIN_POLL_SHARE = 0.12
 """Shortest time between two polls, as a share of the wait for the youngest operation."""
@@ -46,7 +45,7 @@ class ProjectPlan:
         self._poll_seconds = 0.0
         self._has_unseen = False
 
-    def add(self, entry: TrackedOperation, queue: ChangeQueue, now: float) -> None:
+    def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan a poll for an operation that the wait of ``queue`` needs from now on."""
         if entry.record is None:
             self._has_unseen = True
@@ -77,6 +76,10 @@ class ProjectPlan:
             last_polls = (self._last_poll_at(queue, now) for queue in queues_of(ready))
             self.next_poll_at = min(self._scheduled_poll_at(ready), *last_polls)
 
+    def last_deadline(self, now: float) -> float:
+        """Return the latest deadline for which a poll at the time ``now`` is the last one."""
+        return now + self._last_poll_margin + MIN_POLL_GAP
+
     def note_record(
         self, entry: TrackedOperation, record: Operation, now: float, *, is_settled: bool
     ) -> None:
@@ -99,6 +102,11 @@ class ProjectPlan:
             self._forecast.abandon(entry.observation)
 
     def _scheduled_poll_at(self, ready: Sequence[TrackedOperation]) -> float:
+        recheck_at = min(entry.recheck_at for entry in ready)
+        pending = [entry for entry in ready if not entry.has_new_failure]
+        return min(recheck_at, self._poll_of_pending_at(pending)) if pending else recheck_at
+
+    def _poll_of_pending_at(self, ready: Sequence[TrackedOperation]) -> float:
         youngest = max(ready, key=lambda entry: entry.started_at)
         # Among many predictions one is always near. The gap keeps the number of polls small.
         waited = self._poll_started_at - youngest.started_at
@@ -109,6 +117,8 @@ class ProjectPlan:
         return min(self._poll_of_entry_at(entry, earliest) for entry in considered)
 
     def _poll_of_entry_at(self, entry: TrackedOperation, earliest: float) -> float:
+        if entry.has_new_failure:
+            return entry.recheck_at
         prediction = UNKNOWN
         if entry.record is not None and self._policy.growth > 1:
             prediction = self._forecast.prediction(entry.record.action)
@@ -124,7 +134,11 @@ class ProjectPlan:
         """Return when to poll operations without a record: now, or together after MIN_POLL_GAP."""
         return max(now, self._poll_started_at + MIN_POLL_GAP)
 
-    def _last_poll_at(self, queue: ChangeQueue, now: float) -> float:
+    def _last_poll_at(self, queue: Queue, now: float) -> float:
         """Return when to poll before a deadline. One poll serves deadlines close together."""
-        poll_at = queue.deadline - max(2 * self._poll_seconds, LAST_POLL_MARGIN)
+        poll_at = queue.deadline - self._last_poll_margin
         return max(poll_at, self._poll_started_at + MIN_POLL_GAP) if poll_at > now else math.inf
+
+    @property
+    def _last_poll_margin(self) -> float:
+        return max(2 * self._poll_seconds, LAST_POLL_MARGIN)

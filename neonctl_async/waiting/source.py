@@ -11,8 +11,6 @@ from neonctl_async.models.operations import (
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
 
-MAX_PAGE = 1000
-"""The largest page size that the API accepts."""
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
 
