@@ -256,6 +256,6 @@ async def test_poll_gets_neither_slot_nor_request_while_nothing_can_be_sent(
         await budget.acquire("a")
         asyncio.get_running_loop().call_later(5, budget.release, "a")
     else:
-        budget.pause(5)
+        budget.hold_back(5)
     await (budget.acquire_poll_slot() if step == "slot" else budget.acquire("b", is_poll=True))
     assert now() == pytest.approx(5)
