@@ -39,10 +39,10 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the retries of a call after transient failures. Times are in seconds.
 
-    ``attempts`` includes the first one; requests that get a 429 do not count. Before attempt n+1, the client waits for a random time
-    up to ``initial * 2**(n-1)``, at most ``maximum`` (exponential backoff with full jitter). It
-    waits longer if ``Retry-After`` requires it. ``deadline`` limits the whole call, from its first
-    request on.
+    ``attempts`` includes the first one, and does not count requests that get a 429. Before attempt
+    n+1, the client waits for a random time up to ``initial * 2**(n-1)``, at most ``maximum``
+    (exponential backoff with full jitter). It waits longer if ``Retry-After`` requires it.
+    ``deadline`` limits the whole call, from its first request on.
     """
 
     attempts: int = 5

@@ -182,9 +182,10 @@ class Session:
         self, request: Request[T], call: _Call, deadline: float, failure: NeonError
     ) -> T:
         """Send a request again after ``failure``. Only a first attempt waits without a limit."""
-        with anyio.CancelScope(deadline=deadline - MIN_ATTEMPT_SECONDS) as scope:
+        slot: Slot | None = None
+        with anyio.CancelScope(deadline=deadline - MIN_ATTEMPT_SECONDS):
             slot = await self._budget.acquire(request.route)
-        if scope.cancelled_caught:
+        if slot is None:
             raise failure if isinstance(failure, RateLimitedError) else self._no_slot(request)
         return await self._attempt(request, call, slot, max(deadline - _now(), MIN_ATTEMPT_SECONDS))
 

@@ -140,6 +140,7 @@ async def test_poll_that_sends_nothing_delays_no_call(outcome: str) -> None:
     await send_all(budget, [Planned(0.0, "polled")])
     calls = asyncio.create_task(send_all(budget, [Planned(0.0, "a", duration=0.01)] * 12))
     await asyncio.sleep(0.005)
+    poll: asyncio.Task[object]
     if outcome == "cancelled":
         poll = asyncio.create_task(budget.acquire("polled", is_poll=True))
         await asyncio.sleep(0.05)
