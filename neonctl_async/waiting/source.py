@@ -2,6 +2,8 @@
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async._shorten import shorten
+from neonctl_async.errors import InvalidResponseError
 from neonctl_async.models.operations import (
     Operation,
     OperationRef,
@@ -38,6 +40,20 @@ def page_request(
         OperationsPage,
         project_id,
         query={"limit": limit, "cursor": cursor},
+    )
+
+
+def check_operation(project_id: str, operation_id: str, operation: Operation) -> None:
+    """Raise InvalidResponseError unless ``operation`` is the requested record."""
+    if (operation.project_id, operation.id) == (project_id, operation_id):
+        return
+    sent = operation_request(project_id, operation_id)
+    raise InvalidResponseError(
+        f"it is the record of another operation, {shorten(operation.id)} in project "
+        f"{shorten(operation.project_id)}",
+        method=sent.method,
+        path=sent.path,
+        status=200,
     )
 
 
