@@ -189,8 +189,7 @@ class RequestTimeoutError(TransportError, TimeoutError):
 
 
 class InvalidResponseError(NeonError):
-    """The response reports success, but its body cannot be read as the expected type, or it
-    contains the record of another object.
+    """The response reports success, but its body is unreadable or the record of another object.
 
     ``status`` is the HTTP status; ``method`` and ``path`` identify the request. ``request_id`` is
     Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``excerpt`` is the
