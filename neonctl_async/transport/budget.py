@@ -19,6 +19,12 @@ CALLS_PER_POLL = 9
 """The largest number of calls that are sent before a waiting poll."""
 ROUTE_PRUNE_THRESHOLD = 100
 """The number of known routes at which the windows of idle routes are deleted."""
+MIN_PAUSE_SECONDS = 0.5
+"""The first pause after a 429 without ``Retry-After``."""
+MAX_PAUSE_SECONDS = 60.0
+"""The longest pause after a 429."""
+FORGET_PAUSES_SECONDS = 60.0
+"""The time without a 429 after which pauses are short again."""
 
 
 class Window:
@@ -74,6 +80,20 @@ class Window:
         self.used(now)  # deletes old entries, also in a window without a limit
 
 
+class Slot:
+    """The right to send one request now. It must be released after the response."""
+
+    __slots__ = ("_budget", "_route")
+
+    def __init__(self, budget: "Budget", route: str) -> None:
+        self._budget = budget
+        self._route = route
+
+    def release(self) -> None:
+        """Record the end of the request."""
+        self._budget.release(self._route)
+
+
 class Budget:
     """The rate limits of a client: per minute, per route and second, and requests in flight.
 
@@ -90,6 +110,7 @@ class Budget:
         self._waiting_calls = 0
         self._free_connections = connections
         self._paused_until = 0.0
+        self._pause = 0.0
         self._next_poll_at = -math.inf
         self._polls_waiting_for_slot = 0
         self._polls_waiting_for_route: list[Window] = []
@@ -115,10 +136,10 @@ class Budget:
         interval = POLL_HORIZON_SECONDS / max(self._account.free(now), 1.0)
         self._next_poll_at = max(self._next_poll_at, now - POLL_BURST_SECONDS) + interval
 
-    async def acquire(self, route: str, *, is_poll: bool = False) -> None:
+    async def acquire(self, route: str, *, is_poll: bool = False) -> Slot:
         """Wait until a request to ``route`` may be sent, and occupy a slot for it.
 
-        The caller must call :meth:`release` when the request is over.
+        The caller must release the slot when the request is over.
         """
         now = _time()
         window = self._window_of(route, now)
@@ -136,6 +157,7 @@ class Budget:
         self._free_connections -= 1
         window.take()
         self._account.take()
+        return Slot(self, route)
 
     def release(self, route: str) -> None:
         """Record the end of a request to ``route``."""
@@ -145,9 +167,19 @@ class Budget:
         self._account.release(now)
         self._wake()
 
-    def pause(self, seconds: float) -> None:
-        """Send nothing for this time, after a 429. Neon counts all requests of the account."""
-        self._paused_until = max(self._paused_until, _time() + seconds)
+    def hold_back(self, retry_after: float | None) -> None:
+        """Send nothing for a while, after a 429. Neon counts all requests of the account.
+
+        Without ``retry_after``, the pauses grow until a minute passes without a 429.
+        """
+        now = _time()
+        if now >= self._paused_until + FORGET_PAUSES_SECONDS:
+            self._pause = 0.0
+        if retry_after is None and now >= self._paused_until:
+            self._pause = min(max(2 * self._pause, MIN_PAUSE_SECONDS), MAX_PAUSE_SECONDS)
+            retry_after = self._pause
+        pause = min(retry_after or 0.0, MAX_PAUSE_SECONDS)
+        self._paused_until = max(self._paused_until, now + pause)
 
     async def _acquire_for_call(self, window: Window) -> None:
         self._waiting_calls += 1

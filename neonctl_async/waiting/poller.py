@@ -177,6 +177,7 @@ class Poller:
 
         After each operation that has finished, two others are read: they may have finished too.
         """
+
         async def read(entry: TrackedOperation, has_slot: bool) -> None:  # noqa: FBT001 - start_soon passes positional arguments only
             async with self._read_limit:
                 is_finished = await self._read(entry, has_slot=has_slot)

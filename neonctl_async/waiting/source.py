@@ -2,6 +2,8 @@
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async._shorten import shorten
+from neonctl_async.errors import InvalidResponseError
 from neonctl_async.models.operations import (
     Operation,
     OperationRef,
@@ -10,6 +12,7 @@ from neonctl_async.models.operations import (
 )
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
+from neonctl_async.waiting.scan import MAX_PAGE as MAX_PAGE
 
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
@@ -39,6 +42,34 @@ def page_request(
     )
 
 
+def check_operation(project_id: str, operation_id: str, operation: Operation) -> None:
+    """Raise InvalidResponseError unless ``operation`` is the requested record."""
+    if (operation.project_id, operation.id) == (project_id, operation_id):
+        return
+    sent = operation_request(project_id, operation_id)
+    raise InvalidResponseError(
+        f"it is the record of another operation, {shorten(operation.id)} in project "
+        f"{shorten(operation.project_id)}",
+        method=sent.method,
+        path=sent.path,
+        status=200,
+    )
+
+
+def check_page(project_id: str, page: OperationsPage) -> None:
+    """Raise InvalidResponseError unless all operations of ``page`` belong to the project."""
+    for operation in page.operations:
+        if operation.project_id != project_id:
+            sent = page_request(project_id, UNSET)
+            raise InvalidResponseError(
+                f"it contains operation {shorten(operation.id)} of project "
+                f"{shorten(operation.project_id)}",
+                method=sent.method,
+                path=sent.path,
+                status=200,
+            )
+
+
 class OperationSource:
     """Reads operations. Each request is sent once: the next poll is the retry."""
 
@@ -50,12 +81,23 @@ class OperationSource:
         await self._session.acquire_poll_slot()
 
     async def get(self, ref: OperationRef) -> Operation:
-        """Return one operation."""
+        """Return one operation.
+
+        Raises InvalidResponseError if the response contains the record of another operation.
+        """
         poll = operation_request(ref.project_id, ref.id)
-        return (await self._session.poll(poll, POLL_TIMEOUT)).operation
+        operation = (await self._session.poll(poll, POLL_TIMEOUT)).operation
+        check_operation(ref.project_id, ref.id, operation)
+        return operation
 
     async def newest(
         self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
     ) -> OperationsPage:
-        """Return the ``limit`` newest operations of a project, or those after ``cursor``."""
-        return await self._session.poll(page_request(project_id, limit, cursor), POLL_TIMEOUT)
+        """Return the ``limit`` newest operations of a project, or those after ``cursor``.
+
+        Raises InvalidResponseError if the page contains the record of another project.
+        """
+        poll = page_request(project_id, limit, cursor)
+        page = await self._session.poll(poll, POLL_TIMEOUT)
+        check_page(project_id, page)
+        return page

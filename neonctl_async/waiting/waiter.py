@@ -11,6 +11,7 @@ from typing import TypeVar
 import anyio
 import msgspec
 
+from neonctl_async._shorten import shorten
 from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
@@ -219,7 +220,7 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     if timeout is None:
         return
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is {timeout!r}: expected a number of seconds, or None")
+        raise TypeError(f"{name} is {shorten(timeout)}: expected a number of seconds, or None")
     if not timeout >= 0:
         raise ValueError(f"{name} is {timeout}: expected 0 or more seconds")
 
