@@ -9,26 +9,26 @@ from neonctl_async.transport.scheduler import Scheduler, Ticket
 
 
 class Slot:
-    """The right to send one request. Its holder must release or cancel it."""
+    """The right to send one request. Its holder releases it, or cancels it if nothing was sent."""
 
-    __slots__ = ("_budget", "_ticket")
+    __slots__ = ("_budget", "_ticket", "route")
 
     def __init__(self, budget: "Budget", ticket: Ticket) -> None:
+        self.route: str = ticket.route
         self._budget = budget
-        self._ticket = ticket
-
-    @property
-    def route(self) -> str:
-        """The route of the request."""
-        return self._ticket.route
+        self._ticket: Ticket | None = ticket
 
     def release(self) -> None:
         """Record the end of the request: its response has arrived or will never arrive."""
-        self._budget.release(self._ticket)
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            self._budget.release(ticket)
 
     def cancel(self) -> None:
-        """Record that the request was not sent."""
-        self._budget.cancel(self._ticket)
+        """Give the slot back, unless its request was sent and released."""
+        ticket, self._ticket = self._ticket, None
+        if ticket is not None:
+            self._budget.cancel(ticket)
 
 
 class _Waiting(Ticket):

@@ -140,6 +140,7 @@ async def test_poll_that_sends_nothing_delays_no_call(outcome: str) -> None:
     await send_all(budget, [Planned(0.0, "polled")])
     calls = asyncio.create_task(send_all(budget, [Planned(0.0, "a", duration=0.01)] * 12))
     await asyncio.sleep(0.005)
+    poll: asyncio.Task[object]
     if outcome == "cancelled":
         poll = asyncio.create_task(budget.acquire("polled", is_poll=True))
         await asyncio.sleep(0.05)
@@ -256,6 +257,6 @@ async def test_poll_gets_neither_slot_nor_request_while_nothing_can_be_sent(
         await budget.acquire("a")
         asyncio.get_running_loop().call_later(5, budget.release, "a")
     else:
-        budget.pause(5)
+        budget.hold_back(5)
     await (budget.acquire_poll_slot() if step == "slot" else budget.acquire("b", is_poll=True))
     assert now() == pytest.approx(5)
