@@ -6,11 +6,13 @@ from typing import TypeAlias
 
 PLENTY = 5.0
 """The polls left for each pending wait from which polls need not be saved."""
+AMPLE = 20.0
+"""The polls left for each pending wait from which a crowded project gets more of them."""
 MAX_STRETCH = 25.0
 """The largest factor by which delays are stretched."""
 SCOUT_SHARE = 0.01
 """The share of free slots that is spent at a time to learn how long operations take."""
-EXPLORERS = 0.03
+EXPLORERS = 0.01
 """The share of projects that are polled at a time to see whether durations have changed."""
 POLLS_OF_PROJECT = 4
 """The largest number of waits in a project that count: one poll serves many of them."""
@@ -56,6 +58,10 @@ class Pace:
         """Return the factor by which delays are stretched: 1 if the budget is plentiful."""
         share = self._share()
         return min(PLENTY / share, MAX_STRETCH) if 0 < share < PLENTY else _limit(share)
+
+    def is_ample(self) -> bool:
+        """Return whether a crowded project may get more polls than usual."""
+        return self._share() >= AMPLE
 
     def scouted_age(self, kind: Kind) -> float:
         """Return the largest age, in seconds, at which waits of a kind were seen pending."""

@@ -13,6 +13,12 @@ from neonctl_async.waiting.tracked import Queue, TrackedOperation, age, duration
 
 MIN_POLL_SHARE = 0.12
 """Shortest time between two polls, as a share of the wait for the youngest operation."""
+MIN_POLL_SHARE_OF_CROWD = 0.04
+"""The same for CROWD or more waits."""
+CROWD = 100
+"""The number of waits in a project, or of operations of a wait, that get the most polls."""
+HURRY = 0.5
+"""The factor for the delays of a wait for CROWD or more operations."""
 MIN_POLL_GAP = 0.05
 """Shortest time between two polls that the schedule did not plan, in seconds."""
 LAST_POLL_MARGIN = 0.05
@@ -52,6 +58,7 @@ class ProjectPlan:
         self._is_scout = False
         self._polls = 0
         self._waits = 0
+        self._most_operations = 0
         self._draw = draw
         self._jitter = draw()
         self._poll_started_at = -math.inf
@@ -135,12 +142,15 @@ class ProjectPlan:
         youngest = max(ready, key=lambda entry: entry.started_at)
         # Among many predictions one is always near. The gap keeps the number of polls small.
         waited = self._poll_started_at - youngest.started_at
-        gap = max(min(MIN_POLL_SHARE * waited, self._max_delay), self._min_delay)
+        waits = _waits(ready)
+        gap = self._min_delay
+        if len(waits) > 1:
+            gap = max(min(self._min_poll_share(len(waits)) * waited, self._max_delay), gap)
         if self._forecast.is_empty and stretch == 1:
             # Without history, the youngest operation alone sets the delay.
             return self._poll_of_wait_at([youngest], self._poll_started_at + gap, 1.0)
         earliest = self._poll_started_at + gap * stretch
-        polls = [self._poll_of_wait_at(wait, earliest, stretch) for wait in _waits(ready)]
+        polls = [self._poll_of_wait_at(wait, earliest, stretch) for wait in waits]
         return max(polls) if stretch > WHOLE_PROJECT_STRETCH else min(polls)
 
     def _poll_of_wait_at(
@@ -154,11 +164,14 @@ class ProjectPlan:
             stretch,
         )
         minimum = max(earliest - polled_at, 0.0)
+        self._most_operations = max(self._most_operations, len(entries))
+        if self._most_operations >= CROWD and self._pace.is_ample():
+            stretch, minimum = HURRY, minimum * HURRY
         waited = polled_at - started_at
         planned_at = polled_at + schedule.delay(
             self._policy, waited, self._jitter, marks, minimum, stretch
         )
-        if stretch == 1:
+        if stretch <= 1:
             return planned_at
         if marks.seconds and marks.is_complete:
             alone = schedule.delay(self._policy, waited, self._jitter, minimum=minimum)
@@ -178,6 +191,14 @@ class ProjectPlan:
         )
         self._is_scout = scout_at < planned_at
         return min(scout_at, planned_at)
+
+    def _min_poll_share(self, waits: int) -> float:
+        """Return the shortest time between two polls, as a share of the time waited.
+
+        If the rate budget is plentiful, many waits of a project are worth more polls.
+        """
+        crowd = min(waits / CROWD, 1.0) if self._pace.is_ample() else 0.0
+        return MIN_POLL_SHARE - (MIN_POLL_SHARE - MIN_POLL_SHARE_OF_CROWD) * crowd
 
     def _groups(self, entries: Sequence[TrackedOperation]) -> list[schedule.Group]:
         """Return the operations of a wait by action. Their starts are on the loop's clock."""
