@@ -2,13 +2,14 @@
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting import schedule
-from neonctl_async.waiting.forecast import UNKNOWN, Forecast
+from neonctl_async.waiting.forecast import Forecast
 from neonctl_async.waiting.pace import WHOLE_PROJECT_STRETCH, Pace
+from neonctl_async.waiting.prediction import UNKNOWN
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, age, duration, queues_of
 
 MIN_POLL_SHARE = 0.12
@@ -82,6 +83,19 @@ class ProjectPlan:
         self._pace.note_waits(self._waits, count)
         self._waits = count
 
+    def wants_history(self, ready: Sequence[TrackedOperation]) -> bool:
+        """Return whether a list with finished operations would make the next polls better."""
+        return self._policy.growth > 1 and any(
+            entry.record is not None
+            and not self._forecast.histories.has(entry.ref.project_id)
+            and not self._forecast.prediction(entry.record.action, entry.ref.project_id).shares
+            for entry in ready
+        )
+
+    def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
+        """Learn from the finished operations of a project that nobody waits for."""
+        self._forecast.histories.note(project_id, operations)
+
     def start_poll(self, now: float) -> None:
         """Record the start of a poll of all operations without a poll in progress."""
         self.next_poll_at = math.inf
@@ -116,7 +130,9 @@ class ProjectPlan:
         if entry.record is None:
             entry.started_at -= age(record)
             if not is_settled:
-                entry.observation = self._forecast.observe(record.action, entry.started_at)
+                entry.observation = self._forecast.observe(
+                    record.project_id, record.action, entry.started_at
+                )
         if entry.observation is None:
             return
         if is_settled:
@@ -209,7 +225,7 @@ class ProjectPlan:
             action = entry.record.action
             known = groups.get(action)
             if known is None:
-                prediction = self._forecast.prediction(action)
+                prediction = self._forecast.prediction(action, entry.ref.project_id)
                 groups[action] = schedule.Group(prediction, 1, entry.started_at)
             else:
                 groups[action] = known._replace(

@@ -53,6 +53,9 @@ class ProjectOperations:
     def __len__(self) -> int:
         return len(self._by_id)
 
+    def __contains__(self, id: str) -> bool:
+        return id in self._by_id
+
     def ready(self) -> list[TrackedOperation]:
         """Return the operations without a poll in progress."""
         return [entry for entry in self._by_id.values() if not entry.is_being_polled]
