@@ -8,8 +8,8 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.operations import Operation
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource, check_within
+from neonctl_async.waiting.scan import MAX_PAGE
 from neonctl_async.waiting.source import (
-    MAX_PAGE,
     check_operation,
     operation_request,
     page_request,

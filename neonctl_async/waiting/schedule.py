@@ -41,6 +41,11 @@ class Group(NamedTuple):
     starts_after: float
     """The start of the youngest one, in seconds after the start that marks are relative to."""
 
+    def with_operation(self, starts_after: float) -> "Group":
+        """Return the group with another operation."""
+        later = max(self.starts_after, starts_after)
+        return Group(self.prediction, self.operations + 1, later)
+
 
 def marks_of(groups: Sequence[Group], stretch: float = 1.0) -> Marks:
     """Return the marks of a wait that ends with the last one of these operations.
@@ -71,6 +76,7 @@ def delay(
     draw: float,
     marks: Marks = NO_MARKS,
     minimum: float = 0.0,
+    *,
     stretch: float = 1.0,
 ) -> float:
     """Return the delay before the next poll of a wait of ``waited`` seconds so far.

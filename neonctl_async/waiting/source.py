@@ -13,7 +13,6 @@ from neonctl_async.models.operations import (
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
-from neonctl_async.waiting.scan import MAX_PAGE
 
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
