@@ -12,7 +12,7 @@ from neonctl_async.models.operations import (
 )
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
-from neonctl_async.waiting.scan import MAX_PAGE as MAX_PAGE
+from neonctl_async.waiting.scan import MAX_PAGE as MAX_PAGE  # noqa: PLC0414 - exported to resources
 
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
