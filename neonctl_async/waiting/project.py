@@ -23,7 +23,8 @@ from neonctl_async.waiting.status import (
 )
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, queues_of
 
-_logger = logging.getLogger(__name__)
+# The name of the poller's module, by which applications filter these records.
+_logger = logging.getLogger("neonctl_async.waiting.poller")
 
 
 class ProjectOperations:

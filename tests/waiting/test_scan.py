@@ -79,7 +79,7 @@ def test_listed_operations_are_found_by_scans_after_a_few_polls(
     if not tracked:
         return
     listed = data.draw(st.permutations([*others, *tracked]))
-    plan = ScanPlan()
+    plan, missing = ScanPlan(), set[str]()
     for _ in range(2):
         _, missing = poll(plan, [*tracked, *hidden], listed)
     assert missing == set(hidden)

@@ -79,12 +79,16 @@ def test_records_that_differ_only_in_duration_are_unchanged(
     assert is_unchanged(record, msgspec.structs.replace(record, **changes)) is expected
 
 
-records = st.builds(
-    lambda status, at, retry_in: msgspec.structs.replace(
+def record_of(status: str, at: int, retry_in: int | None) -> Operation:
+    return msgspec.structs.replace(
         operation(status=status),
         updated_at=EPOCH + timedelta(seconds=at),
         retry_at=None if retry_in is None else EPOCH + timedelta(seconds=retry_in),
-    ),
+    )
+
+
+records = st.builds(
+    record_of,
     st.sampled_from([*OperationStatus, "hibernating"]),
     st.integers(-3, 3),
     st.none() | st.integers(-3, 3),

@@ -138,9 +138,15 @@ async def test_coroutine_function_as_on_update_raises_at_once(
 async def test_on_update_that_returns_an_awaitable_raises_at_its_first_call(
     fake_neon: FakeNeon,
 ) -> None:
-    future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     fake_neon.start("a", ends=1)
-    for on_update in (lambda record: update(record) or future, lambda _record: future):
+
+    def coroutine(record: Operation) -> object:
+        return update(record)
+
+    def future(_record: Operation) -> object:
+        return asyncio.get_running_loop().create_future()
+
+    for on_update in (coroutine, future):
         with pytest.raises(TypeError, match=r"^on_update .* returned .*: expected a plain func"):
             await fake_neon.client.operations.wait(ref("a"), on_update=on_update)
 
