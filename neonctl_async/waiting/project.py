@@ -108,7 +108,7 @@ class ProjectOperations:
             self._drop(entry)
 
     def note_failure(self, entries: Iterable[TrackedOperation], error: NeonError) -> None:
-        """Record a failed poll that ends no wait."""
+        """Record a failed poll after which the operations are polled again."""
         _logger.warning("a poll of operations failed and will be repeated: %s", error)
         for queue in queues_of(entries):
             queue.last_error = error

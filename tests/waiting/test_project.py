@@ -141,7 +141,7 @@ def test_operation_is_dropped_when_no_wait_needs_it() -> None:
     assert project.changes() == []
 
 
-def test_failing_operations_ends_their_waits() -> None:
+def test_permanent_error_is_raised_by_the_waits() -> None:
     project = Project(operation("a"))
     error = NotFoundError(
         status=404, code="", message="gone", request_id="r", method="GET", path="/"

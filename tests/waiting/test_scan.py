@@ -136,7 +136,7 @@ def test_no_missing_operation_waits_for_more_than_a_round(count: int, arrivals: 
     entries = tracked(count)
     waited = dict.fromkeys(entries, 0)
     for now, new in enumerate([*arrivals, *[0] * MAX_ROUND], 1):
-        for entry in ReadQueue(entries, last_deadline=0.0).first:
+        for entry in ReadQueue(entries, now, margin=0.05).first:
             entry.read_at = now
             waited[entry] = -1
         waited = {entry: polls + 1 for entry, polls in waited.items()}
@@ -152,7 +152,7 @@ def test_each_missing_operation_is_in_the_queue_exactly_once(
     urgent: int, others: int, count: int
 ) -> None:
     entries = [*tracked(others), *tracked(urgent, deadline=5.0)]
-    queue = ReadQueue(entries, last_deadline=5.0)
+    queue = ReadQueue(entries, now=4.0, margin=1.0)
     assert set(queue.first) | set(queue.later) == set(entries)
     assert len(queue.first) + len(queue.later) == len(entries)
     assert set(entries[others:]) <= set(queue.first)
@@ -165,8 +165,17 @@ def test_each_missing_operation_is_in_the_queue_exactly_once(
 
 
 def test_operations_that_need_no_read_are_left_out() -> None:
-    queue = ReadQueue(tracked(10), last_deadline=0.0)
+    queue = ReadQueue(tracked(10), now=0.0, margin=0.05)
     dropped, read, polled, *others = queue.later
     read.read_at = 1.0
     polled.is_being_polled = True
     assert list(queue.take(10, lambda entry: entry is not dropped)) == others
+
+
+def test_operations_of_a_wait_are_read_once_shortly_before_its_deadline() -> None:
+    entries = tracked(50, deadline=10.0)
+    firsts = [len(ReadQueue(entries, now, margin=2.0).first) for now in (7.9, 8.0, 9.0)]
+    assert firsts == [5, 50, 50]
+    for entry in entries:
+        entry.read_at = 8.5
+    assert len(ReadQueue(entries, now=9.0, margin=2.0).first) == 5

@@ -180,7 +180,7 @@ async def test_404_of_a_list_is_tolerated_while_any_operation_is_known(fake_neon
 # A failure without a time of its retry is read again.
 
 
-async def test_failure_without_retry_at_is_read_once_more(fake_neon: FakeNeon) -> None:
+async def test_failure_without_retry_at_is_read_a_second_time(fake_neon: FakeNeon) -> None:
     fake_neon.start("a", states={0: "failed"})
     with pytest.raises(OperationFailedError):
         await fake_neon.client.operations.wait(ref("a"))
