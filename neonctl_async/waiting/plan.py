@@ -120,9 +120,10 @@ class ProjectPlan:
             self._pace.note_scout(now)
             self._is_scout = False
 
-    def last_deadline(self, now: float) -> float:
-        """Return the latest deadline for which a poll at the time ``now`` is the last one."""
-        return now + self._last_poll_margin + MIN_POLL_GAP
+    @property
+    def last_poll_margin(self) -> float:
+        """The time between the last poll of a wait and its deadline."""
+        return max(2 * self._poll.seconds, LAST_POLL_MARGIN)
 
     def note_record(
         self, entry: TrackedOperation, record: Operation, now: float, *, is_settled: bool
@@ -195,12 +196,8 @@ class ProjectPlan:
 
     def _last_poll_at(self, queue: Queue, now: float) -> float:
         """Return when to poll before a deadline. One poll serves deadlines close together."""
-        poll_at = queue.deadline - self._last_poll_margin
+        poll_at = queue.deadline - self.last_poll_margin
         return max(poll_at, self._poll.started_at + MIN_POLL_GAP) if poll_at > now else math.inf
-
-    @property
-    def _last_poll_margin(self) -> float:
-        return max(2 * self._poll.seconds, LAST_POLL_MARGIN)
 
 
 def _waits(ready: Sequence[TrackedOperation]) -> list[list[TrackedOperation]]:

@@ -41,9 +41,9 @@ MAX_PAUSE = 60.0
 class Poller:
     """Polls the pending operations of one project while any wait needs them.
 
-    A single pending operation is read by id. For two or more, list pages are read, and then a few
-    of the operations missing from them by id: a missing operation is still pending. A poll that
-    hangs delays only its own operations. A transient failure ends no wait; 401, 403 and other
+    A single pending operation is read by id. For two or more, list pages are read. A few of the
+    operations missing from them are then read by id: a missing operation is still pending. A poll
+    that hangs delays only its own operations. A transient failure ends no wait; 401, 403 and other
     permanent failures end it at once.
     """
 
@@ -160,7 +160,7 @@ class Poller:
         wants_history = self._plan.wants_history(ready)
         scan = self._scans.start(ids, HISTORY_PAGE if wants_history else 0)
         missing = ready if scan is None else await self._read_pages(ready, scan, slot)
-        reads = ReadQueue(missing, self._plan.last_deadline(_time()))
+        reads = ReadQueue(missing, _time(), self._plan.last_poll_margin)
         end_polls(reads.later, _time(), were_read=False)
         if len(reads.first) < len(ready):
             self._finish_poll(started)
