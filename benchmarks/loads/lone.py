@@ -1,4 +1,4 @@
-"""Single waits in projects of their own, without a rate limit: by new clients and by a learned one.
+"""Single waits in projects of their own, without a rate limit: by new clients, and by one with history.
 
 All waits of a case run at the same time, but each has its own project, and a new client its own
 history. They start at random times, because timestamps of whole seconds depend on the fraction.
@@ -96,7 +96,9 @@ def cases(seed: int) -> Iterator[Case]:
     few = _with_outliers(rng, 60)
     many = _with_outliers(rng, 240)
     yield Case(name="0.8 s, 3 % of 10 s, without history", durations=many)
-    yield Case(name="0.8 s, 3 % of 10 s, learned from 60", durations=many, learned=few)
+    yield Case(
+        name="0.8 s, 3 % of 10 s, a client with 60 earlier waits", durations=many, learned=few
+    )
     yield Case(
         name="0.8 s, 3 % of 10 s, in a project with such history",
         durations=many,
