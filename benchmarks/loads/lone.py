@@ -1,4 +1,4 @@
-"""Single waits in projects of their own, without a rate limit: by new clients, and by one with history.
+"""Single waits in projects of their own, without a rate limit, with and without history.
 
 All waits of a case run at the same time, but each has its own project, and a new client its own
 history. They start at random times, because timestamps of whole seconds depend on the fraction.
@@ -28,7 +28,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     durations: tuple[float, ...]
     settings: Settings = Settings()
-    learned: tuple[float, ...] = ()
+    earlier: tuple[float, ...] = ()
     """The durations that the client has waited for before; empty for a new client per wait."""
     max_lateness: float | None = None
     """The limit of the median lateness."""
@@ -97,7 +97,7 @@ def cases(seed: int) -> Iterator[Case]:
     many = _with_outliers(rng, 240)
     yield Case(name="0.8 s, 3 % of 10 s, without history", durations=many)
     yield Case(
-        name="0.8 s, 3 % of 10 s, a client with 60 earlier waits", durations=many, learned=few
+        name="0.8 s, 3 % of 10 s, a client with 60 earlier waits", durations=many, earlier=few
     )
     yield Case(
         name="0.8 s, 3 % of 10 s, in a project with such history",
@@ -163,11 +163,11 @@ def run(case: Case, seed: int = 0) -> Result:
                     )
                 )
 
-            if not case.learned:
+            if not case.earlier:
                 neons = [await new_client() for _ in case.durations]
                 return await _wait(plane, neons, case.durations, "new", starts)
             neon = await new_client()
-            await _wait(plane, [neon] * len(case.learned), case.learned, "learned", starts)
+            await _wait(plane, [neon] * len(case.earlier), case.earlier, "earlier", starts)
             return await _wait(plane, [neon] * len(case.durations), case.durations, "new", starts)
 
     return virtual_time.run(main, case.settings, seed)
