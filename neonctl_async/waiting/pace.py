@@ -6,12 +6,16 @@ from typing import TypeAlias
 
 PLENTY = 5.0
 """The polls left for each pending wait from which polls need not be saved."""
+AMPLE = 20.0
+"""The polls left for each pending wait from which a crowded project gets more of them."""
 MAX_STRETCH = 25.0
 """The largest factor by which delays are stretched."""
 SCOUT_SHARE = 0.01
 """The share of free slots that is spent at a time to learn how long operations take."""
-EXPLORERS = 0.03
+EXPLORERS = 0.01
 """The share of projects that are polled at a time to see whether durations have changed."""
+POLLS_OF_PROJECT = 4
+"""The largest number of waits in a project that count: one poll serves many of them."""
 ORDER_SECONDS = 0.01
 """The head start of a scout for each poll that it had less than another one."""
 WHOLE_PROJECT_STRETCH = 4.0
@@ -29,18 +33,35 @@ class Pace:
     polled to learn how long operations take.
     """
 
-    def __init__(self, share: Callable[[], float], free: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        share: Callable[[], float],
+        free: Callable[[], float],
+        note_pending: Callable[[int, int], None],
+    ) -> None:
         self._share = share
         self._free = free
+        self._note_pending = note_pending
+        self._waits = 0
         self._scouted_at = -math.inf
         self._scouted_ages: dict[Kind, float] = {}
         self.projects = 0
         """The number of projects with pending operations."""
 
+    def note_waits(self, before: int, now: int) -> None:
+        """Record that the number of pending waits of a project has changed."""
+        self._waits += min(now, POLLS_OF_PROJECT) - min(before, POLLS_OF_PROJECT)
+        self.projects += bool(now) - bool(before)
+        self._note_pending(self._waits, self.projects)
+
     def stretch(self) -> float:
         """Return the factor by which delays are stretched: 1 if the budget is plentiful."""
         share = self._share()
         return min(PLENTY / share, MAX_STRETCH) if 0 < share < PLENTY else _limit(share)
+
+    def is_ample(self) -> bool:
+        """Return whether a crowded project may get more polls than usual."""
+        return self._share() >= AMPLE
 
     def scouted_age(self, kind: Kind) -> float:
         """Return the largest age, in seconds, at which waits of a kind were seen pending."""

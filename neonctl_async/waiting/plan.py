@@ -2,18 +2,24 @@
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting import schedule
-from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.forecast import UNKNOWN, Forecast
+from neonctl_async.waiting.forecast import Forecast
 from neonctl_async.waiting.pace import WHOLE_PROJECT_STRETCH, Pace
-from neonctl_async.waiting.tracked import TrackedOperation, age, duration, queues_of
+from neonctl_async.waiting.prediction import UNKNOWN
+from neonctl_async.waiting.tracked import Queue, TrackedOperation, age, duration, queues_of
 
 MIN_POLL_SHARE = 0.12
 """Shortest time between two polls, as a share of the wait for the youngest operation."""
+MIN_POLL_SHARE_OF_CROWD = 0.04
+"""The same for CROWD or more waits."""
+CROWD = 100
+"""The number of waits in a project, or of operations of a wait, that get the most polls."""
+HURRY = 0.5
+"""The factor for the delays of a wait for CROWD or more operations."""
 MIN_POLL_GAP = 0.05
 """Shortest time between two polls that the schedule did not plan, in seconds."""
 LAST_POLL_MARGIN = 0.05
@@ -52,13 +58,15 @@ class ProjectPlan:
         self.is_stretched = False
         self._is_scout = False
         self._polls = 0
+        self._waits = 0
+        self._most_operations = 0
         self._draw = draw
         self._jitter = draw()
         self._poll_started_at = -math.inf
         self._poll_seconds = 0.0
         self._has_unseen = False
 
-    def add(self, entry: TrackedOperation, queue: ChangeQueue, now: float) -> None:
+    def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan a poll for an operation that the wait of ``queue`` needs from now on."""
         if entry.record is None:
             self._has_unseen = True
@@ -69,6 +77,24 @@ class ProjectPlan:
             self.is_stretched = stretch > 1
             poll_at = self._poll_of_wait_at([entry], earliest, stretch)
         self.next_poll_at = min(self.next_poll_at, poll_at, self._last_poll_at(queue, now))
+
+    def note_waits(self, count: int) -> None:
+        """Set the number of waits that this project's operations are pending for."""
+        self._pace.note_waits(self._waits, count)
+        self._waits = count
+
+    def wants_history(self, ready: Sequence[TrackedOperation]) -> bool:
+        """Return whether a list with finished operations would make the next polls better."""
+        return self._policy.growth > 1 and any(
+            entry.record is not None
+            and not self._forecast.histories.has(entry.ref.project_id)
+            and not self._forecast.prediction(entry.record.action, entry.ref.project_id).shares
+            for entry in ready
+        )
+
+    def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
+        """Learn from the finished operations of a project that nobody waits for."""
+        self._forecast.histories.note(project_id, operations)
 
     def start_poll(self, now: float) -> None:
         """Record the start of a poll of all operations without a poll in progress."""
@@ -93,6 +119,10 @@ class ProjectPlan:
             last_polls = (self._last_poll_at(queue, now) for queue in queues_of(ready))
             self.next_poll_at = min(self._scheduled_poll_at(ready), *last_polls)
 
+    def last_deadline(self, now: float) -> float:
+        """Return the latest deadline for which a poll at the time ``now`` is the last one."""
+        return now + self._last_poll_margin + MIN_POLL_GAP
+
     def note_record(
         self, entry: TrackedOperation, record: Operation, now: float, *, is_settled: bool
     ) -> None:
@@ -100,7 +130,9 @@ class ProjectPlan:
         if entry.record is None:
             entry.started_at -= age(record)
             if not is_settled:
-                entry.observation = self._forecast.observe(record.action, entry.started_at)
+                entry.observation = self._forecast.observe(
+                    record.project_id, record.action, entry.started_at
+                )
         if entry.observation is None:
             return
         if is_settled:
@@ -115,18 +147,26 @@ class ProjectPlan:
             self._forecast.abandon(entry.observation)
 
     def _scheduled_poll_at(self, ready: Sequence[TrackedOperation]) -> float:
+        recheck_at = min(entry.recheck_at for entry in ready)
+        pending = [entry for entry in ready if not entry.has_new_failure]
+        return min(recheck_at, self._poll_of_pending_at(pending)) if pending else recheck_at
+
+    def _poll_of_pending_at(self, ready: Sequence[TrackedOperation]) -> float:
         stretch = self._pace.stretch() if self._policy.growth > 1 else 1.0
         self.is_stretched = stretch > 1
         self._is_scout = False
         youngest = max(ready, key=lambda entry: entry.started_at)
         # Among many predictions one is always near. The gap keeps the number of polls small.
         waited = self._poll_started_at - youngest.started_at
-        gap = max(min(MIN_POLL_SHARE * waited, self._max_delay), self._min_delay)
+        waits = _waits(ready)
+        gap = self._min_delay
+        if len(waits) > 1:
+            gap = max(min(self._min_poll_share(len(waits)) * waited, self._max_delay), gap)
         if self._forecast.is_empty and stretch == 1:
             # Without history, the youngest operation alone sets the delay.
             return self._poll_of_wait_at([youngest], self._poll_started_at + gap, 1.0)
         earliest = self._poll_started_at + gap * stretch
-        polls = [self._poll_of_wait_at(wait, earliest, stretch) for wait in _waits(ready)]
+        polls = [self._poll_of_wait_at(wait, earliest, stretch) for wait in waits]
         return max(polls) if stretch > WHOLE_PROJECT_STRETCH else min(polls)
 
     def _poll_of_wait_at(
@@ -140,11 +180,14 @@ class ProjectPlan:
             stretch,
         )
         minimum = max(earliest - polled_at, 0.0)
+        self._most_operations = max(self._most_operations, len(entries))
+        if self._most_operations >= CROWD and self._pace.is_ample():
+            stretch, minimum = HURRY, minimum * HURRY
         waited = polled_at - started_at
         planned_at = polled_at + schedule.delay(
             self._policy, waited, self._jitter, marks, minimum, stretch
         )
-        if stretch == 1:
+        if stretch <= 1:
             return planned_at
         if marks.seconds and marks.is_complete:
             alone = schedule.delay(self._policy, waited, self._jitter, minimum=minimum)
@@ -165,6 +208,14 @@ class ProjectPlan:
         self._is_scout = scout_at < planned_at
         return min(scout_at, planned_at)
 
+    def _min_poll_share(self, waits: int) -> float:
+        """Return the shortest time between two polls, as a share of the time waited.
+
+        If the rate budget is plentiful, many waits of a project are worth more polls.
+        """
+        crowd = min(waits / CROWD, 1.0) if self._pace.is_ample() else 0.0
+        return MIN_POLL_SHARE - (MIN_POLL_SHARE - MIN_POLL_SHARE_OF_CROWD) * crowd
+
     def _groups(self, entries: Sequence[TrackedOperation]) -> list[schedule.Group]:
         """Return the operations of a wait by action. Their starts are on the loop's clock."""
         groups: dict[str, schedule.Group] = {}
@@ -174,11 +225,11 @@ class ProjectPlan:
             action = entry.record.action
             known = groups.get(action)
             if known is None:
-                prediction = self._forecast.prediction(action)
+                prediction = self._forecast.prediction(action, entry.ref.project_id)
                 groups[action] = schedule.Group(prediction, 1, entry.started_at)
             else:
                 groups[action] = known._replace(
-                    count=known.count + 1,
+                    operations=known.operations + 1,
                     starts_after=max(known.starts_after, entry.started_at),
                 )
         return list(groups.values())
@@ -193,10 +244,14 @@ class ProjectPlan:
         """Return when to poll operations without a record: now, or together after MIN_POLL_GAP."""
         return max(now, self._poll_started_at + MIN_POLL_GAP)
 
-    def _last_poll_at(self, queue: ChangeQueue, now: float) -> float:
+    def _last_poll_at(self, queue: Queue, now: float) -> float:
         """Return when to poll before a deadline. One poll serves deadlines close together."""
-        poll_at = queue.deadline - max(2 * self._poll_seconds, LAST_POLL_MARGIN)
+        poll_at = queue.deadline - self._last_poll_margin
         return max(poll_at, self._poll_started_at + MIN_POLL_GAP) if poll_at > now else math.inf
+
+    @property
+    def _last_poll_margin(self) -> float:
+        return max(2 * self._poll_seconds, LAST_POLL_MARGIN)
 
 
 def _waits(ready: Sequence[TrackedOperation]) -> list[list[TrackedOperation]]:
