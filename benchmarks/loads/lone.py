@@ -79,20 +79,20 @@ TITLES = ("median", "p90", "worst", "polls", "most")
 HEAD = " ".join(["wait".ljust(NAME_WIDTH), *(title.rjust(8) for title in TITLES)])
 
 
-def cases(seed: int) -> Iterator[Case]:
-    """Yield all cases of a seed."""
+def cases(seed: int, waits: int = WAITS) -> Iterator[Case]:
+    """Yield all cases of a seed, with this number of waits."""
     rng = Random(f"{seed} lone")
     limits = {1.0: (0.30, 4), 10.0: (1.5, 9)}
     for seconds in (1.0, 3.0, 10.0, 30.0):
         lateness, polls = limits.get(seconds, (None, None))
         yield Case(
             name=f"{seconds:g} s, without history",
-            durations=_varied(rng, seconds, WAITS),
+            durations=_varied(rng, seconds, waits),
             max_lateness=lateness,
             max_polls=polls,
         )
     for seconds in (3.0, 10.0):
-        yield from _with_history(rng, seconds)
+        yield from _with_history(rng, seconds, waits)
     few = _with_outliers(rng, 60)
     many = _with_outliers(rng, 240)
     yield Case(name="0.8 s, 3 % of 10 s, without history", durations=many)
@@ -106,7 +106,7 @@ def cases(seed: int) -> Iterator[Case]:
     )
 
 
-def _with_history(rng: Random, seconds: float) -> Iterator[Case]:
+def _with_history(rng: Random, seconds: float, waits: int) -> Iterator[Case]:
     """Yield waits in projects with finished operations, by the fields of their records."""
     records = {
         "": Settings(),
@@ -121,7 +121,7 @@ def _with_history(rng: Random, seconds: float) -> Iterator[Case]:
         equal = msgspec.structs.replace(settings, history=(repr(seconds),) * HISTORY)
         yield Case(
             name=f"{seconds:g} s, history{described}",
-            durations=(seconds,) * WAITS,
+            durations=(seconds,) * waits,
             settings=equal,
             max_lateness=lateness if settings.has_total_duration else None,
             max_polls=polls if settings.has_total_duration else None,
@@ -129,7 +129,7 @@ def _with_history(rng: Random, seconds: float) -> Iterator[Case]:
         past = tuple(map(repr, _varied(rng, seconds, HISTORY)))
         yield Case(
             name=f"{seconds:g} s +-20 %, history{described}",
-            durations=_varied(rng, seconds, WAITS),
+            durations=_varied(rng, seconds, waits),
             settings=msgspec.structs.replace(settings, history=past),
         )
 
