@@ -6,8 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.faults.campaign import run
-from tools.faults.proxy import NAMES
+from tools.faults.campaign import NAMES, run
 
 
 def main() -> int:

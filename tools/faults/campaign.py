@@ -6,8 +6,8 @@ file, and clocks jump. At the end, each outcome is compared with the state of th
 
 - A successful call was executed exactly once, and the operations that it waited for are finished.
 - A result contains all operations of the call, and no others.
-- A wait that ends without success has a reason: no 404 that passes and no failure that is retried
-  ends it, and it does not time out after a terminal record of each operation has arrived.
+- A wait raises no error for a transient 404 or for a failure that Neon retries.
+- A wait does not time out after a terminal record of each operation has arrived.
 - A call gives up after a 429 only when its deadline is near.
 - The status of an operation never goes back.
 - An error that reports that nothing was done is right.
@@ -34,8 +34,8 @@ from tools.faults.callers import Caller, Outcome, client_of, run_call
 from tools.faults.clocks import MODULES, ProcessClock, SuspendableLoop, jumping_wall_clock
 from tools.faults.final_state import FinalState
 from tools.faults.log import FaultLog
-from tools.faults.proxy import NAMES, FaultProxy
-from tools.faults.unreachable import unreachable_clients
+from tools.faults.proxy import PROXY_FAULTS, FaultProxy
+from tools.faults.unreachable import UNREACHABLE, unreachable_clients
 
 CALLERS = 60
 PROJECTS = 4
@@ -51,6 +51,8 @@ It usually needs 0.1 to 3 s. Virtual machines may lose their processors without 
 SUSPENSION = 2.0
 """The seconds for which the machine is suspended, and twice as long until the next time."""
 SUSPENDED, JUMPED = "the machine was suspended", "the wall clock jumped"
+NAMES = (*PROXY_FAULTS, *UNREACHABLE, SUSPENDED, JUMPED)
+"""All faults of a campaign, except that the control plane is killed."""
 RESULTS = ("succeeded", "not executed", "maybe executed", "wait failed")
 
 
@@ -118,7 +120,7 @@ class Campaign:
         projects = [one["project"]["id"] for one in created]
         jumping = jumping_wall_clock(self._chance, lambda: self._count(JUMPED))
         async with AsyncExitStack() as stack:
-            for module in MODULES:
+            for module in MODULES if JUMPED in self._names else ():
                 stack.enter_context(mock.patch(f"neonctl_async.{module}.datetime", jumping))
             proxy = FaultProxy(base_url, self._chance, SHARE, self.log, self._names)
             await stack.enter_async_context(proxy)
@@ -126,9 +128,10 @@ class Campaign:
             async with running(self._clock.run()), asyncio.TaskGroup() as group:
                 for number in range(CALLERS):
                     group.create_task(self._call(f"c{number}", proxy.base_url, key, projects))
-                for name, neon in unreachable.items():
-                    group.create_task(self._call_unreachable(name, neon))
-                group.create_task(self._suspend())
+                for name in unreachable.keys() & set(self._names):
+                    group.create_task(self._call_unreachable(name, unreachable[name]))
+                if SUSPENDED in self._names:
+                    group.create_task(self._suspend())
         return projects
 
     @property

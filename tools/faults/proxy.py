@@ -24,7 +24,7 @@ from tools.faults.records import RECORD_FAULTS, RecordFaults
 
 NO_SERVER = "the control plane is killed"
 LOCKED = "423 that never ends"
-NAMES = (*ANY_REQUEST, *POLLS, LOCKED, *RECORD_FAULTS)
+PROXY_FAULTS = (*ANY_REQUEST, *POLLS, LOCKED, *RECORD_FAULTS)
 """All faults that a proxy can inject."""
 
 
@@ -40,7 +40,7 @@ class FaultProxy(MisbehavingServer):
         chance: random.Random,
         share: float,
         log: FaultLog,
-        names: Collection[str] = NAMES,
+        names: Collection[str] = PROXY_FAULTS,
     ) -> None:
         super().__init__(self._response_to)
         self._upstream = upstream

@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -30,6 +30,7 @@ WRONG_POLLS = 3
 """The number of polls with a wrong record."""
 FOREIGN_ID = "00000000-0000-4000-8000-000000000000"
 FOREIGN_PROJECT = "another-project-00000000"
+TIMES = frozenset({"created_at", "updated_at", "retry_at"})
 _RETRY_IN, _RETRIED_AGO = timedelta(seconds=5), timedelta(seconds=10)
 
 
@@ -250,12 +251,16 @@ def _format(time: datetime) -> str:
 
 def _move_times(content: object, offset: timedelta) -> None:
     """Move all times in a JSON object to the clock of the server."""
-    if isinstance(content, list):
-        for item in content:
-            _move_times(item, offset)
-    elif isinstance(content, dict):
-        for key, value in content.items():
-            if key in ("created_at", "updated_at", "retry_at") and value is not None:
-                content[key] = _format(datetime.fromisoformat(value) + offset)
-            else:
+    match content:
+        case list():
+            for item in cast("list[object]", content):
+                _move_times(item, offset)
+        case dict():
+            record = cast("Record", content)
+            for name in TIMES & record.keys():
+                if record[name] is not None:
+                    record[name] = _format(datetime.fromisoformat(record[name]) + offset)
+            for value in record.values():
                 _move_times(value, offset)
+        case _:
+            pass

@@ -28,7 +28,7 @@ def wrong_waits(one: Outcome, log: FaultLog) -> Iterator[str]:
         case None if failed := log.failed & {operation.id for operation in one.operations}:
             yield f"the wait returned, but {failed} failed"
         case NotFoundError() if one.id is not None:
-            yield "the wait ended because of a 404 that passes"
+            yield "the wait raised a transient 404"
         case OperationFailedError(failed=failed):
             ids = {operation.id for operation in failed}
             if not ids <= log.failed and not one.is_late:
