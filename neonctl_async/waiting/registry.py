@@ -75,7 +75,7 @@ class PollerRegistry:
         is_changed = self._forecast.update(asyncio.get_running_loop().time())
         if is_changed:
             for poller in self._by_project.values():
-                poller.plan()
+                poller.replan()
         return is_changed
 
 
