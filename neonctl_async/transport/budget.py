@@ -64,6 +64,10 @@ class Budget:
         """Return how many polls the rest of the minute allows for each pending wait."""
         return self._scheduler.share(_time())
 
+    def free(self) -> float:
+        """Return how many slots of the minute are free, inf without a limit."""
+        return self._scheduler.free(_time())
+
     def note_pending(self, waits: int, projects: int) -> None:
         """Set the number of pending waits, and of the projects that they need polls of."""
         self._scheduler.note_pending(waits, projects)
@@ -77,7 +81,7 @@ class Budget:
         waiting = _Waiting(
             route, is_poll=is_poll, granted=asyncio.get_running_loop().create_future()
         )
-        self._scheduler.add(waiting)
+        self._scheduler.add(waiting, _time())
         self._schedule()
         try:
             await waiting.granted

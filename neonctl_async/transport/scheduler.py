@@ -3,14 +3,17 @@
 import math
 from collections import deque
 from collections.abc import Iterable, Iterator
+from statistics import median
 
-from neonctl_async.transport.account import Account, Demand
+from neonctl_async.transport.account import MINUTE, Account, Demand
 
 CALL_RESERVE = 0.05
 """The last share of the requests per minute. Polls use it slowly, so that a new call finds a slot.
 """
 MAX_POLL_RESERVE = 0.5
 """The largest share of the requests per minute that is kept for the polls of running work."""
+ARRIVAL_SECONDS = 10
+"""The time over which the rate of calls is measured, in seconds."""
 CALLS_PER_POLL = 9
 """The largest number of calls that are sent before a waiting poll."""
 FIRST_PAUSE = 1.0
@@ -67,6 +70,28 @@ class _Line:
                 del self._routes[route]
 
 
+class _Arrivals:
+    """The rate of calls: the median of the last seconds, so that a burst does not count."""
+
+    def __init__(self) -> None:
+        self._counts: dict[int, int] = {}
+
+    def note(self, now: float) -> None:
+        second = int(now)
+        self._counts[second] = self._counts.get(second, 0) + 1
+
+    def per_second(self, now: float) -> float:
+        last = int(now)
+        first = last - ARRIVAL_SECONDS
+        if len(self._counts) > ARRIVAL_SECONDS:
+            self._counts = {at: count for at, count in self._counts.items() if at >= first}
+        return median(self._counts.get(second, 0) for second in range(first, last))
+
+
+def _per(slots: float, waits: float) -> float:
+    return slots / waits if waits else math.inf
+
+
 class Scheduler:
     """Decides which request is sent next, and when.
 
@@ -83,6 +108,7 @@ class Scheduler:
         self._mutations = 0
         self._polls = _Line()
         self._calls_since_poll = 0
+        self._arrivals = _Arrivals()
         self._last_poll_at = -math.inf
         self._pending = Demand()
         self._pause = _Pause()
@@ -102,18 +128,27 @@ class Scheduler:
         Each call that waits costs its own slot now and a poll later. The result is negative if
         there are more calls than slots, and inf without a limit.
         """
+        free = self.account.free(now)
+        if free == math.inf:
+            return math.inf
         others = self.account.others
         calls = self._calls.length + others.calls
-        waits = self._pending.waits + self._mutations + others.calls + others.waits
-        free = self.account.free(now) - self._call_reserve
-        cost = calls + self._mutations + others.calls
-        return (free - cost) / waits if waits else math.inf
+        waits = self._pending.waits + others.waits
+        now_left = _per(free - self._call_reserve - calls, waits + calls)
+        coming = MINUTE * self._arrivals.per_second(now)
+        limit = (self.account.limit or 0) - self._call_reserve
+        return min(now_left, _per(limit - coming, waits + coming))
 
-    def add(self, ticket: Ticket) -> None:
+    def free(self, now: float) -> float:
+        """Return how many slots of the minute are free, inf without a limit."""
+        return self.account.free(now)
+
+    def add(self, ticket: Ticket, now: float) -> None:
         """Put a request at the end of the line."""
         if ticket.is_poll:
             self._polls.append(ticket)
         else:
+            self._arrivals.note(now)
             self._calls.append(ticket)
             self._mutations += ticket.is_mutation
         self._report()
@@ -153,6 +188,8 @@ class Scheduler:
             or self._sendable_at(ticket, now) > now
         ):
             return False
+        if not ticket.is_poll:
+            self._arrivals.note(now)
         self._take(ticket, now)
         return True
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeGuard, TypeVar
 
@@ -24,6 +25,7 @@ from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import Forecast
+from neonctl_async.waiting.pace import Pace
 from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.source import MAX_PAGE, OperationSource
 from neonctl_async.waiting.status import Change, Outcome, is_unchanged, outcome
@@ -39,6 +41,8 @@ MISSING_PER_EXTRA_PAGE = 100
 """Number of missing operations for which a scan reads one page more than planned."""
 MAX_CONCURRENT_GETS = 16
 """Number of missing operations of a project that are read by id at a time."""
+RECHECK_SECONDS = 1.0
+"""Time after which a plan is made again while the rate budget is short, in seconds."""
 MAX_PAUSE = 60.0
 """Longest time that a ``Retry-After`` can delay the polls of a project, in seconds."""
 
@@ -58,15 +62,19 @@ class Poller:
         source: OperationSource,
         policy: PollPolicy,
         forecast: Forecast,
+        pace: Pace,
         *,
         dispatcher: HookDispatcher,
         replan_all: Callable[[], bool],
+        note_waits: Callable[[], None],
     ) -> None:
         self._project_id = project_id
         self._source = source
-        self._plan = ProjectPlan(policy, forecast)
+        self._plan = ProjectPlan(policy, forecast, pace)
         self._dispatcher = dispatcher
         self._replan_all = replan_all
+        self._note_waits = note_waits
+        self._tracked_by: Counter[ChangeQueue] = Counter()
         self._tracked: dict[str, TrackedOperation] = {}
         self._not_before = 0.0
         self._scan_depth = 0
@@ -82,7 +90,10 @@ class Poller:
         entry = self._tracked.get(ref.id)
         if entry is None:
             entry = self._tracked[ref.id] = TrackedOperation(ref, now)
-        entry.queues.add(queue)
+        if queue not in entry.queues:
+            entry.queues.add(queue)
+            self._tracked_by[queue] += 1
+            self._note_waits()
         known = entry.record
         if record is not None and (known is None or record.updated_at >= known.updated_at):
             self._update(entry, record)
@@ -98,9 +109,22 @@ class Poller:
         for ref in refs:
             entry = self._tracked.get(ref.id)
             if entry is not None:
-                entry.queues.discard(queue)
+                if queue in entry.queues:
+                    entry.queues.discard(queue)
+                    self._untrack(queue)
                 if not entry.queues:
                     self._drop(entry)
+
+    @property
+    def waits(self) -> int:
+        """The number of waits with pending operations in this project."""
+        return len(self._tracked_by)
+
+    def _untrack(self, queue: ChangeQueue) -> None:
+        self._tracked_by[queue] -= 1
+        if not self._tracked_by[queue]:
+            del self._tracked_by[queue]
+            self._note_waits()
 
     @property
     def is_idle(self) -> bool:
@@ -142,11 +166,19 @@ class Poller:
 
     async def _wait_until_due(self) -> bool:
         """Wait for the time of the next poll. Return False if no operation is tracked any more."""
-        while self._tracked and (due := max(self._plan.next_poll_at, self._not_before)) > _time():
+        while self._tracked:
+            if self._plan.is_stretched:
+                self.replan()
+            due = max(self._plan.next_poll_at, self._not_before)
+            if due <= _time():
+                self._plan.claim(_time())
+                return True
+            if self._plan.is_stretched:
+                due = min(due, _time() + RECHECK_SECONDS)
             self._replanned.clear()
             with anyio.CancelScope(deadline=due):
                 await self._replanned.wait()
-        return bool(self._tracked)
+        return False
 
     def _start_poll(self) -> list[TrackedOperation]:
         """Return the operations to poll now: all without a poll in progress."""
@@ -298,6 +330,8 @@ class Poller:
 
     def _drop(self, entry: TrackedOperation) -> None:
         del self._tracked[entry.ref.id]
+        for queue in entry.queues:
+            self._untrack(queue)
         self._plan.remove(entry)
 
 
