@@ -30,7 +30,7 @@ from yarl import URL
 from neonctl_async import NeonClient, NeonError
 from tests.local.client import Http
 from tests.support.server_process import serving
-from tools.faults.callers import Caller, Outcome, client_of, run_call
+from tools.faults.callers import RETRY, Caller, Outcome, client_of, run_call
 from tools.faults.clocks import MODULES, ProcessClock, SuspendableLoop, jumping_wall_clock
 from tools.faults.final_state import FinalState
 from tools.faults.log import FaultLog
@@ -122,6 +122,10 @@ class Campaign:
         async with AsyncExitStack() as stack:
             for module in MODULES if JUMPED in self._names else ():
                 stack.enter_context(mock.patch(f"neonctl_async.{module}.datetime", jumping))
+            # A pause after a 429 takes real time.
+            stack.enter_context(
+                mock.patch("neonctl_async.transport.scheduler.MAX_PAUSE", RETRY.deadline)
+            )
             proxy = FaultProxy(base_url, self._chance, SHARE, self.log, self._names)
             await stack.enter_async_context(proxy)
             unreachable = await stack.enter_async_context(unreachable_clients(key))
