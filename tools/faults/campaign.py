@@ -124,7 +124,7 @@ class Campaign:
                 stack.enter_context(mock.patch(f"neonctl_async.{module}.datetime", jumping))
             # A pause after a 429 takes real time.
             stack.enter_context(
-                mock.patch("neonctl_async.transport.scheduler.MAX_PAUSE", RETRY.deadline)
+                mock.patch("neonctl_async.transport.pause.MAX_PAUSE", RETRY.deadline)
             )
             proxy = FaultProxy(base_url, self._chance, SHARE, self.log, self._names)
             await stack.enter_async_context(proxy)
