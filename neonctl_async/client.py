@@ -40,6 +40,7 @@ from neonctl_async.transport.protocol import Json, QueryValue, raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
 
 T = TypeVar("T")
@@ -122,7 +123,8 @@ class NeonClient:
         source = OperationSource(self._session)
         self._waiter = Waiter(source, polling, dispatcher)
         locks = ProjectLocks(source, self._waiter)
-        self._requester = Requester(self._session, self._waiter, locks)
+        self._states = StateWaits(source, polling, self._waiter, dispatcher)
+        self._requester = Requester(self._session, self._waiter, locks, self._states)
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)
         self.branches = ProvisionedBranches(self._requester)
@@ -223,6 +225,7 @@ class NeonClient:
     async def aclose(self) -> None:
         """Close all connections. Running calls and waits raise ClientClosedError."""
         try:
+            await self._states.aclose()
             await self._waiter.aclose()
         finally:
             await self._session.aclose()

@@ -1,7 +1,10 @@
-"""The requests of a poll: one operation by id, or the newest operations of a project."""
+"""The requests of a poll: an operation, the newest operations of a project, or a state."""
+
+from typing import TypeGuard, TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.errors import APIError, InvalidResponseError, NeonError, TransportError
 from neonctl_async.models.operations import (
     Operation,
     OperationRef,
@@ -9,7 +12,10 @@ from neonctl_async.models.operations import (
     OperationsPage,
 )
 from neonctl_async.transport.protocol import Request, request
+from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.transport.session import Session
+
+T = TypeVar("T")
 
 MAX_PAGE = 1000
 """The largest page size that the API accepts."""
@@ -61,3 +67,15 @@ class OperationSource:
     ) -> OperationsPage:
         """Return the ``limit`` newest operations of a project, or those after ``cursor``."""
         return await self._session.poll(page_request(project_id, limit, cursor), POLL_TIMEOUT)
+
+    async def poll(self, request: Request[T]) -> T:
+        """Send any other request as a poll, as soon as the rate budget allows it."""
+        await self.acquire_poll_slot()
+        return await self._session.poll(request, POLL_TIMEOUT)
+
+
+def is_transient(error: Exception) -> TypeGuard[NeonError]:
+    """Return whether the next poll may succeed after this failure."""
+    if isinstance(error, APIError):
+        return error.status in TRANSIENT_STATUSES or error.status >= 500
+    return isinstance(error, TransportError | InvalidResponseError)

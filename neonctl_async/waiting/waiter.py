@@ -37,6 +37,11 @@ class Waiter:
         self._pollers = PollerRegistry(source, policy, dispatcher)
         self._dispatcher = dispatcher
 
+    @property
+    def pollers(self) -> PollerRegistry:
+        """The pollers that all waits share."""
+        return self._pollers
+
     async def wait(
         self,
         what: Waitable,
@@ -48,10 +53,7 @@ class Waiter:
     ) -> list[Operation]:
         """See ``Operations.wait``."""
         check_timeout(timeout)
-        if fail_fast and not raise_on_failure:
-            raise ValueError(
-                "fail_fast=True and raise_on_failure=False contradict each other: leave one out"
-            )
+        check_options(fail_fast=fail_fast, raise_on_failure=raise_on_failure)
         progress = Progress(targets_of(what))
         await self._follow(progress, timeout, fail_fast=fail_fast, on_update=on_update)
         if raise_on_failure:
@@ -188,6 +190,14 @@ def _raise_for_failures(progress: Progress) -> None:
     if failed:
         raise OperationFailedError(
             failed=failed, settled=progress.settled(), pending=progress.pending()
+        )
+
+
+def check_options(*, fail_fast: bool, raise_on_failure: bool) -> None:
+    """Raise ValueError for options that contradict each other."""
+    if fail_fast and not raise_on_failure:
+        raise ValueError(
+            "fail_fast=True and raise_on_failure=False contradict each other: leave one out"
         )
 
 
