@@ -37,7 +37,6 @@ class StatePlan(Generic[RecordT]):
         self._read_at = now
         self._read_seconds = 0.0
         self._not_before = now
-        self._is_due = False
 
     @property
     def is_reached(self) -> bool:
@@ -53,7 +52,7 @@ class StatePlan(Generic[RecordT]):
         """Record a state, which a request of ``seconds`` returned at the time ``now``."""
         before = self.observed
         self.observed = observed
-        self._end_read(now)
+        self._read_at = now
         self._read_seconds = seconds
         has_new_state = before is None or not observed.has_same_state(before)
         if has_new_state:
@@ -64,14 +63,13 @@ class StatePlan(Generic[RecordT]):
 
     def note_failure(self, now: float, retry_after: float | None) -> None:
         """Record a request that failed at the time ``now``."""
-        self._end_read(now)
+        self._read_at = now
         if retry_after:
             self._not_before = max(self._not_before, now + min(retry_after, MAX_PAUSE))
 
     def note_finished_operation(self, now: float) -> None:
         """Record that an operation has finished: the state may have changed."""
         self._growing_since = now
-        self._is_due = True
         self.needs_operations = True
 
     def next_read_at(self, draw: float, *, is_following: bool) -> float:
@@ -80,14 +78,9 @@ class StatePlan(Generic[RecordT]):
         ``draw`` is a random number from 0 to 1. ``is_following`` is True while operations are
         pending.
         """
-        due = self._not_before
-        if not self._is_due:
-            waited = self._read_at - self._growing_since
-            delay = LONGEST_GAP if is_following else schedule.delay(self._policy, waited, draw)
-            due = max(due, self._read_at + delay)
-        last = self.last_read_at
-        return last if self._read_at < last < due else due
-
-    def _end_read(self, now: float) -> None:
-        self._read_at = now
-        self._is_due = False
+        waited = max(self._read_at - self._growing_since, 0.0)
+        delay = LONGEST_GAP if is_following else schedule.delay(self._policy, waited, draw)
+        due = self._read_at + delay
+        if self._read_at < self.last_read_at < due:
+            due = self.last_read_at
+        return max(due, self._not_before)

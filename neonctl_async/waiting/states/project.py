@@ -4,8 +4,6 @@ import asyncio
 import copy
 import math
 import random
-from collections.abc import Iterable, Sequence
-from itertools import takewhile
 
 import anyio
 
@@ -19,55 +17,13 @@ from neonctl_async.errors import (
     WaitError,
     WaitTimeoutError,
 )
-from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.models.operations import Operation
 from neonctl_async.waiting import schedule
 from neonctl_async.waiting.source import is_transient
-from neonctl_async.waiting.states.observed import pending_of
 from neonctl_async.waiting.states.plan import MAX_PAUSE
+from neonctl_async.waiting.states.progress import ProjectProgress
 from neonctl_async.waiting.states.shared_reads import SharedRead
-from neonctl_async.waiting.status import Outcome, outcome
 from neonctl_async.waiting.waiter import OnUpdate, Waiter
-
-
-class ProjectProgress:
-    """The operations of a wait until nothing runs. Pure: no I/O, no event loop."""
-
-    def __init__(self) -> None:
-        self.settled: dict[OperationRef, Operation] = {}
-        self.pending: Sequence[Operation | OperationRef] = []
-        self._listed: set[str] | None = None
-
-    def note_list(self, newest: Sequence[Operation]) -> list[Operation]:
-        """Record a list of the newest operations, newest first.
-
-        Return the operations that started and finished since the list before.
-        """
-        now = utc_now()
-        listed = self._listed
-        self._listed = {operation.id for operation in newest}
-        self.pending = pending_of(newest, now)
-        if listed is None:
-            return []
-        started = takewhile(lambda operation: operation.id not in listed, newest)
-        missed = [each for each in started if outcome(each, now) is not Outcome.PENDING]
-        self.note_settled(missed)
-        return missed
-
-    def note_settled(self, operations: Iterable[Operation]) -> None:
-        """Record operations that have reached a terminal state."""
-        self.settled |= {operation.ref: operation for operation in operations}
-
-    def results(self) -> list[Operation]:
-        """Return the final records, oldest first."""
-        return sorted(self.settled.values(), key=lambda operation: operation.created_at)
-
-    def failure(self) -> OperationFailedError | None:
-        """Return the error for the unsuccessful operations, None if all were successful."""
-        results, now = self.results(), utc_now()
-        failed = [each for each in results if outcome(each, now) is Outcome.UNSUCCESSFUL]
-        if not failed:
-            return None
-        return OperationFailedError(failed=failed, settled=results, pending=self.pending)
 
 
 class ProjectWait:
@@ -113,13 +69,17 @@ class ProjectWait:
                 last_error=error.last_error or self._last_error,
             ) from None
 
+    def failure(self) -> OperationFailedError | None:
+        """Return the error for the unsuccessful operations, None if all were successful."""
+        return self.progress.failure(utc_now())
+
     def _has_failed_fast(self) -> bool:
-        return self._fail_fast and self.progress.failure() is not None
+        return self._fail_fast and self.failure() is not None
 
     async def _list(self, deadline: float) -> bool:
         """List the newest operations. Return whether the wait has to go on."""
         with anyio.CancelScope(deadline=deadline) as scope:
-            missed = self.progress.note_list(await self._newest())
+            missed = self.progress.note_list(await self._newest(), utc_now())
             if self._on_update is not None:
                 for operation in missed:
                     self._on_update(operation)
@@ -142,7 +102,7 @@ class ProjectWait:
             if isinstance(reading.error, APIError) and reading.error.retry_after:
                 pause = max(pause, min(reading.error.retry_after, MAX_PAUSE))
             with anyio.CancelScope(deadline=reading.finished_at + pause):
-                await self._operations.after(reading.number)
+                await self._operations.arrival(reading.number)
 
     async def _finish(self, deadline: float) -> None:
         """Wait for the pending operations."""

@@ -44,11 +44,15 @@ class SharedRead(Generic[T]):
 
     async def fresh(self) -> Reading[T]:
         """Return the result of a request that starts after this call."""
-        return await self._after(self._started, starts=True)
+        return await self._newer_than(self._started, starts=True)
 
-    async def after(self, number: int) -> Reading[T]:
-        """Wait for a result newer than ``number``, without a request of this call."""
-        return await self._after(number, starts=False)
+    async def next(self, number: int) -> Reading[T]:
+        """Return the first result after ``number``. Start a request if none is in progress."""
+        return await self._newer_than(number, starts=True)
+
+    async def arrival(self, number: int) -> Reading[T]:
+        """Wait until another wait has started a request after ``number``, and return its result."""
+        return await self._newer_than(number, starts=False)
 
     def stop(self, reason: ClientClosedError | None = None) -> asyncio.Task[None] | None:
         """Cancel the request. With a ``reason``, waits raise it.
@@ -62,7 +66,7 @@ class SharedRead(Generic[T]):
         self._notify()
         return task
 
-    async def _after(self, number: int, *, starts: bool) -> Reading[T]:
+    async def _newer_than(self, number: int, *, starts: bool) -> Reading[T]:
         while True:
             if self._failure is not None:
                 raise ClientClosedError(str(self._failure))

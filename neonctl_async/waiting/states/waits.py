@@ -82,7 +82,7 @@ class StateWait(Generic[RecordT]):
     def process_newest(self) -> None:
         """Process a state that arrived together with the deadline."""
         newest = self._states.newest
-        if newest is not None and newest.number > self._processed and newest.error is None:
+        if newest is not None and newest.number > self._processed:
             self._process(newest)
 
     def timeout_error(self, timeout: float) -> StateTimeoutError:
@@ -132,10 +132,11 @@ class StateWait(Generic[RecordT]):
         due = self._plan.next_read_at(_draw(), is_following=is_following)
         with anyio.CancelScope(deadline=due):
             if not is_following:
-                return await self._states.after(self._processed)
+                return await self._states.arrival(self._processed)
             if await self._followed.wait_until_one_finishes():
                 self._plan.note_finished_operation(_time())
-        return await self._states.fresh()
+                return await self._states.fresh()
+        return await self._states.next(self._processed)
 
     def _note_failure(self, error: Exception, now: float) -> None:
         if not is_transient(error):
@@ -216,7 +217,7 @@ class StateWaits:
                 on_update=on_update,
             )
             await wait.run(timeout)
-        failure = wait.progress.failure() if raise_on_failure else None
+        failure = wait.failure() if raise_on_failure else None
         if failure is not None:
             raise failure
         return wait.progress.results()
