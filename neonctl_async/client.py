@@ -123,7 +123,9 @@ class NeonClient:
         source = OperationSource(self._session)
         self._waiter = Waiter(source, polling, dispatcher)
         locks = ProjectLocks(source, self._waiter)
-        self._states = StateWaits(source, polling, self._waiter, dispatcher)
+        self._states = StateWaits(
+            source, polling, self._waiter, dispatcher, per_minute=budget.per_minute
+        )
         self._requester = Requester(self._session, self._waiter, locks, self._states)
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)

@@ -16,7 +16,7 @@ from benchmarks.harness.results import NEON_SDK, OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
-from benchmarks.servers.simulator import Report, Settings
+from benchmarks.servers.control_plane import Report, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess
 from neonctl_async import NeonClient, NeonError, Operation, OperationFailedError
 from neonctl_async.types import BranchCreated

@@ -15,7 +15,7 @@ from neonctl_async.config import Config
 from neonctl_async.errors import ClientClosedError, NeonError, RateLimitedError, RequestTimeoutError
 from neonctl_async.hooks import RequestSent, ResponseReceived
 from neonctl_async.transport.aiohttp_adapter import AiohttpAdapter
-from neonctl_async.transport.budget import Budget
+from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, Response, Wire
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, Retries, may_retry
@@ -122,24 +122,26 @@ class Session:
             )
             return await retries.run(project_lock)
 
-    async def acquire_poll_slot(self) -> None:
-        """Wait until the rate budget allows another poll."""
-        await self._budget.acquire_poll_slot()
+    @property
+    def budget(self) -> Budget:
+        """The rate budget of all requests."""
+        return self._budget
 
-    async def poll(self, request: Request[T], timeout: float) -> T:
+    async def poll(self, request: Request[T], timeout: float, slot: Slot | None = None) -> T:
         """Send ``request`` exactly once and return its result, within ``timeout`` seconds.
 
-        Calls go before polls.
+        ``slot`` is the slot of the request, if the caller has one. Calls go before polls.
         """
         timeout = min(timeout, self._config.timeout.total)
         with self._new_call() as call:
-            return await self._send(request, timeout, call, is_poll=True)
+            return await self._send(request, timeout, call, is_poll=True, slot=slot)
 
     async def aclose(self) -> None:
         """Close every connection. Running calls raise ClientClosedError."""
         self._is_closed = True
         while self._calls:
             self._calls.pop().abort()
+        await self._budget.aclose()
         await self._adapter.aclose()
 
     def _new_call(self) -> _Call:
@@ -148,14 +150,23 @@ class Session:
         return _Call(self._calls)
 
     async def _send(
-        self, request: Request[T], timeout: float, call: _Call, *, is_poll: bool = False
+        self,
+        request: Request[T],
+        timeout: float,
+        call: _Call,
+        *,
+        is_poll: bool = False,
+        slot: Slot | None = None,
     ) -> T:
         self._adapter.open()
         request_id = next(self._request_ids)
-        if call.deadline == math.inf:
-            await self._budget.acquire(request.route, is_poll=is_poll)
-        else:
-            await self._acquire_before(request, request_id, call.deadline)
+        if slot is not None and slot.route != request.route:
+            slot.cancel()
+            slot = None
+        if slot is None and call.deadline == math.inf:
+            slot = await self._budget.acquire(request.route, is_poll=is_poll)
+        elif slot is None:
+            slot = await self._acquire_before(request, request_id, call.deadline)
         try:
             if self._is_closed:
                 # The slot became free just before the cancellation by aclose() arrived.
@@ -172,19 +183,17 @@ class Session:
             call.is_in_flight = False
             raise
         finally:
-            self._budget.release(request.route)
+            slot.release()
         try:
             return self._wire.read(request, request_id, response)
         except RateLimitedError as error:
-            if error.retry_after:
-                self._budget.pause(min(error.retry_after, self._config.retry.deadline))
+            self._budget.hold_back(error.retry_after)
             raise
 
-    async def _acquire_before(self, request: Request[T], request_id: str, deadline: float) -> None:
+    async def _acquire_before(self, request: Request[T], request_id: str, deadline: float) -> Slot:
         """Wait for the slot of a retry. Only a first attempt waits without a time limit."""
         with anyio.CancelScope(deadline=deadline - MIN_ATTEMPT_SECONDS):
-            await self._budget.acquire(request.route)
-            return
+            return await self._budget.acquire(request.route)
         raise RequestTimeoutError(
             "the rate budget had no free slot before the deadline of the call",
             method=request.method,

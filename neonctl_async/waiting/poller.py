@@ -2,8 +2,7 @@
 
 import asyncio
 import logging
-import math
-import random
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeGuard, TypeVar
 
@@ -21,14 +20,16 @@ from neonctl_async.errors import (
 )
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
+from neonctl_async.transport.budget import Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.retry import TRANSIENT_STATUSES
-from neonctl_async.waiting import schedule
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.forecast import UNKNOWN, Forecast
+from neonctl_async.waiting.forecast import Forecast
+from neonctl_async.waiting.pace import Pace
+from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.source import MAX_PAGE, OperationSource
 from neonctl_async.waiting.status import Change, Outcome, is_unchanged, outcome
-from neonctl_async.waiting.tracked import TrackedOperation, age, duration, end_polls, queues_of
+from neonctl_async.waiting.tracked import TrackedOperation, end_polls, queues_of
 
 T = TypeVar("T")
 
@@ -36,16 +37,12 @@ _logger = logging.getLogger(__name__)
 
 SCAN_MARGIN = 10
 """Number of operations that a scan reads beyond the tracked ones: other clients start some too."""
-MIN_POLL_SHARE = 0.12
-"""Shortest time between two polls, as a share of the wait for the youngest operation."""
 MISSING_PER_EXTRA_PAGE = 100
 """Number of missing operations for which a scan reads one page more than planned."""
 MAX_CONCURRENT_GETS = 16
 """Number of missing operations of a project that are read by id at a time."""
-MIN_POLL_GAP = 0.05
-"""Shortest time between two polls that the schedule did not plan, in seconds."""
-LAST_POLL_MARGIN = 0.05
-"""Shortest time between the last poll and the deadline, in seconds."""
+RECHECK_SECONDS = 1.0
+"""Time after which a plan is made again while the rate budget is short, in seconds."""
 MAX_PAUSE = 60.0
 """Longest time that a ``Retry-After`` can delay the polls of a project, in seconds."""
 
@@ -65,25 +62,21 @@ class Poller:
         source: OperationSource,
         policy: PollPolicy,
         forecast: Forecast,
+        pace: Pace,
         *,
         dispatcher: HookDispatcher,
         replan_all: Callable[[], bool],
+        note_waits: Callable[[], None],
     ) -> None:
         self._project_id = project_id
         self._source = source
-        self._policy = policy
-        self._min_delay = policy.initial * (1 - policy.jitter)
-        self._max_delay = policy.maximum * (1 - policy.jitter)
-        self._forecast = forecast
+        self._plan = ProjectPlan(policy, forecast, pace)
         self._dispatcher = dispatcher
         self._replan_all = replan_all
+        self._note_waits = note_waits
+        self._tracked_by: Counter[ChangeQueue] = Counter()
         self._tracked: dict[str, TrackedOperation] = {}
-        self._due = math.inf
         self._not_before = 0.0
-        self._poll_seconds = 0.0
-        self._poll_started_at = -math.inf
-        self._has_unseen = False
-        self._draw = _draw()
         self._scan_depth = 0
         self._replanned = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -97,18 +90,16 @@ class Poller:
         entry = self._tracked.get(ref.id)
         if entry is None:
             entry = self._tracked[ref.id] = TrackedOperation(ref, now)
-        entry.queues.add(queue)
+        if queue not in entry.queues:
+            entry.queues.add(queue)
+            self._tracked_by[queue] += 1
+            self._note_waits()
         known = entry.record
         if record is not None and (known is None or record.updated_at >= known.updated_at):
             self._update(entry, record)
         if known is not None and entry.record is known:
             queue.deliver(Change(ref, known, Outcome.PENDING))
-        if entry.record is None:
-            self._has_unseen = True
-            poll_at = self._first_poll_at(now)
-        else:
-            poll_at = self._next_poll_at(entry, self._poll_started_at + self._min_delay)
-        self._due = min(self._due, poll_at, self._last_poll_at(queue, now))
+        self._plan.add(entry, queue, now)
         self._replanned.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"poll {self._project_id}")
@@ -118,9 +109,22 @@ class Poller:
         for ref in refs:
             entry = self._tracked.get(ref.id)
             if entry is not None:
-                entry.queues.discard(queue)
+                if queue in entry.queues:
+                    entry.queues.discard(queue)
+                    self._untrack(queue)
                 if not entry.queues:
                     self._drop(entry)
+
+    @property
+    def waits(self) -> int:
+        """The number of waits with pending operations in this project."""
+        return len(self._tracked_by)
+
+    def _untrack(self, queue: ChangeQueue) -> None:
+        self._tracked_by[queue] -= 1
+        if not self._tracked_by[queue]:
+            del self._tracked_by[queue]
+            self._note_waits()
 
     @property
     def is_idle(self) -> bool:
@@ -153,35 +157,42 @@ class Poller:
     async def _poll_while_tracked(self) -> None:
         async with anyio.create_task_group() as polls:
             while await self._wait_until_due():
-                await self._source.acquire_poll_slot()
+                slot = await self._source.acquire_poll_slot(of_list=len(self._tracked) > 1)
                 if ready := self._start_poll():
-                    polls.start_soon(self._poll, ready)
+                    polls.start_soon(self._poll, ready, slot)
+                else:
+                    slot.cancel()
             polls.cancel_scope.cancel()
 
     async def _wait_until_due(self) -> bool:
         """Wait for the time of the next poll. Return False if no operation is tracked any more."""
-        while self._tracked and (due := max(self._due, self._not_before)) > _time():
+        while self._tracked:
+            if self._plan.is_stretched:
+                self.replan()
+            due = max(self._plan.next_poll_at, self._not_before)
+            if due <= _time():
+                self._plan.claim(_time())
+                return True
+            if self._plan.is_stretched:
+                due = min(due, _time() + RECHECK_SECONDS)
             self._replanned.clear()
             with anyio.CancelScope(deadline=due):
                 await self._replanned.wait()
-        return bool(self._tracked)
+        return False
 
     def _start_poll(self) -> list[TrackedOperation]:
         """Return the operations to poll now: all without a poll in progress."""
         ready = [entry for entry in self._tracked.values() if not entry.is_being_polled]
         for entry in ready:
             entry.is_being_polled = True
-        self._due = math.inf
-        self._has_unseen = False
-        self._poll_started_at = _time()
-        self._draw = _draw()
+        self._plan.start_poll(_time())
         return ready
 
-    async def _poll(self, ready: Sequence[TrackedOperation]) -> None:
+    async def _poll(self, ready: Sequence[TrackedOperation], slot: Slot) -> None:
         started = _time()
         if len(ready) == 1:
-            await self._poll_one(ready[0])
-        elif missing := await self._poll_list(ready):
+            await self._poll_one(ready[0], slot)
+        elif missing := await self._poll_list(ready, slot):
             if len(missing) < len(ready):
                 self._finish_poll(started)
             slots = asyncio.Semaphore(MAX_CONCURRENT_GETS)
@@ -189,52 +200,19 @@ class Poller:
         self._finish_poll(started)
 
     def _finish_poll(self, started: float) -> None:
-        self._poll_seconds = _time() - started
+        self._plan.finish_poll(_time() - started)
         if not self._replan_all():
-            self.plan()
+            self.replan()
 
-    def plan(self) -> None:
+    def replan(self) -> None:
         """Set the time of the next poll: by the schedule, or just before a deadline."""
-        now = _time()
         ready = [entry for entry in self._tracked.values() if not entry.is_being_polled]
-        if self._has_unseen:
-            self._due = self._first_poll_at(now)
-        elif ready:
-            last_polls = (self._last_poll_at(queue, now) for queue in queues_of(ready))
-            self._due = min(self._scheduled_poll_at(ready), *last_polls)
+        self._plan.replan(ready, _time())
         self._replanned.set()
 
-    def _scheduled_poll_at(self, ready: Sequence[TrackedOperation]) -> float:
-        youngest = max(ready, key=lambda entry: entry.started_at)
-        # Among many predictions one is always near. The gap keeps the number of polls small.
-        waited = self._poll_started_at - youngest.started_at
-        gap = max(min(MIN_POLL_SHARE * waited, self._max_delay), self._min_delay)
-        # Without history, the youngest operation alone sets the delay.
-        considered = (youngest,) if self._forecast.is_empty else ready
-        return min(self._next_poll_at(entry, self._poll_started_at + gap) for entry in considered)
-
-    def _next_poll_at(self, entry: TrackedOperation, earliest: float) -> float:
-        prediction = UNKNOWN
-        if entry.record is not None and self._policy.growth > 1:
-            prediction = self._forecast.prediction(entry.record.action)
-        return entry.polled_at + schedule.delay(
-            self._policy,
-            entry.polled_at - entry.started_at,
-            self._draw,
-            prediction,
-            minimum=max(earliest - entry.polled_at, 0.0),
-        )
-
-    def _first_poll_at(self, now: float) -> float:
-        """Return when to poll operations without a record: now, or together after MIN_POLL_GAP."""
-        return max(now, self._poll_started_at + MIN_POLL_GAP)
-
-    def _last_poll_at(self, queue: ChangeQueue, now: float) -> float:
-        """Return when to poll before a deadline. One poll serves deadlines close together."""
-        poll_at = queue.deadline - max(2 * self._poll_seconds, LAST_POLL_MARGIN)
-        return max(poll_at, self._poll_started_at + MIN_POLL_GAP) if poll_at > now else math.inf
-
-    async def _poll_list(self, entries: Sequence[TrackedOperation]) -> list[TrackedOperation]:
+    async def _poll_list(
+        self, entries: Sequence[TrackedOperation], slot: Slot
+    ) -> list[TrackedOperation]:
         """Read the newest operations. Return those of ``entries`` that are missing from them."""
         missing = {entry.ref.id: entry for entry in entries}
         are_all = len(entries) == len(self._tracked)
@@ -243,8 +221,8 @@ class Poller:
         cursor: str | UnsetType | None = UNSET
         while cursor is not None and (limit := _page_size(depth, scan_depth, len(missing))):
             if depth:
-                await self._source.acquire_poll_slot()
-            request = self._source.newest(self._project_id, limit, cursor)
+                slot = await self._source.acquire_poll_slot()
+            request = self._source.newest(self._project_id, limit, cursor, slot)
             page = await self._attempt(request, missing.values())
             if page is None:
                 end_polls(missing.values(), _time())
@@ -276,17 +254,20 @@ class Poller:
 
     async def _poll_missing(self, entry: TrackedOperation, slots: asyncio.Semaphore) -> None:
         async with slots:
+            if not self._is_tracked(entry):
+                return
+            slot = await self._source.acquire_poll_slot(of_list=False)
             if self._is_tracked(entry):
-                await self._source.acquire_poll_slot()
-            if self._is_tracked(entry):
-                await self._poll_one(entry)
+                await self._poll_one(entry, slot)
+            else:
+                slot.cancel()
 
     def _is_tracked(self, entry: TrackedOperation) -> bool:
         """Return whether ``entry`` was neither dropped nor replaced in the meantime."""
         return self._tracked.get(entry.ref.id) is entry
 
-    async def _poll_one(self, entry: TrackedOperation) -> None:
-        record = await self._attempt(self._source.get(entry.ref), [entry])
+    async def _poll_one(self, entry: TrackedOperation, slot: Slot) -> None:
+        record = await self._attempt(self._source.get(entry.ref, slot), [entry])
         end_polls([entry], _time())
         if record is not None:
             self._update(entry, record)
@@ -316,9 +297,7 @@ class Poller:
             record = known  # a list may lag behind: never go back to an older record
         change = Change(entry.ref, record, outcome(record, utc_now()))
         is_settled = change.outcome is not Outcome.PENDING
-        if known is None:
-            entry.started_at -= age(record)
-        self._update_forecast(entry, record, is_settled=is_settled)
+        self._plan.note_record(entry, record, _time(), is_settled=is_settled)
         if known is not None and is_unchanged(known, record) and not is_settled:
             return
         entry.record = record
@@ -342,20 +321,6 @@ class Poller:
         )
         self._dispatcher.status(StatusChanged(operation=operation, previous=previous))
 
-    def _update_forecast(
-        self, entry: TrackedOperation, record: Operation, *, is_settled: bool
-    ) -> None:
-        now = _time()
-        if entry.record is None and not is_settled:
-            entry.observation = self._forecast.observe(record.action, entry.started_at)
-        if entry.observation is None:
-            return
-        if is_settled:
-            seconds = duration(entry.observation, record, now)
-            self._forecast.note_finished(entry.observation, seconds)
-        else:
-            self._forecast.note_pending(entry.observation, now)
-
     def _fail(self, entries: Iterable[TrackedOperation], error: Exception) -> None:
         for entry in entries:
             for queue in entry.queues:
@@ -365,8 +330,9 @@ class Poller:
 
     def _drop(self, entry: TrackedOperation) -> None:
         del self._tracked[entry.ref.id]
-        if entry.observation is not None:
-            self._forecast.abandon(entry.observation)
+        for queue in entry.queues:
+            self._untrack(queue)
+        self._plan.remove(entry)
 
 
 def _page_size(depth: int, scan_depth: int, missing: int) -> int:
@@ -383,10 +349,6 @@ def _is_transient(error: Exception) -> TypeGuard[NeonError]:
     if isinstance(error, APIError):
         return error.status in TRANSIENT_STATUSES or error.status >= 500
     return isinstance(error, TransportError | InvalidResponseError)
-
-
-def _draw() -> float:
-    return random.random()  # noqa: S311 - spreads the load, protects no secret
 
 
 def _time() -> float:

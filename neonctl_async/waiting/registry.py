@@ -11,8 +11,12 @@ from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import Forecast
+from neonctl_async.waiting.pace import Pace
 from neonctl_async.waiting.poller import Poller
 from neonctl_async.waiting.source import OperationSource
+
+POLLS_OF_PROJECT = 4
+"""The largest number of waits in a project that count: one poll serves many of them."""
 
 
 class PollerRegistry:
@@ -25,6 +29,7 @@ class PollerRegistry:
         self._policy = policy
         self._dispatcher = dispatcher
         self._forecast = Forecast()
+        self._pace = Pace(source.budget.share, source.budget.free)
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 
@@ -43,8 +48,10 @@ class PollerRegistry:
                 self._source,
                 self._policy,
                 self._forecast,
+                self._pace,
                 dispatcher=self._dispatcher,
                 replan_all=self._replan_all,
+                note_waits=self._note_waits,
             )
             self._by_project[ref.project_id] = poller
         poller.add(ref, record, queue)
@@ -70,12 +77,19 @@ class PollerRegistry:
         self._by_project.clear()
         await _stop(pollers)
 
+    def _note_waits(self) -> None:
+        """Tell the budget how many waits and projects are pending."""
+        waits = [count for poller in self._by_project.values() if (count := poller.waits)]
+        self._pace.projects = len(waits)
+        polls = sum(min(count, POLLS_OF_PROJECT) for count in waits)
+        self._source.budget.note_pending(polls, len(waits))
+
     def _replan_all(self) -> bool:
         """Update the forecast. If it changed, replan all pollers and return True."""
         is_changed = self._forecast.update(asyncio.get_running_loop().time())
         if is_changed:
             for poller in self._by_project.values():
-                poller.plan()
+                poller.replan()
         return is_changed
 
 

@@ -11,6 +11,7 @@ from neonctl_async.models.operations import (
     OperationResponse,
     OperationsPage,
 )
+from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.transport.session import Session
@@ -47,30 +48,45 @@ def page_request(
     )
 
 
+GET_ROUTE = "GET /projects/{id}/operations/{id}"
+LIST_ROUTE = "GET /projects/{id}/operations"
+"""The routes of the two requests, against which the rate budget counts them."""
+
+
 class OperationSource:
     """Reads operations. Each request is sent once: the next poll is the retry."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def acquire_poll_slot(self) -> None:
-        """Wait until the rate budget allows another poll."""
-        await self._session.acquire_poll_slot()
+    @property
+    def budget(self) -> Budget:
+        """The rate budget of the requests."""
+        return self._session.budget
 
-    async def get(self, ref: OperationRef) -> Operation:
+    async def acquire_poll_slot(self, *, of_list: bool = True) -> Slot:
+        """Wait until the rate budget allows another poll: of a list, or of one operation."""
+        route = LIST_ROUTE if of_list else GET_ROUTE
+        return await self._session.budget.acquire(route, is_poll=True)
+
+    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return one operation."""
         poll = operation_request(ref.project_id, ref.id)
-        return (await self._session.poll(poll, POLL_TIMEOUT)).operation
+        return (await self._session.poll(poll, POLL_TIMEOUT, slot)).operation
 
     async def newest(
-        self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
+        self,
+        project_id: str,
+        limit: int,
+        cursor: str | UnsetType = UNSET,
+        slot: Slot | None = None,
     ) -> OperationsPage:
         """Return the ``limit`` newest operations of a project, or those after ``cursor``."""
-        return await self._session.poll(page_request(project_id, limit, cursor), POLL_TIMEOUT)
+        request = page_request(project_id, limit, cursor)
+        return await self._session.poll(request, POLL_TIMEOUT, slot)
 
     async def poll(self, request: Request[T]) -> T:
         """Send any other request as a poll, as soon as the rate budget allows it."""
-        await self.acquire_poll_slot()
         return await self._session.poll(request, POLL_TIMEOUT)
 
 

@@ -103,7 +103,9 @@ class Waiter:
         fail_fast: bool = False,
         on_update: OnUpdate | None = None,
     ) -> None:
-        async with aclosing(self._changes(progress, timeout)) as changes:
+        reports_each = fail_fast or on_update is not None
+        changing = self._changes(progress, timeout, reports_each=reports_each)
+        async with aclosing(changing) as changes:
             async for change in changes:
                 if on_update is not None:
                     on_update(change.operation)
@@ -113,18 +115,21 @@ class Waiter:
     async def _operations(
         self, progress: Progress, timeout: float | None, *, only_settled: bool
     ) -> AsyncGenerator[Operation]:
-        async with aclosing(self._changes(progress, timeout)) as changes:
+        async with aclosing(self._changes(progress, timeout, reports_each=True)) as changes:
             async for change in changes:
                 if not (only_settled and change.outcome is Outcome.PENDING):
                     yield change.operation
 
-    async def _changes(self, progress: Progress, timeout: float | None) -> AsyncGenerator[Change]:
+    async def _changes(
+        self, progress: Progress, timeout: float | None, *, reports_each: bool
+    ) -> AsyncGenerator[Change]:
         """Yield the first record of each operation and every change until all are finished.
 
         Raises WaitTimeoutError at the deadline, and the failure of a poll that ends the wait.
         """
         started = asyncio.get_running_loop().time()
-        queue = ChangeQueue(deadline=math.inf if timeout is None else started + timeout)
+        deadline = math.inf if timeout is None else started + timeout
+        queue = ChangeQueue(deadline, reports_each=reports_each)
         wait = WaitStarted(operations=tuple(progress.records), timeout=timeout)
         self._dispatcher.wait_started(wait)
         failure: NeonError | None = None

@@ -72,15 +72,15 @@ class StatePlan(Generic[RecordT]):
         self._growing_since = now
         self.needs_operations = True
 
-    def next_read_at(self, draw: float, *, is_following: bool) -> float:
+    def next_read_at(self, draw: float, *, is_following: bool, gap: float = 0.0) -> float:
         """Return when to read the state again, unless an operation finishes before.
 
         ``draw`` is a random number from 0 to 1. ``is_following`` is True while operations are
-        pending.
+        pending. ``gap`` is the shortest time between two reads, in seconds.
         """
         waited = max(self._read_at - self._growing_since, 0.0)
         delay = LONGEST_GAP if is_following else schedule.delay(self._policy, waited, draw)
-        due = self._read_at + delay
+        due = self._read_at + max(delay, gap)
         if self._read_at < self.last_read_at < due:
             due = self.last_read_at
         return max(due, self._not_before)

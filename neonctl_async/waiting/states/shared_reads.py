@@ -137,6 +137,9 @@ class SharedReads:
                 del self._reads[key]
                 await _finish([shared.stop()])
 
+    def __len__(self) -> int:
+        return len(self._reads)
+
     async def aclose(self) -> None:
         """Cancel all requests. Pending waits raise ClientClosedError."""
         self._is_closed = True

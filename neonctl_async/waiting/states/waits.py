@@ -39,6 +39,9 @@ T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
+SHARE_OF_BUDGET = 0.5
+"""The share of the requests per minute that reads of unchanged states may use."""
+
 
 class StateWait(Generic[RecordT]):
     """One wait for a state: reads it, follows operations, and reads it again."""
@@ -48,14 +51,17 @@ class StateWait(Generic[RecordT]):
         source: StateSource[RecordT],
         plan: StatePlan[RecordT],
         followed: FollowedOperations,
+        *,
         states: SharedRead[ObservedState[RecordT]],
         operations: SharedRead[list[Operation]],
+        gap: Callable[[], float],
     ) -> None:
         self._source = source
         self._plan = plan
         self._followed = followed
         self._states = states
         self._operations = operations
+        self._gap = gap
         self._processed = 0
         self._is_deleted = False
         self._last_error: NeonError | None = None
@@ -129,7 +135,7 @@ class StateWait(Generic[RecordT]):
     async def _next_reading(self) -> Reading[ObservedState[RecordT]]:
         """Wait until the state may have changed, and return it."""
         is_following = bool(self._followed.pending)
-        due = self._plan.next_read_at(_draw(), is_following=is_following)
+        due = self._plan.next_read_at(_draw(), is_following=is_following, gap=self._gap())
         with anyio.CancelScope(deadline=due):
             if not is_following:
                 return await self._states.arrival(self._processed)
@@ -155,12 +161,16 @@ class StateWaits:
         policy: PollPolicy,
         waiter: Waiter,
         dispatcher: HookDispatcher,
+        *,
+        per_minute: int | None,
     ) -> None:
-        self._reads = SharedReads()
+        self._states = SharedReads()
+        self._lists = SharedReads()
         self._source = source
         self._policy = policy
         self._waiter = waiter
         self._dispatcher = dispatcher
+        self._per_minute = math.inf if per_minute is None else SHARE_OF_BUDGET * per_minute
 
     async def wait_for(
         self, source: StateSource[RecordT], state: str, timeout: float | None
@@ -224,14 +234,18 @@ class StateWaits:
 
     async def aclose(self) -> None:
         """End all waits with ClientClosedError."""
-        await self._reads.aclose()
+        await self._states.aclose()
+        await self._lists.aclose()
+
+    def _gap(self) -> float:
+        """Return the shortest time between two reads of a state, in seconds."""
+        return 60.0 * len(self._states) / self._per_minute
 
     def _newest_operations(
         self, project_id: str
     ) -> AbstractAsyncContextManager[SharedRead[list[Operation]]]:
-        key = "operations", project_id
         fetch = partial(newest_operations, project_id, self._source.poll)
-        return self._reads.use(key, partial(_read, f"the operations of {project_id}", fetch))
+        return self._lists.use(project_id, partial(_read, f"the operations of {project_id}", fetch))
 
     async def _run(
         self,
@@ -244,10 +258,12 @@ class StateWaits:
         fetch = partial(source.read, self._source.poll)
         plan = StatePlan[RecordT](state, self._policy, _time(), deadline)
         async with (
-            self._reads.use(source, partial(_read, str(source), fetch)) as states,
+            self._states.use(source, partial(_read, str(source), fetch)) as states,
             self._newest_operations(source.project_id) as operations,
         ):
-            wait = StateWait(source, plan, followed, states, operations)
+            wait = StateWait(
+                source, plan, followed, states=states, operations=operations, gap=self._gap
+            )
             with anyio.CancelScope(deadline=deadline):
                 return await wait.run()
             wait.process_newest()

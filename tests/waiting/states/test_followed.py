@@ -5,8 +5,18 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from neonctl_async import ClientClosedError, NotFoundError, PollPolicy
+from neonctl_async import (
+    ClientClosedError,
+    NotFoundError,
+    PollPolicy,
+    RateBudget,
+    RetryPolicy,
+    Secret,
+    Timeout,
+)
+from neonctl_async.config import Config
 from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.transport.session import Session
 from neonctl_async.waiting.registry import PollerRegistry
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.states.followed import FollowedOperations
@@ -28,6 +38,10 @@ async def pollers(fake_neon: FakeNeon) -> AsyncIterator[PollerRegistry]:
             budget=RateBudget.unlimited(),
             polling=PollPolicy(),
             hooks=(),
+            max_connections=10,
+            max_response_bytes=1 << 20,
+            ca_file=None,
+            trust_env=False,
         ),
         HookDispatcher(()),
     )

@@ -85,6 +85,15 @@ def test_state_is_read_rarely_while_operations_are_pending() -> None:
     assert next_read(plan, is_following=True) == 10.0 + LONGEST_GAP
 
 
+def test_delay_is_at_least_the_gap() -> None:
+    plan = new_plan()
+    plan.note_state(observed(), 0.0, 0.0)
+    plan.note_state(observed(), 10.0, 0.0)
+    assert plan.next_read_at(0.5, is_following=False, gap=3.0) == 15.0
+    assert plan.next_read_at(0.5, is_following=False, gap=20.0) == 30.0
+    assert plan.next_read_at(0.5, is_following=True, gap=50.0) == 60.0
+
+
 def test_retry_after_delays_the_next_read_by_at_most_a_minute() -> None:
     plan = new_plan()
     plan.note_failure(10.0, None)

@@ -98,7 +98,8 @@ async def test_default_branch_is_searched_on_all_pages(neon: NeonClient, poll: P
         await neon.branches.create(project_id)
     await neon.operations.wait_for_project(project_id)
     last = await neon.branches.create(project_id)
-    await neon.branches.set_as_default(project_id, last.branch.id, wait=True)
+    await neon.branches.set_as_default(project_id, last.branch.id)
+    await neon.operations.wait_for_project(project_id)
     observed = await ReadyProjectSource(project_id).read(poll)
     assert observed.branch_id == last.branch.id
     assert [name for name, _ in poll.sent] == ["branches", "branches", "operations", project_id]

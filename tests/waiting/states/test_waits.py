@@ -102,18 +102,17 @@ async def test_compute_that_is_changing_is_not_in_its_state(
 async def test_deletion_returns_none(neon: NeonClient, other: NeonClient, project_id: str) -> None:
     created = await new_branch(other, project_id, wait=True)
     compute_id, branch_id = created.endpoints[0].id, created.branch.id
-    waits = [
-        asyncio.create_task(neon.branches.wait_for(project_id, branch_id, DELETED)),
-        asyncio.create_task(neon.endpoints.wait_for(project_id, compute_id, DELETED)),
-        asyncio.create_task(neon.projects.wait_for(project_id, DELETED)),
-    ]
+    branch = asyncio.create_task(neon.branches.wait_for(project_id, branch_id, DELETED))
+    compute = asyncio.create_task(neon.endpoints.wait_for(project_id, compute_id, DELETED))
+    project = asyncio.create_task(neon.projects.wait_for(project_id, "deleted"))
     await asyncio.sleep(10)
     deleted_at = now()
     await other.branches.delete(project_id, branch_id)
-    assert await asyncio.gather(*waits[:2]) == [None, None]
+    assert (await branch, await compute) == (None, None)
     assert now() < deleted_at + 6
+    assert not project.done()
     await other.projects.delete(project_id)
-    assert await waits[2] is None
+    await project
 
 
 async def test_missing_object_is_deleted_at_once(neon: NeonClient, project_id: str) -> None:
@@ -375,8 +374,8 @@ async def test_short_budget_delays_reads(fake_neon: FakeNeon) -> None:
     branch = FakeBranch(fake_neon, {0.0: "init", 70.0: "ready"})
     async with client_of(fake_neon, budget=RateBudget(per_minute=6)) as neon:
         await neon.branches.wait_for(PROJECT, BRANCH)
-        assert now() < 140
-    assert sum(time < 60 for time in branch.read_at) <= 6
+        assert now() < 120
+    assert len(branch.read_at) <= 7
 
 
 async def test_closing_the_client_ends_waits(fake_neon: FakeNeon) -> None:

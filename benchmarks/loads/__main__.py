@@ -1,0 +1,85 @@
+"""Runs loads on the fake clock and prints one line for each.
+
+The exit status is 1 if a criterion is missed.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable
+
+from benchmarks.loads.catalogue import PER_MINUTE, catalogue
+from benchmarks.loads.measure import Outcome, percentile, run
+
+COLUMNS = (
+    *("load", "branches", "projects", "last end", "oracle", "delay", "worst", "median", "p90"),
+    *("requests", "polls", "allowed", "of oracle", "429", "rate", "gap", "most polls"),
+)
+"""Times are in seconds: the last operation's end and the oracle's, the delay after the last, the
+lateness of waits (worst, median, p90), and the longest time without a poll of a project."""
+NAME_WIDTH = 52
+
+
+def line(outcome: Outcome) -> str:
+    """Return the line of a run."""
+    late = outcome.lateness
+    numbers = (
+        len(outcome.load.branches),
+        len(outcome.load.projects),
+        f"{outcome.finished:.1f}",
+        f"{outcome.oracle.end:.1f}",
+        f"{outcome.delay:.2f}",
+        f"{late[-1] if late else 0.0:.2f}",
+        f"{percentile(late, 50):.2f}",
+        f"{percentile(late, 90):.2f}",
+        len(outcome.requests),
+        outcome.polls,
+        f"{outcome.allowed_requests:.0f}",
+        outcome.oracle.requests,
+        outcome.refused,
+        f"{outcome.rate:.0%}",
+        f"{outcome.longest_gap():.1f}",
+        max(map(len, outcome.polls_by_project().values())),
+    )
+    missed = [name for name, is_met in outcome.criteria().items() if not is_met]
+    verdict = f"MISSED: {', '.join(missed)}" if missed else "met"
+    return _columns((outcome.load.name, *map(str, numbers))) + f"  {verdict}"
+
+
+def _columns(cells: Iterable[str]) -> str:
+    name, *numbers = cells
+    widths = (max(len(title), 6) for title in COLUMNS[1:])
+    right = (cell.rjust(width) for cell, width in zip(numbers, widths, strict=True))
+    return " ".join([name.ljust(NAME_WIDTH), *right])
+
+
+def parse_arguments() -> argparse.Namespace:
+    """Parse the command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.loads", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="the seed of all loads (default 0)")
+    parser.add_argument("--only", metavar="TEXT", default="", help="loads whose name contains TEXT")
+    parser.add_argument(
+        "--rate", type=int, default=PER_MINUTE, help="requests a minute (default 700)"
+    )
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the loads; return 1 if a criterion is missed."""
+    arguments = parse_arguments()
+    loads = [
+        load for load in catalogue(arguments.seed, arguments.rate) if arguments.only in load.name
+    ]
+    print(_columns(COLUMNS))
+    missed = 0
+    for load in loads:
+        outcome = run(load, arguments.seed)
+        missed += not all(outcome.criteria().values())
+        print(line(outcome), flush=True)
+        for failure in outcome.failures[:3]:
+            print(f"    {failure}")
+    print(f"{len(loads)} loads, {missed} missed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

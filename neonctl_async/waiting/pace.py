@@ -1,0 +1,65 @@
+"""How freely a client may poll, from what is left of its rate budget. Pure: no I/O."""
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+PLENTY = 5.0
+"""The polls left for each pending wait from which polls need not be saved."""
+MAX_STRETCH = 25.0
+"""The largest factor by which delays are stretched."""
+SCOUT_SHARE = 0.01
+"""The share of free slots that is spent at a time to learn how long operations take."""
+ORDER_SECONDS = 0.01
+"""The head start of a scout for each poll that it had less than another one."""
+WHOLE_PROJECT_STRETCH = 4.0
+"""The stretch from which one poll serves all waits of a project."""
+
+Kind: TypeAlias = tuple[str, ...]
+"""The actions of the operations of a wait."""
+
+
+class Pace:
+    """The pace of all polls of a client.
+
+    ``share`` returns how many polls the budget allows for each pending wait. From PLENTY on, each
+    project is polled at its own pace. Below it, delays are stretched, and only a few projects are
+    polled to learn how long operations take.
+    """
+
+    def __init__(self, share: Callable[[], float], free: Callable[[], float]) -> None:
+        self._share = share
+        self._free = free
+        self._scouted_at = -math.inf
+        self._scouted_ages: dict[Kind, float] = {}
+        self.projects = 0
+        """The number of projects with pending operations."""
+
+    def stretch(self) -> float:
+        """Return the factor by which delays are stretched: 1 if the budget is plentiful."""
+        share = self._share()
+        return min(PLENTY / share, MAX_STRETCH) if 0 < share < PLENTY else _limit(share)
+
+    def scouted_age(self, kind: Kind) -> float:
+        """Return the largest age, in seconds, at which waits of a kind were seen pending."""
+        return self._scouted_ages.get(kind, 0.0)
+
+    def note_pending(self, kind: Kind, age: float) -> None:
+        """Record that a wait of a kind was still pending at this age."""
+        self._scouted_ages[kind] = max(age, self._scouted_ages.get(kind, 0.0))
+
+    def scout_at(self, delay: float, polls: int, stretch: float) -> float:
+        """Return when the next scout is polled, if the one of ``polls`` polls is next.
+
+        ``delay`` is the delay of a project that is polled alone.
+        """
+        scouts = max(SCOUT_SHARE * self._free(), self.projects / stretch**2)
+        return self._scouted_at + delay / scouts + polls * ORDER_SECONDS
+
+    def note_scout(self, now: float) -> None:
+        """Record that a scout is polled now."""
+        self._scouted_at = now
+
+
+def _limit(share: float) -> float:
+    return 1.0 if share > 0 else MAX_STRETCH
