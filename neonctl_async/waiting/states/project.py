@@ -77,7 +77,7 @@ class ProjectWait:
         return self._fail_fast and self.failure() is not None
 
     async def _list(self, deadline: float) -> bool:
-        """List the newest operations. Return whether the wait has to go on."""
+        """List the newest operations. Return whether the wait has to continue."""
         with anyio.CancelScope(deadline=deadline) as scope:
             missed = self.progress.note_list(await self._newest(), utc_now())
             if self._on_update is not None:

@@ -122,7 +122,7 @@ class SharedReads:
     ) -> AsyncGenerator[SharedRead[T]]:
         """Return the shared request for ``key``. ``fetch`` sends it.
 
-        The last block that ends cancels a request in progress. Raises ClientClosedError if the
+        The last user cancels a request in progress on exit. Raises ClientClosedError if the
         client is closed.
         """
         if self._is_closed:

@@ -178,9 +178,9 @@ class ProjectSource(msgspec.Struct, frozen=True):
 class ReadyProjectSource(ProjectSource, frozen=True):
     """Reads whether a project can be used.
 
-    A project is ``ready`` if its default branch is, and if no operation of the default branch or
-    of the project as a whole is pending. Otherwise it has the state of the default branch, or is
-    ``busy``.
+    A project is ``ready`` if its default branch is ready, and has no pending operation. No
+    operation of the whole project may be pending either. Otherwise the project has the state of
+    the default branch, or is ``busy``.
     """
 
     async def read(self, poll: Poll) -> ObservedState[Project]:

@@ -1,4 +1,4 @@
-"""When a wait for a state reads the state, and when it lists operations."""
+"""The times of the requests of a wait for a state."""
 
 from datetime import timedelta
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Requests that several waits share."""
+"""Requests that waits share."""
 
 import asyncio
 
