@@ -13,6 +13,8 @@ MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE_SHARE = 0.9
 """Share of finished operations from which the pending ones count as exceptions."""
+CHANGE = 1.5
+"""The factor between the newest durations and all older ones that makes the older ones useless."""
 REPLAN_SHARE = 0.05
 """Relative change of an action's expected end that makes all pollers plan again."""
 
@@ -100,7 +102,17 @@ class _ActionSample:
             return False
         del self.pending[observation]
         self.durations.append(duration)
+        self._forget_after_change()
         return True
+
+    def _forget_after_change(self) -> None:
+        """Forget the older durations if the newest ones are all much shorter or much longer."""
+        finished = [known.seconds for known in self.durations if known.is_final]
+        older, newest = finished[:-MIN_DURATIONS], finished[-MIN_DURATIONS:]
+        if len(older) < MIN_DURATIONS:
+            return
+        if max(newest) < min(older) / CHANGE or min(newest) > max(older) * CHANGE:
+            self.durations = deque(list(self.durations)[-MIN_DURATIONS:], maxlen=SAMPLE_SIZE)
 
     def update(self, now: float) -> bool:
         """Compute the prediction. Return whether its last quantile changed by REPLAN_SHARE."""

@@ -10,6 +10,10 @@ MAX_STRETCH = 25.0
 """The largest factor by which delays are stretched."""
 SCOUT_SHARE = 0.01
 """The share of free slots that is spent at a time to learn how long operations take."""
+EXPLORERS = 0.03
+"""The share of projects that are polled at a time to see whether durations have changed."""
+POLLS_OF_PROJECT = 4
+"""The largest number of waits in a project that count: one poll serves many of them."""
 ORDER_SECONDS = 0.01
 """The head start of a scout for each poll that it had less than another one."""
 WHOLE_PROJECT_STRETCH = 4.0
@@ -27,13 +31,26 @@ class Pace:
     polled to learn how long operations take.
     """
 
-    def __init__(self, share: Callable[[], float], free: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        share: Callable[[], float],
+        free: Callable[[], float],
+        note_pending: Callable[[int, int], None],
+    ) -> None:
         self._share = share
         self._free = free
+        self._note_pending = note_pending
+        self._waits = 0
         self._scouted_at = -math.inf
         self._scouted_ages: dict[Kind, float] = {}
         self.projects = 0
         """The number of projects with pending operations."""
+
+    def note_waits(self, before: int, now: int) -> None:
+        """Record that the number of pending waits of a project has changed."""
+        self._waits += min(now, POLLS_OF_PROJECT) - min(before, POLLS_OF_PROJECT)
+        self.projects += bool(now) - bool(before)
+        self._note_pending(self._waits, self.projects)
 
     def stretch(self) -> float:
         """Return the factor by which delays are stretched: 1 if the budget is plentiful."""
@@ -55,6 +72,10 @@ class Pace:
         """
         scouts = max(SCOUT_SHARE * self._free(), self.projects / stretch**2)
         return self._scouted_at + delay / scouts + polls * ORDER_SECONDS
+
+    def explore_at(self, delay: float, polls: int) -> float:
+        """Return when the next scout is polled to check whether durations have changed."""
+        return self._scouted_at + delay / (EXPLORERS * self.projects) + polls * ORDER_SECONDS
 
     def note_scout(self, now: float) -> None:
         """Record that a scout is polled now."""

@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting import schedule
-from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import UNKNOWN, Forecast
 from neonctl_async.waiting.pace import WHOLE_PROJECT_STRETCH, Pace
-from neonctl_async.waiting.tracked import TrackedOperation, age, duration, queues_of
+from neonctl_async.waiting.tracked import Queue, TrackedOperation, age, duration, queues_of
 
 MIN_POLL_SHARE = 0.12
 """Shortest time between two polls, as a share of the wait for the youngest operation."""
@@ -52,13 +51,14 @@ class ProjectPlan:
         self.is_stretched = False
         self._is_scout = False
         self._polls = 0
+        self._waits = 0
         self._draw = draw
         self._jitter = draw()
         self._poll_started_at = -math.inf
         self._poll_seconds = 0.0
         self._has_unseen = False
 
-    def add(self, entry: TrackedOperation, queue: ChangeQueue, now: float) -> None:
+    def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan a poll for an operation that the wait of ``queue`` needs from now on."""
         if entry.record is None:
             self._has_unseen = True
@@ -69,6 +69,11 @@ class ProjectPlan:
             self.is_stretched = stretch > 1
             poll_at = self._poll_of_wait_at([entry], earliest, stretch)
         self.next_poll_at = min(self.next_poll_at, poll_at, self._last_poll_at(queue, now))
+
+    def note_waits(self, count: int) -> None:
+        """Set the number of waits that this project's operations are pending for."""
+        self._pace.note_waits(self._waits, count)
+        self._waits = count
 
     def start_poll(self, now: float) -> None:
         """Record the start of a poll of all operations without a poll in progress."""
@@ -93,6 +98,10 @@ class ProjectPlan:
             last_polls = (self._last_poll_at(queue, now) for queue in queues_of(ready))
             self.next_poll_at = min(self._scheduled_poll_at(ready), *last_polls)
 
+    def last_deadline(self, now: float) -> float:
+        """Return the latest deadline for which a poll at the time ``now`` is the last one."""
+        return now + self._last_poll_margin + MIN_POLL_GAP
+
     def note_record(
         self, entry: TrackedOperation, record: Operation, now: float, *, is_settled: bool
     ) -> None:
@@ -115,6 +124,11 @@ class ProjectPlan:
             self._forecast.abandon(entry.observation)
 
     def _scheduled_poll_at(self, ready: Sequence[TrackedOperation]) -> float:
+        recheck_at = min(entry.recheck_at for entry in ready)
+        pending = [entry for entry in ready if not entry.has_new_failure]
+        return min(recheck_at, self._poll_of_pending_at(pending)) if pending else recheck_at
+
+    def _poll_of_pending_at(self, ready: Sequence[TrackedOperation]) -> float:
         stretch = self._pace.stretch() if self._policy.growth > 1 else 1.0
         self.is_stretched = stretch > 1
         self._is_scout = False
@@ -144,8 +158,13 @@ class ProjectPlan:
         planned_at = polled_at + schedule.delay(
             self._policy, waited, self._jitter, marks, minimum, stretch
         )
-        if stretch == 1 or (marks.seconds and marks.is_complete):
+        if stretch == 1:
             return planned_at
+        if marks.seconds and marks.is_complete:
+            alone = schedule.delay(self._policy, waited, self._jitter, minimum=minimum)
+            scout_at = max(polled_at + alone, self._pace.explore_at(alone, self._polls))
+            self._is_scout = scout_at < planned_at
+            return min(scout_at, planned_at)
         kind = tuple(sorted({str(entry.record.action) for entry in entries if entry.record}))
         self._pace.note_pending(kind, waited)
         age = self._pace.scouted_age(kind)
@@ -173,7 +192,7 @@ class ProjectPlan:
                 groups[action] = schedule.Group(prediction, 1, entry.started_at)
             else:
                 groups[action] = known._replace(
-                    count=known.count + 1,
+                    operations=known.operations + 1,
                     starts_after=max(known.starts_after, entry.started_at),
                 )
         return list(groups.values())
@@ -188,10 +207,14 @@ class ProjectPlan:
         """Return when to poll operations without a record: now, or together after MIN_POLL_GAP."""
         return max(now, self._poll_started_at + MIN_POLL_GAP)
 
-    def _last_poll_at(self, queue: ChangeQueue, now: float) -> float:
+    def _last_poll_at(self, queue: Queue, now: float) -> float:
         """Return when to poll before a deadline. One poll serves deadlines close together."""
-        poll_at = queue.deadline - max(2 * self._poll_seconds, LAST_POLL_MARGIN)
+        poll_at = queue.deadline - self._last_poll_margin
         return max(poll_at, self._poll_started_at + MIN_POLL_GAP) if poll_at > now else math.inf
+
+    @property
+    def _last_poll_margin(self) -> float:
+        return max(2 * self._poll_seconds, LAST_POLL_MARGIN)
 
 
 def _waits(ready: Sequence[TrackedOperation]) -> list[list[TrackedOperation]]:

@@ -1,7 +1,8 @@
 """The pollers of a client and their shared forecast."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import datetime
 
 import anyio
 
@@ -12,24 +13,29 @@ from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import Forecast
 from neonctl_async.waiting.pace import Pace
+from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.poller import Poller
+from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.source import OperationSource
-
-POLLS_OF_PROJECT = 4
-"""The largest number of waits in a project that count: one poll serves many of them."""
 
 
 class PollerRegistry:
     """The pollers of a client by project id. A poller exists only while it tracks an operation."""
 
     def __init__(
-        self, source: OperationSource, policy: PollPolicy, dispatcher: HookDispatcher
+        self,
+        source: OperationSource,
+        policy: PollPolicy,
+        dispatcher: HookDispatcher,
+        server_now: Callable[[], datetime],
     ) -> None:
         self._source = source
         self._policy = policy
         self._dispatcher = dispatcher
+        self._server_now = server_now
         self._forecast = Forecast()
-        self._pace = Pace(source.budget.share, source.budget.free)
+        budget = source.budget
+        self._pace = Pace(budget.share, budget.free, budget.note_pending)
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 
@@ -43,16 +49,7 @@ class PollerRegistry:
             raise ClientClosedError("the client is closed: create a new NeonClient")
         poller = self._by_project.get(ref.project_id)
         if poller is None:
-            poller = Poller(
-                ref.project_id,
-                self._source,
-                self._policy,
-                self._forecast,
-                self._pace,
-                dispatcher=self._dispatcher,
-                replan_all=self._replan_all,
-                note_waits=self._note_waits,
-            )
+            poller = self._new_poller(ref.project_id)
             self._by_project[ref.project_id] = poller
         poller.add(ref, record, queue)
 
@@ -77,12 +74,12 @@ class PollerRegistry:
         self._by_project.clear()
         await _stop(pollers)
 
-    def _note_waits(self) -> None:
-        """Tell the budget how many waits and projects are pending."""
-        waits = [count for poller in self._by_project.values() if (count := poller.waits)]
-        self._pace.projects = len(waits)
-        polls = sum(min(count, POLLS_OF_PROJECT) for count in waits)
-        self._source.budget.note_pending(polls, len(waits))
+    def _new_poller(self, project_id: str) -> Poller:
+        plan = ProjectPlan(self._policy, self._forecast, self._pace)
+        operations = ProjectOperations(
+            plan, self._policy, self._server_now, self._dispatcher.status
+        )
+        return Poller(project_id, self._source, plan, operations, self._replan_all)
 
     def _replan_all(self) -> bool:
         """Update the forecast. If it changed, replan all pollers and return True."""

@@ -29,7 +29,7 @@ class Group(NamedTuple):
     """Pending operations of one action that a wait needs."""
 
     prediction: Prediction
-    count: int
+    operations: int
     starts_after: float
     """The start of the youngest one, in seconds after the start that marks are relative to."""
 
@@ -42,7 +42,7 @@ def marks_of(groups: Sequence[Group], stretch: float = 1.0) -> Marks:
     """
     if not all(group.prediction.shares for group in groups):
         return NO_MARKS
-    operations = sum(group.count for group in groups)
+    operations = sum(group.operations for group in groups)
     number = max(1, round(QUARTERS / stretch))
     marks: list[float] = []
     for share in (*(n / number for n in range(1, number)), LAST_SHARE):

@@ -24,7 +24,7 @@ class FollowedOperations:
 
     def follow(self, operations: Iterable[Operation], deadline: float) -> None:
         """Follow operations that are not followed yet. Poll them last before ``deadline``."""
-        queue = self._queue = self._queue or ChangeQueue(deadline)
+        queue = self._queue = self._queue or ChangeQueue(deadline, reports_each=True)
         queue.deadline = deadline
         for operation in operations:
             if operation.ref not in self.pending:

@@ -7,7 +7,6 @@ import random
 
 import anyio
 
-from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import (
     APIError,
@@ -23,7 +22,7 @@ from neonctl_async.waiting.source import is_transient
 from neonctl_async.waiting.states.plan import MAX_PAUSE
 from neonctl_async.waiting.states.progress import ProjectProgress
 from neonctl_async.waiting.states.shared_reads import SharedRead
-from neonctl_async.waiting.waiter import OnUpdate, Waiter
+from neonctl_async.waiting.waiter import OnUpdate, Waiter, notify
 
 
 class ProjectWait:
@@ -71,7 +70,7 @@ class ProjectWait:
 
     def failure(self) -> OperationFailedError | None:
         """Return the error for the unsuccessful operations, None if all were successful."""
-        return self.progress.failure(utc_now())
+        return self.progress.failure(self._waiter.server_now())
 
     def _has_failed_fast(self) -> bool:
         return self._fail_fast and self.failure() is not None
@@ -79,10 +78,10 @@ class ProjectWait:
     async def _list(self, deadline: float) -> bool:
         """List the newest operations. Return whether the wait has to continue."""
         with anyio.CancelScope(deadline=deadline) as scope:
-            missed = self.progress.note_list(await self._newest(), utc_now())
+            missed = self.progress.note_list(await self._newest(), self._waiter.server_now())
             if self._on_update is not None:
                 for operation in missed:
-                    self._on_update(operation)
+                    notify(self._on_update, operation)
         if scope.cancelled_caught:
             raise WaitTimeoutError(timeout=0.0, settled=[], pending=[], last_error=None)
         return bool(self.progress.pending) and not self._has_failed_fast()

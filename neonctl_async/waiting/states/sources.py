@@ -1,19 +1,20 @@
 """The requests that read the state of a branch, a compute or a project."""
 
 from collections.abc import Awaitable, Hashable
+from datetime import datetime
 from typing import Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.clock import utc_now
+from neonctl_async._shorten import shorten
 from neonctl_async.errors import InvalidResponseError
 from neonctl_async.models.branches import Branch, BranchesPage, BranchResponse
 from neonctl_async.models.endpoints import Endpoint, EndpointResponse
 from neonctl_async.models.operations import Operation
 from neonctl_async.models.projects import Project, ProjectResponse
 from neonctl_async.transport.protocol import Request, path_segment, request
-from neonctl_async.waiting.source import MAX_PAGE, page_request
+from neonctl_async.waiting.source import MAX_PAGE, check_page, page_request
 from neonctl_async.waiting.states.observed import (
     DELETED,
     ObservedState,
@@ -36,11 +37,15 @@ _BUSY = "busy"
 """The state of a project whose default branch is ready, but has pending operations."""
 
 
-class Poll(Protocol):
-    """Sends one request as a poll, and returns its response."""
+class Polls(Protocol):
+    """Sends requests as polls."""
 
-    def __call__(self, request: Request[T]) -> Awaitable[T]:
-        """Send ``request`` when the rate budget allows it."""
+    def poll(self, request: Request[T]) -> Awaitable[T]:
+        """Send ``request`` when the rate budget allows it, and return its response."""
+        ...
+
+    def server_now(self) -> datetime:
+        """Return the time on Neon's clock."""
         ...
 
 
@@ -61,7 +66,7 @@ class StateSource(Hashable, Protocol[RecordT]):
         """Describe the object for messages."""
         ...
 
-    async def read(self, poll: Poll) -> ObservedState[RecordT]:
+    async def read(self, polls: Polls) -> ObservedState[RecordT]:
         """Return the current state. Raises NotFoundError if the object does not exist."""
         ...
 
@@ -83,7 +88,7 @@ class BranchSource(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"branch {self.id} in {self.project_id}"
 
-    async def read(self, poll: Poll) -> ObservedState[Branch]:
+    async def read(self, polls: Polls) -> ObservedState[Branch]:
         """Return the current state of the branch."""
         get = request(
             "GET",
@@ -92,7 +97,7 @@ class BranchSource(msgspec.Struct, frozen=True):
             self.project_id,
             self.id,
         )
-        response = await poll(get)
+        response = await polls.poll(get)
         branch = response.branch
         _check_id(get, "branch", branch.id, self.id)
         return ObservedState(
@@ -121,7 +126,7 @@ class ComputeSource(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return f"compute {self.id} in {self.project_id}"
 
-    async def read(self, poll: Poll) -> ObservedState[Endpoint]:
+    async def read(self, polls: Polls) -> ObservedState[Endpoint]:
         """Return the current state of the compute."""
         get = request(
             "GET",
@@ -130,7 +135,7 @@ class ComputeSource(msgspec.Struct, frozen=True):
             self.project_id,
             self.id,
         )
-        endpoint = (await poll(get)).endpoint
+        endpoint = (await polls.poll(get)).endpoint
         _check_id(get, "compute", endpoint.id, self.id)
         return ObservedState(
             state=endpoint.current_state.value,
@@ -161,9 +166,9 @@ class ProjectSource(msgspec.Struct, frozen=True):
         """The id of the project."""
         return self.id
 
-    async def read(self, poll: Poll) -> ObservedState[Project]:
+    async def read(self, polls: Polls) -> ObservedState[Project]:
         """Return the current state of the project."""
-        project = await _project(self.id, poll)
+        project = await _project(self.id, polls)
         return ObservedState(
             state="existing" if project.deleted_at is None else DELETED,
             updated_at=project.updated_at,
@@ -183,29 +188,29 @@ class ReadyProjectSource(ProjectSource, frozen=True):
     the default branch, or is ``busy``.
     """
 
-    async def read(self, poll: Poll) -> ObservedState[Project]:
+    async def read(self, polls: Polls) -> ObservedState[Project]:
         """Return the current state of the project."""
-        branch = await self._default_branch(poll)
+        branch = await self._default_branch(polls)
         if branch is None:
-            await _project(self.id, poll)
+            await _project(self.id, polls)
             return ObservedState(state=_MISSING)
         observed = ObservedState[Project](
             state=branch.current_state,
             pending_state=branch.pending_state,
             updated_at=branch.updated_at,
             branch_id=branch.id,
-            pending=pending_of(await newest_operations(self.id, poll), utc_now()),
+            pending=pending_of(await newest_operations(self.id, polls), polls.server_now()),
         )
         if not observed.is_steady("ready"):
             return observed
         if any(self.rank(operation, observed) is not None for operation in observed.pending or ()):
             return msgspec.structs.replace(observed, state=_BUSY)
-        return msgspec.structs.replace(observed, record=await _project(self.id, poll))
+        return msgspec.structs.replace(observed, record=await _project(self.id, polls))
 
-    async def _default_branch(self, poll: Poll) -> Branch | None:
+    async def _default_branch(self, polls: Polls) -> Branch | None:
         cursor: str | UnsetType | None = UNSET
         while cursor is not None:
-            page = await poll(_oldest_branches(self.id, cursor))
+            page = await polls.poll(_oldest_branches(self.id, cursor))
             for branch in page.branches:
                 if branch.default:
                     return branch
@@ -228,26 +233,28 @@ def _oldest_branches(project_id: str, cursor: str | UnsetType) -> Request[Branch
     )
 
 
-async def newest_operations(project_id: str, poll: Poll) -> list[Operation]:
+async def newest_operations(project_id: str, polls: Polls) -> list[Operation]:
     """Return the newest operations of a project.
 
     Reads the first page, and older ones as long as the older half of a page has pending operations.
     """
-    page = await poll(page_request(project_id, NEWEST_OPERATIONS))
+    page = await polls.poll(page_request(project_id, NEWEST_OPERATIONS))
+    check_page(project_id, page)
     operations = page.operations
     while (
         page.pagination
         and (cursor := page.pagination.next_cursor)
-        and pending_of(page.operations[len(page.operations) // 2 :], utc_now())
+        and pending_of(page.operations[len(page.operations) // 2 :], polls.server_now())
     ):
-        page = await poll(page_request(project_id, MAX_PAGE, cursor))
+        page = await polls.poll(page_request(project_id, MAX_PAGE, cursor))
+        check_page(project_id, page)
         operations = operations + page.operations
     return operations
 
 
-async def _project(project_id: str, poll: Poll) -> Project:
+async def _project(project_id: str, polls: Polls) -> Project:
     get = request("GET", "/projects/{project_id}", ProjectResponse, project_id)
-    project = (await poll(get)).project
+    project = (await polls.poll(get)).project
     _check_id(get, "project", project.id, project_id)
     return project
 
@@ -256,10 +263,8 @@ def _check_id(sent: Request[T], kind: str, id: str, expected: str) -> None:
     """Raise InvalidResponseError if a response contains the record of another object."""
     if id != expected:
         raise InvalidResponseError(
-            f"it contains {kind} {id[:60]!r} instead of {expected!r}",
+            f"it contains {kind} {shorten(id)} instead of {expected!r}",
             method=sent.method,
             path=sent.path,
             status=200,
-            request_id="",
-            excerpt="",
         )

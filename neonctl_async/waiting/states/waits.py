@@ -7,12 +7,12 @@ import math
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from functools import partial
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 import anyio
 
-from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import APIError, NeonError, NotFoundError, StateTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
@@ -32,7 +32,13 @@ from neonctl_async.waiting.states.plan import StatePlan
 from neonctl_async.waiting.states.project import ProjectWait
 from neonctl_async.waiting.states.shared_reads import Reading, SharedRead, SharedReads
 from neonctl_async.waiting.states.sources import StateSource, newest_operations
-from neonctl_async.waiting.waiter import OnUpdate, Waiter, check_options, check_timeout
+from neonctl_async.waiting.waiter import (
+    OnUpdate,
+    Waiter,
+    check_on_update,
+    check_options,
+    check_timeout,
+)
 
 RecordT = TypeVar("RecordT")
 T = TypeVar("T")
@@ -52,6 +58,7 @@ class StateWait(Generic[RecordT]):
         plan: StatePlan[RecordT],
         followed: FollowedOperations,
         *,
+        server_now: Callable[[], datetime],
         states: SharedRead[ObservedState[RecordT]],
         operations: SharedRead[list[Operation]],
         gap: Callable[[], float],
@@ -61,6 +68,7 @@ class StateWait(Generic[RecordT]):
         self._followed = followed
         self._states = states
         self._operations = operations
+        self._server_now = server_now
         self._gap = gap
         self._processed = 0
         self._is_deleted = False
@@ -128,7 +136,7 @@ class StateWait(Generic[RecordT]):
             operations = reading.value
         if operations is not None:
             self._plan.needs_operations = False
-            pending = pending_of(operations, utc_now())
+            pending = pending_of(operations, self._server_now())
             found = closest(pending, lambda operation: self._source.rank(operation, observed))
             self._followed.follow(found, self._plan.last_read_at)
 
@@ -152,6 +160,14 @@ class StateWait(Generic[RecordT]):
         self._plan.note_failure(now, error.retry_after if isinstance(error, APIError) else None)
 
 
+class _Polls:
+    """The polls of all waits for states."""
+
+    def __init__(self, source: OperationSource, server_now: Callable[[], datetime]) -> None:
+        self.poll: Final = source.poll
+        self.server_now: Final = server_now
+
+
 class StateWaits:
     """Runs all waits for states of one client. Waits for the same object share their requests."""
 
@@ -166,7 +182,7 @@ class StateWaits:
     ) -> None:
         self._states = SharedReads()
         self._lists = SharedReads()
-        self._source = source
+        self._polls = _Polls(source, waiter.server_now)
         self._policy = policy
         self._waiter = waiter
         self._dispatcher = dispatcher
@@ -216,6 +232,7 @@ class StateWaits:
         """See ``Operations.wait_for_project``."""
         path_segment("project_id", project_id)
         check_timeout(timeout)
+        check_on_update(on_update)
         check_options(fail_fast=fail_fast, raise_on_failure=raise_on_failure)
         async with self._newest_operations(project_id) as operations:
             wait = ProjectWait(
@@ -244,7 +261,7 @@ class StateWaits:
     def _newest_operations(
         self, project_id: str
     ) -> AbstractAsyncContextManager[SharedRead[list[Operation]]]:
-        fetch = partial(newest_operations, project_id, self._source.poll)
+        fetch = partial(newest_operations, project_id, self._polls)
         return self._lists.use(project_id, partial(_read, f"the operations of {project_id}", fetch))
 
     async def _run(
@@ -255,14 +272,20 @@ class StateWaits:
         followed: FollowedOperations,
     ) -> RecordT | None:
         deadline = math.inf if timeout is None else _time() + timeout
-        fetch = partial(source.read, self._source.poll)
+        fetch = partial(source.read, self._polls)
         plan = StatePlan[RecordT](state, self._policy, _time(), deadline)
         async with (
             self._states.use(source, partial(_read, str(source), fetch)) as states,
             self._newest_operations(source.project_id) as operations,
         ):
             wait = StateWait(
-                source, plan, followed, states=states, operations=operations, gap=self._gap
+                source,
+                plan,
+                followed,
+                server_now=self._waiter.server_now,
+                states=states,
+                operations=operations,
+                gap=self._gap,
             )
             with anyio.CancelScope(deadline=deadline):
                 return await wait.run()

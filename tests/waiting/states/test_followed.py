@@ -20,6 +20,7 @@ from neonctl_async.transport.session import Session
 from neonctl_async.waiting.registry import PollerRegistry
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.states.followed import FollowedOperations
+from neonctl_async.waiting.waiter import Waiter
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import operation
@@ -45,9 +46,9 @@ async def pollers(fake_neon: FakeNeon) -> AsyncIterator[PollerRegistry]:
         ),
         HookDispatcher(()),
     )
-    pollers = PollerRegistry(OperationSource(session), PollPolicy(), HookDispatcher(()))
-    yield pollers
-    await pollers.aclose()
+    waiter = Waiter(OperationSource(session), PollPolicy(), HookDispatcher(()))
+    yield waiter.pollers
+    await waiter.aclose()
     await session.aclose()
 
 
@@ -89,7 +90,8 @@ async def test_failure_that_lasts_releases_all_operations(
 ) -> None:
     fake_neon.start("a", ends=3)
     followed.follow([operation("a"), operation("unknown")], deadline=300)
-    assert not await followed.wait_until_one_finishes()
+    while await followed.wait_until_one_finishes():
+        assert followed.pending
     assert isinstance(followed.last_error, NotFoundError)
     assert not followed.pending
 
