@@ -88,8 +88,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     def rate(self) -> float:
         """The share of the useful limit that was used until the last operation finished.
 
-        The limit is what is available in each minute, and at least in one, because the window of
-        the first minute may be used up at once. No more is useful than the oracle's requests.
+        The limit is what is available in each minute. A run of less than a minute may use all of
+        the first one. No more than the oracle's requests is useful.
         """
         used = sum(one.at <= self.finished and one.status != 429 for one in self.requests)
         limit = self.load.available * max(self.finished, 60.0) / 60.0
