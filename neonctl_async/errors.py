@@ -17,10 +17,11 @@
     │   ├── ConnectionFailedError               nothing was sent
     │   ├── ConnectionLostError                 the connection broke
     │   └── RequestTimeoutError (also TimeoutError)
-    ├── InvalidResponseError                    the response cannot be read
+    ├── InvalidResponseError                    the response cannot be used
     └── WaitError                               a wait was not successful
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
+            └── StateTimeoutError           an object did not reach a state
 
 Invalid arguments raise a plain ValueError or TypeError. Cancellation is never converted.
 """
@@ -189,21 +190,31 @@ class RequestTimeoutError(TransportError, TimeoutError):
 
 
 class InvalidResponseError(NeonError):
-    """The response reports success, but its body cannot be read as the expected type.
+    """The response reports success, but its body is unreadable or the record of another object.
 
     ``status`` is the HTTP status; ``method`` and ``path`` identify the request. ``request_id`` is
     Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``excerpt`` is the
-    first 200 characters of the body, with secrets hidden.
+    first 200 characters of the body, with secrets hidden. Both are empty if the body was read and
+    contains the record of another object.
     """
 
     maybe_delivered = True
 
     def __init__(
-        self, reason: str, *, method: str, path: str, status: int, request_id: str, excerpt: str
+        self,
+        reason: str,
+        *,
+        method: str,
+        path: str,
+        status: int,
+        request_id: str = "",
+        excerpt: str = "",
     ) -> None:
+        start = f"; it starts with {excerpt!r}" if request_id else ""
+        request = f" (request {request_id})" if request_id else ""
         super().__init__(
-            f"{method} {path}: {status}, but the body cannot be read: {reason}; "
-            f"it starts with {excerpt!r}{_execution_note(method)} (request {request_id})"
+            f"{method} {path}: {status}, but the body cannot be used: {reason}{start}"
+            f"{_execution_note(method)}{request}"
         )
         self.method = method
         self.path = path
@@ -273,6 +284,40 @@ class WaitTimeoutError(WaitError, TimeoutError):
         )
         self.timeout = timeout
         self.last_error = last_error
+
+
+class StateTimeoutError(WaitTimeoutError):
+    """An object did not reach a state within ``timeout`` seconds.
+
+    ``what`` describes the object. ``wanted`` is the state that the wait was for. ``state`` is the
+    newest state, and ``pending_state`` the state that the object was changing to; both are None if
+    no response arrived. ``pending`` and ``settled`` contain the operations of the object that the
+    wait has followed.
+    """
+
+    def __init__(
+        self,
+        *,
+        what: str,
+        wanted: str,
+        state: str | None,
+        pending_state: str | None,
+        timeout: float,
+        settled: Sequence[Operation],
+        pending: Sequence[Operation | OperationRef],
+        last_error: NeonError | None,
+    ) -> None:
+        super().__init__(timeout=timeout, settled=settled, pending=pending, last_error=last_error)
+        seen = "its state could not be read" if state is None else f"it is {state!r}"
+        changing = f", changing to {pending_state!r}" if pending_state else ""
+        running = f"; pending: {_list(pending)}" if pending else ""
+        last = f"; last error: {last_error}" if last_error else ""
+        goal = f"{what} did not become {wanted!r} within {timeout:g} s"
+        self.args = (f"{goal}: {seen}{changing}{running}{last}",)
+        self.what = what
+        self.wanted = wanted
+        self.state = state
+        self.pending_state = pending_state
 
 
 _MAX_LISTED = 3

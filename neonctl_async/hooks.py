@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from neonctl_async._shorten import shorten
 from neonctl_async.errors import ConfigurationError, NeonError
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 
@@ -57,10 +58,14 @@ class StatusChanged(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class WaitStarted(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A wait starts. ``timeout`` is its time limit in seconds, None without a limit."""
+    """A wait starts. ``timeout`` is its time limit in seconds, None without a limit.
+
+    A wait for a state has a ``goal``, such as ``branch br-1 in p-1 is ready``, and no operations.
+    """
 
     operations: tuple[OperationRef, ...]
     timeout: float | None
+    goal: str = ""
 
 
 class WaitEnded(msgspec.Struct, frozen=True, eq=False, kw_only=True):
@@ -100,4 +105,6 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
             if not callable(hook) or any(
                 map(inspect.iscoroutinefunction, (hook, type(hook).__call__))
             ):
-                raise ConfigurationError(f"Hooks.{name} is {hook!r}: expected a plain function")
+                raise ConfigurationError(
+                    f"Hooks.{name} is {shorten(hook)}: expected a plain function"
+                )

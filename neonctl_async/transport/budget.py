@@ -9,21 +9,26 @@ from neonctl_async.transport.scheduler import Scheduler, Ticket
 
 
 class Slot(Ticket):
-    """The right to send one request. Its holder must release or cancel it."""
+    """The right to send one request. Its holder releases it, or cancels it if nothing was sent."""
 
-    __slots__ = ("budget", "granted")
+    __slots__ = ("budget", "granted", "is_over")
 
     budget: "Budget"
+    is_over: bool
     granted: asyncio.Future[None]
     """Done when the slot is granted. Only a slot that has to wait has it."""
 
     def release(self) -> None:
         """Record the end of the request: its response has arrived or will never arrive."""
-        self.budget.release(self)
+        if not self.is_over:
+            self.is_over = True
+            self.budget.release(self)
 
     def cancel(self) -> None:
-        """Record that the request was not sent."""
-        self.budget.cancel(self)
+        """Give the slot back, unless its request was sent and has ended."""
+        if not self.is_over:
+            self.is_over = True
+            self.budget.cancel(self)
 
 
 class Budget:
@@ -49,6 +54,10 @@ class Budget:
         """Return how many polls the rest of the minute allows for each pending wait."""
         return self._scheduler.share(_time())
 
+    def free(self) -> float:
+        """Return how many slots of the minute are free, inf without a limit."""
+        return self._account.free(_time())
+
     def note_pending(self, waits: int, projects: int) -> None:
         """Set the number of pending waits, and of the projects that they need polls of."""
         self._scheduler.note_pending(waits, projects)
@@ -58,6 +67,7 @@ class Budget:
         """Wait until a request to ``route`` may be sent, and return its slot."""
         slot = Slot(route, is_poll=is_poll)
         slot.budget = self
+        slot.is_over = False
         loop = asyncio.get_running_loop()
         if self._scheduler.admit(slot, loop.time()):
             return slot

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 from neonctl_async.transport.account import MINUTE, Account, Demand
+from neonctl_async.transport.arrivals import Arrivals
 from neonctl_async.transport.pause import Pause
 
 CALL_RESERVE = 0.05
@@ -83,6 +84,7 @@ class Scheduler(Generic[T]):
         self._free_connections = connections
         self._calls = _Line[T]()
         self._polls = _Line[T]()
+        self._arrivals = Arrivals()
         self._calls_since_poll = 0
         self._last_poll_at = -math.inf
         self._last_mutation_at = -math.inf
@@ -104,20 +106,27 @@ class Scheduler(Generic[T]):
     def share(self, now: float) -> float:
         """Return how many polls the rest of the minute allows for each pending wait.
 
-        Each waiting call that starts work costs its own slot now and a poll later, and so does each
-        call of another client. The result is negative if there are more calls than slots, and inf
-        without a limit.
+        Each waiting call costs its own slot and adds a wait. So do the calls of the next minute, if
+        calls continue to come at their present rate. The result is negative if there are more calls
+        than slots, and inf without a limit.
         """
-        others = self._account.others
-        mutations = self._calls.mutations + others.calls
-        waits = self._pending_waits + others.waits + mutations
-        if not waits:
+        free = self._account.free(now)
+        if free == math.inf:
             return math.inf
+        others = self._account.others
         calls = self._calls.length + others.calls
-        return (self._account.free(now) - self._call_reserve - calls - mutations) / waits
+        waits = self._pending_waits + others.waits
+        coming = MINUTE * self._arrivals.per_second(now)
+        limit = (self._account.limit or 0) - self._call_reserve
+        return min(
+            _ratio(free - self._call_reserve - calls, waits + calls),
+            _ratio(limit - coming, waits + coming),
+        )
 
     def admit(self, ticket: T, now: float) -> bool:
         """Return True if a request may be sent now. Otherwise, put it at the end of the line."""
+        if not ticket.is_poll:
+            self._arrivals.note(now)
         if (
             self._calls.length
             or self._polls.length
@@ -252,3 +261,7 @@ class Scheduler(Generic[T]):
         longest_hold = MINUTE / max(HELD_CALL_SHARE * limit, 1.0)
         refill_at = self._account.refill_at(now, 1 + reserve)
         return min(refill_at, self._last_mutation_at + longest_hold)
+
+
+def _ratio(slots: float, waits: float) -> float:
+    return slots / waits if waits else math.inf
