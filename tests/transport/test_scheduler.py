@@ -300,16 +300,15 @@ def test_share_is_the_number_of_polls_that_each_wait_may_still_send() -> None:
     for _ in range(80):
         requests.add("GET /a")
     assert requests.scheduler.share(0.0) == (100 - 5 - 80) / 10
-    requests.add("GET /a")
+    withdrawn = requests.add("GET /a")
     requests.add("GET /poll", is_poll=True)
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 1) / 10
-    withdrawn = requests.add("POST /a")
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 1 - 2) / (10 + 1)
-    requests.withdraw(withdrawn)
+    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 1) / (10 + 1)
     requests.add("POST /a")
+    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 2) / (10 + 2)
+    requests.withdraw(withdrawn)
     requests.release_all()
     requests.give_out()
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 3) / 10
+    assert requests.scheduler.share(0.0) == (100 - 5 - 82) / 10
     requests.release_all()
     assert requests.scheduler.share(60.0) == (100 - 5) / 10
 
@@ -325,9 +324,21 @@ def test_share_is_infinite_without_a_limit() -> None:
 def test_share_counts_the_demand_of_other_clients() -> None:
     account = RecordingAccount(limited(100), Demand(calls=7, waits=3))
     scheduler = Scheduler[Ticket](account, 10)
-    assert scheduler.share(0.0) == (100 - 5 - 2 * 7) / (7 + 3)
+    assert scheduler.share(0.0) == (100 - 5 - 7) / (7 + 3)
     scheduler.note_pending(waits=10, projects=5)
-    assert scheduler.share(0.0) == (100 - 5 - 2 * 7) / (7 + 3 + 10)
+    assert scheduler.share(0.0) == (100 - 5 - 7) / (7 + 3 + 10)
+
+
+def test_share_expects_calls_to_continue_at_their_rate() -> None:
+    requests = Requests(limited(300), 80)
+    requests.scheduler.note_pending(waits=4, projects=4)
+    for second in range(10):
+        requests.now = float(second)
+        use_up(requests, 2, "GET /a")
+        requests.add("GET /poll", is_poll=True)
+        requests.release_all()
+    assert requests.scheduler.share(10.0) == (300 - 15 - 120) / (4 + 120)
+    assert requests.scheduler.share(60.0) == (300 - 15 - 27) / 4
 
 
 def test_demand_is_reported_when_it_changes() -> None:
