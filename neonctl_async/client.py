@@ -122,7 +122,7 @@ class NeonClient:
         dispatcher = HookDispatcher(self._config.hooks)
         self._session = Session(self._config, dispatcher)
         source = OperationSource(self._session)
-        self._waiter = Waiter(source, polling, dispatcher)
+        self._waiter = Waiter(source, polling, dispatcher, self._session.server_now)
         locks = ProjectLocks(source, self._waiter)
         self._states = StateWaits(
             source, polling, self._waiter, dispatcher, per_minute=budget.per_minute

@@ -8,8 +8,8 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.operations import Operation
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource, check_within
+from neonctl_async.waiting.scan import MAX_PAGE
 from neonctl_async.waiting.source import (
-    MAX_PAGE,
     check_operation,
     operation_request,
     page_request,
@@ -58,12 +58,13 @@ class Operations(Resource):
 
         ``timeout`` is in seconds; None waits without limit. ``on_update`` is called with each new
         record, the first one included. The client polls all operations of a project together, and
-        projects concurrently. Transient failures do not stop a wait; 401, 403 and 404 do.
+        projects concurrently. Transient failures do not stop a wait; 401 and 403 do, and a 404 that
+        lasts longer than ``PollPolicy.missing_grace``.
 
         Raises OperationFailedError if an operation failed, after all have finished. With
         ``fail_fast`` it raises at the first failure; with ``raise_on_failure=False`` it never does.
         Raises WaitTimeoutError at the timeout, and TypeError or ValueError for an invalid
-        ``what``.
+        ``what`` or ``on_update``, such as a coroutine function.
         """
         return await self._requester.waiter.wait(
             what,

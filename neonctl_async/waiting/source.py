@@ -16,7 +16,6 @@ from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.transport.session import Session
-from neonctl_async.waiting.scan import MAX_PAGE as MAX_PAGE
 
 T = TypeVar("T")
 
