@@ -184,7 +184,7 @@ async def test_50_waits_on_one_compute_share_their_requests(
     assert neon.requests_sent <= 102  # each wait reads the state and the operations at its start
     before = neon.requests_sent
     await asyncio.sleep(60)
-    assert neon.requests_sent - before <= 20
+    assert neon.requests_sent - before <= 30
     before = neon.requests_sent
     await other.endpoints.suspend(project_id, compute_id)
     await asyncio.gather(*waits)
@@ -197,7 +197,7 @@ async def test_state_is_read_when_an_operation_finishes(fake_neon: FakeNeon) -> 
     branch = FakeBranch(fake_neon, {0.0: "init", 20.0: "ready"})
     await fake_neon.client.branches.wait_for(PROJECT, BRANCH)
     assert len(branch.read_at) == 2
-    assert branch.lists == 1
+    assert branch.lists <= 2  # one of the wait, and one of the poller for the history
     assert now() < 24
 
 
