@@ -50,6 +50,10 @@ class Waiter:
         """The pollers that all waits share."""
         return self._pollers
 
+    def server_now(self) -> datetime:
+        """Return the time on Neon's clock, with which ``retry_at`` is compared."""
+        return self._server_now()
+
     async def wait(
         self,
         what: Waitable,
