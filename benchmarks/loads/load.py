@@ -7,7 +7,7 @@ import msgspec
 from benchmarks.servers.control_plane import Settings
 
 Stages = tuple[tuple[float, ...], ...]
-"""The seconds of the operations of a branch: stages run in turn, those of one stage together."""
+"""The seconds of the operations of a branch: one stage after another, all of one together."""
 
 
 class Branch(msgspec.Struct, frozen=True):
@@ -60,7 +60,7 @@ def words_of(stages: Stages) -> str:
 
 
 def in_order(count: int, projects: int, *, is_interleaved: bool) -> Sequence[str]:
-    """Return the project of each branch: project by project, or each project in turn."""
+    """Return the project of each branch: project by project, or one of each, repeatedly."""
     if is_interleaved:
         return [f"p{n % projects}" for n in range(count)]
     return [f"p{n * projects // count}" for n in range(count)]
