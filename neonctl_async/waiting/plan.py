@@ -70,6 +70,8 @@ class ProjectPlan:
         if entry.record is None:
             self._has_unseen = True
             poll_at = self._first_poll_at(now)
+        elif entry.has_new_failure:
+            poll_at = entry.recheck_at
         else:
             earliest = self._poll.started_at + self._min_delay
             poll_at = self._placement.place([entry], self._conditions(earliest)).at

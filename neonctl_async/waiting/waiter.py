@@ -43,8 +43,7 @@ class Waiter:
     ) -> None:
         self._pollers = PollerRegistry(source, policy, dispatcher, server_now)
         self._dispatcher = dispatcher
-        self.server_now = server_now
-        """Return the time of day on the server."""
+        self._server_now = server_now
 
     @property
     def pollers(self) -> PollerRegistry:
@@ -169,7 +168,7 @@ class Waiter:
 
     def _start(self, progress: Progress, queue: ChangeQueue) -> None:
         """Deliver the records in a terminal state, and register the other operations."""
-        now = self.server_now()
+        now = self._server_now()
         for ref, record in progress.records.items():
             current = Outcome.PENDING if record is None else outcome(record, now)
             if record is None or current is Outcome.PENDING or progress.needs_confirmation(record):
