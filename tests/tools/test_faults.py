@@ -36,9 +36,8 @@ async def test_calls_report_the_truth_under_every_fault() -> None:
     assert len(counts) > 50
 
 
-@pytest.mark.timeout(90)
 @pytest.mark.process
-@pytest.mark.timeout(60)  # its waits take some seconds, and more on a busy machine
+@pytest.mark.timeout(90)  # its waits take some seconds, and more on a busy machine
 async def test_waits_report_the_truth_under_every_fault_of_records() -> None:
     names = ("record", "404 for", "failed")
     counts = await counts_of_campaign("--faults", str(FAULTS // 2), "--only", *names)
