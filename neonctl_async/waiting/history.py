@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 
 from neonctl_async.models.operations import Operation, OperationStatus
@@ -25,11 +25,11 @@ CONTRADICTIONS = 3
 def durations_of(operations: Iterable[Operation]) -> dict[str, list[float]]:
     """Return the durations of the finished operations by action, in seconds from their creation."""
     finished = [one for one in operations if one.status == OperationStatus.FINISHED]
-    newest = max((one.created_at for one in finished), default=datetime.min)
+    newest = max((one.created_at for one in finished), default=None)
     durations: dict[str, list[float]] = {}
     for one in finished:
         seconds = _duration(one)
-        if seconds is not None and newest - one.created_at < MAX_AGE:
+        if seconds is not None and newest is not None and newest - one.created_at < MAX_AGE:
             durations.setdefault(one.action, []).append(seconds)
     return durations
 

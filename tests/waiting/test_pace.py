@@ -1,5 +1,6 @@
 import logging
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -54,7 +55,7 @@ def test_each_wait_of_a_project_counts_up_to_a_limit() -> None:
     pace = budget.pace()
     reported: list[tuple[int, int]] = []
     waits = (0, 1, 2, POLLS_OF_PROJECT, 100, 2, 0)
-    for before, now in zip(waits, waits[1:], strict=False):
+    for before, now in pairwise(waits):
         pace.note_waits(before, now)
         reported.append(budget.pending)
     most = POLLS_OF_PROJECT
@@ -87,10 +88,11 @@ def test_short_budget_is_logged_once_until_it_is_ample_again(
     for share in (2.345, 1.0, PLENTY, 0.5, 0.99 * AMPLE, -1.0):
         budget.share = share
         pace.stretch()
-    assert messages(caplog) == [
+    [message] = messages(caplog)
+    assert message == (
         "the rate budget is short: it allows 2.3 polls for each of 3 pending waits, "
         "so polls come later than usual"
-    ]
+    )
     for share in (AMPLE, -1.0):
         budget.share = share
         pace.stretch()
@@ -141,9 +143,11 @@ def test_projects_with_fewer_polls_scout_first() -> None:
     pace = RateBudget(1.0).pace()
     pace.note_waits(0, 1)
     pace.note_scout(100.0)
-    for at in (lambda polls: pace.scout_at(1.0, polls, 5.0), lambda polls: pace.explore_at(1.0, polls)):
-        assert at(1) - at(0) == pytest.approx(ORDER_SECONDS)
-        assert at(7) - at(0) == pytest.approx(7 * ORDER_SECONDS)
+    for polls in (1, 7):
+        scouts_later = pace.scout_at(1.0, polls, 5.0) - pace.scout_at(1.0, 0, 5.0)
+        explores_later = pace.explore_at(1.0, polls) - pace.explore_at(1.0, 0)
+        assert scouts_later == pytest.approx(polls * ORDER_SECONDS)
+        assert explores_later == pytest.approx(polls * ORDER_SECONDS)
 
 
 def test_explorers_are_a_share_of_the_projects() -> None:

@@ -46,7 +46,7 @@ def test_exceptions_of_a_complete_prediction_finish_at_the_observed_end() -> Non
 
 def test_too_few_durations_predict_nothing() -> None:
     assert predict([1.0] * (MIN_DURATIONS - 1)) == UNKNOWN
-    assert UNKNOWN == Prediction((), 0.0, is_complete=True)
+    assert Prediction((), 0.0, is_complete=True) == UNKNOWN
     assert UNKNOWN.seconds_of(0.5) == 0.0
 
 

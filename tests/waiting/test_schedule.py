@@ -103,7 +103,7 @@ def test_marks_close_together_are_served_by_one_poll() -> None:
 def test_wait_with_an_unknown_operation_has_no_marks() -> None:
     known = Group(predict([1.0] * 10), 1, 0.0)
     assert marks_of([known, Group(UNKNOWN, 1, 0.0)]) == NO_MARKS
-    assert NO_MARKS == Marks((), is_complete=True)
+    assert Marks((), is_complete=True) == NO_MARKS
 
 
 def test_marks_are_complete_if_all_predictions_are() -> None:
@@ -122,11 +122,16 @@ def test_group_counts_operations_and_has_the_start_of_the_youngest() -> None:
     assert group == Group(UNKNOWN, 3, -2.0)
 
 
-@given(st.lists(st.tuples(durations, st.integers(1, 50), st.floats(-50, 0)), min_size=1, max_size=4), stretches)
-def test_marks_ascend_and_are_never_close_together(
-    groups: list[tuple[list[float], int, float]], stretch: float
-) -> None:
-    marks = marks_of([Group(predict(seconds), *rest) for seconds, *rest in groups], stretch)
+@given(
+    st.lists(
+        st.builds(Group, durations.map(predict), st.integers(1, 50), st.floats(-50, 0)),
+        min_size=1,
+        max_size=4,
+    ),
+    stretches,
+)
+def test_marks_ascend_and_are_never_close_together(groups: list[Group], stretch: float) -> None:
+    marks = marks_of(groups, stretch)
     assert 1 <= len(marks.seconds) <= max(1, round(QUARTERS / stretch))
     for earlier, later in pairwise(marks.seconds):
         assert earlier < later
