@@ -82,7 +82,8 @@ class _ActionSample:
         if len(older) < MIN_DURATIONS:
             return
         if max(newest) < min(older) / CHANGE or min(newest) > max(older) * CHANGE:
-            self.durations = deque(list(self.durations)[-MIN_DURATIONS:], maxlen=SAMPLE_SIZE)
+            self.durations.clear()
+            self.durations.extend(_Duration(seconds, is_final=True) for seconds in newest)
 
     def update(self, now: float) -> bool:
         """Compute the prediction. Return whether its last quantile changed by REPLAN_SHARE."""

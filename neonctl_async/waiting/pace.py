@@ -9,6 +9,8 @@ _logger = logging.getLogger(__name__)
 
 PLENTY = 4.5
 """The polls left for each pending wait from which polls need not be saved."""
+MINUTE = 60.0
+"""The period of the rate limit, in seconds."""
 AMPLE = 20.0
 """The polls left for each pending wait from which a crowded project gets more of them."""
 MAX_STRETCH = 15.0
@@ -40,10 +42,12 @@ class Pace:
         self,
         share: Callable[[], float],
         free: Callable[[], float],
+        round_seconds: Callable[[], float],
         note_pending: Callable[[int, int], None],
     ) -> None:
         self._share = share
         self._free = free
+        self._round_seconds = round_seconds
         self._note_pending = note_pending
         self._waits = 0
         self._is_short = False
@@ -64,7 +68,7 @@ class Pace:
         if share >= PLENTY:
             self._is_short = self._is_short and share < AMPLE
             return 1.0
-        if not self._is_short:
+        if self._waits and not self._is_short:
             self._is_short = True
             _logger.info(
                 "the rate budget is short: it allows %.2g polls for each of %d pending waits, "
@@ -73,6 +77,15 @@ class Pace:
                 self._waits,
             )
         return min(PLENTY / share, MAX_STRETCH) if share > 0 else MAX_STRETCH
+
+    def longest_delay(self, maximum: float, stretch: float, waited: float) -> float:
+        """Return the longest delay between two polls, in seconds, if it is usually ``maximum``.
+
+        After a minute, the slots of the first polls are free again. The delay then need not be
+        longer than the time in which the budget allows a poll for each wait.
+        """
+        longest = maximum * stretch
+        return longest if waited < MINUTE else min(longest, max(maximum, self._round_seconds()))
 
     def is_ample(self) -> bool:
         """Return whether a crowded project may get more polls than usual."""

@@ -14,6 +14,8 @@ CROWD = 100
 """The number of operations of a wait, or of waits in a project, that get the most polls."""
 HURRY = 0.5
 """The factor for the delays of a wait for CROWD or more operations."""
+NO_JITTER = 0.5
+"""The random number without jitter. Scouts need none: the one with the fewest polls is next."""
 PATIENCE = 1.0
 """Seconds for which a wait is not polled until durations of others are known, times the stretch."""
 
@@ -80,12 +82,14 @@ class Placement:
         planned_at = wait.polled_at + seconds
         if stretch <= 1:
             return Placed(planned_at)
-        if wait.marks.seconds and wait.marks.is_complete:
+        if wait.marks.seconds and wait.marks.are_complete:
             scout_at = self._explorer_at(wait, minimum, conditions)
         else:
             scout_at = self._scout_at(wait, minimum, conditions)
             if not wait.marks.seconds:
                 planned_at = max(planned_at, self._patient_at(wait, conditions))
+        longest = self._pace.longest_delay(self._policy.maximum, stretch, wait.waited)
+        planned_at = min(planned_at, wait.polled_at + longest)
         return Placed(min(scout_at, planned_at), is_scout=scout_at < planned_at)
 
     def _wait_of(self, entries: Sequence[TrackedOperation], stretch: float) -> _Wait:
@@ -117,7 +121,7 @@ class Placement:
         """
         self._pace.note_pending(wait.kind, wait.waited)
         age = self._pace.scouted_age(wait.kind)
-        alone = delay(self._policy, age, conditions.jitter)
+        alone = delay(self._policy, age, NO_JITTER)
         return max(
             wait.started_at + age + alone,
             self._pace.scout_at(alone, conditions.polls, conditions.stretch),
@@ -125,7 +129,8 @@ class Placement:
         )
 
     def _patient_at(self, wait: _Wait, conditions: Conditions) -> float:
+        """Return when to poll a wait that is no scout, and that no scout has helped so far."""
         age = self._pace.scouted_age(wait.kind)
-        alone = delay(self._policy, age, conditions.jitter)
-        patience = PATIENCE * conditions.stretch
-        return max(wait.polled_at + patience, wait.started_at + age + alone)
+        alone = delay(self._policy, age, NO_JITTER)
+        patience = wait.polled_at + PATIENCE * conditions.stretch
+        return max(patience, wait.started_at + age + alone)

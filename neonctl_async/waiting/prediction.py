@@ -27,6 +27,10 @@ class Prediction(NamedTuple):
     is_complete: bool = True
     """True if the end was observed, False if it is an estimate for pending operations."""
 
+    def has_observed(self, share: float) -> bool:
+        """Return whether :meth:`seconds_of` is observed for this share, and not an estimate."""
+        return self.is_complete or share <= self.shares[-1].finished
+
     def seconds_of(self, share: float) -> float:
         """Return the time within which this share of the operations finishes."""
         place = bisect_left(self.shares, share - 1e-9, key=lambda one: one.finished)

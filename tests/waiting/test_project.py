@@ -14,7 +14,8 @@ from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.tracked import TrackedOperation
-from tests.support.records import EPOCH, free_pace, operation, ref
+from tests.support.records import EPOCH, operation, ref
+from tests.waiting.conditions import plentiful
 
 POLICY = PollPolicy(failed_grace=2.0, missing_grace=3.0)
 
@@ -24,7 +25,7 @@ class Project:
 
     def __init__(self, *records: Operation) -> None:
         self.events: list[StatusChanged] = []
-        plan = ProjectPlan(POLICY, Forecast(), free_pace())
+        plan = ProjectPlan(POLICY, Forecast(), plentiful())
         self.operations = ProjectOperations(plan, POLICY, lambda: EPOCH, self.events.append)
         self.queue = ChangeQueue(math.inf)
         for record in records:
