@@ -1,4 +1,4 @@
-"""How freely a client may poll, from what is left of its rate budget. Pure: no I/O."""
+"""The pace of polls, which depends on the rest of the rate budget. Pure: no I/O."""
 
 import logging
 import math
@@ -16,7 +16,7 @@ AMPLE = 20.0
 MAX_STRETCH = 15.0
 """The largest factor by which delays are stretched."""
 SCOUT_SHARE = 0.01
-"""The share of free slots that is spent at a time to learn how long operations take."""
+"""The share of free slots that is spent at a time to measure how long operations take."""
 EXPLORERS = 0.01
 """The share of projects that are polled at a time to see whether durations have changed."""
 POLLS_OF_PROJECT = 4
@@ -35,7 +35,7 @@ class Pace:
 
     ``share`` returns how many polls the budget allows for each pending wait. From PLENTY on, each
     project is polled at its own pace. Below it, delays are stretched, and only a few projects are
-    polled to learn how long operations take.
+    polled to measure how long operations take.
     """
 
     def __init__(

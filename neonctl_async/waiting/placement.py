@@ -21,7 +21,7 @@ PATIENCE = 1.0
 
 
 class Conditions(NamedTuple):
-    """What the placement of a poll depends on, beside the operations of the wait."""
+    """The conditions of the placement of a poll, beside the operations of the wait."""
 
     earliest: float
     """The time before which the project is not polled again."""
@@ -38,7 +38,7 @@ class Placed(NamedTuple):
 
     at: float
     is_scout: bool = False
-    """True if the poll comes early, to learn how long operations take."""
+    """True if the poll comes early, to measure how long operations take."""
 
 
 class _Wait(NamedTuple):
@@ -115,7 +115,7 @@ class Placement:
         return max(wait.polled_at + alone, self._pace.explore_at(alone, conditions.polls))
 
     def _scout_at(self, wait: _Wait, minimum: float, conditions: Conditions) -> float:
-        """Return when to poll in order to learn the durations of such waits.
+        """Return when to poll in order to measure the durations of such waits.
 
         A scout is polled at a greater age than all such waits that were seen pending.
         """

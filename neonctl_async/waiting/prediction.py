@@ -1,4 +1,4 @@
-"""How long operations of one action take, as shares that finish within a time. Pure."""
+"""Predictions of how long operations of one action take, from known durations. Pure: no I/O."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ class Share(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """How long operations of one action probably take, in seconds from their start."""
+    """The probable durations of operations of one action, in seconds from their start."""
 
     shares: tuple[Share, ...] = ()
     """The observed shares, in order; empty without history."""
