@@ -14,6 +14,8 @@ CROWD = 100
 """The number of operations of a wait, or of waits in a project, that get the most polls."""
 HURRY = 0.5
 """The factor for the delays of a wait for CROWD or more operations."""
+ORDER_SECONDS = 0.01
+"""The head start of a scout for each poll that it had less than another one."""
 PATIENCE = 1.0
 """Seconds for which a wait is not polled until durations of others are known, times the stretch."""
 
@@ -85,7 +87,8 @@ class Placement:
         else:
             scout_at = self._scout_at(wait, minimum, conditions)
             if not wait.marks.seconds:
-                planned_at = max(planned_at, self._patient_at(wait, conditions))
+                latest = wait.polled_at + self._policy.maximum * stretch
+                planned_at = min(max(planned_at, self._patient_at(wait, conditions)), latest)
         return Placed(min(scout_at, planned_at), is_scout=scout_at < planned_at)
 
     def _wait_of(self, entries: Sequence[TrackedOperation], stretch: float) -> _Wait:
@@ -108,7 +111,8 @@ class Placement:
     def _explorer_at(self, wait: _Wait, minimum: float, conditions: Conditions) -> float:
         """Return when to check whether durations have changed."""
         alone = delay(self._policy, wait.waited, conditions.jitter, minimum=minimum)
-        return max(wait.polled_at + alone, self._pace.explore_at(alone, conditions.polls))
+        at = max(wait.polled_at + alone, self._pace.explore_at(alone))
+        return at + conditions.polls * ORDER_SECONDS
 
     def _scout_at(self, wait: _Wait, minimum: float, conditions: Conditions) -> float:
         """Return when to poll in order to learn the durations of such waits.
@@ -118,11 +122,12 @@ class Placement:
         self._pace.note_pending(wait.kind, wait.waited)
         age = self._pace.scouted_age(wait.kind)
         alone = delay(self._policy, age, conditions.jitter)
-        return max(
+        at = max(
             wait.started_at + age + alone,
-            self._pace.scout_at(alone, conditions.polls, conditions.stretch),
+            self._pace.scout_at(alone, conditions.stretch),
             wait.polled_at + minimum,
         )
+        return at + conditions.polls * ORDER_SECONDS
 
     def _patient_at(self, wait: _Wait, conditions: Conditions) -> float:
         age = self._pace.scouted_age(wait.kind)
