@@ -18,6 +18,8 @@ ORDER_SECONDS = 0.01
 """The head start of a scout for each poll that it had less than another one."""
 PATIENCE = 1.0
 """Seconds for which a wait is not polled until durations of others are known, times the stretch."""
+MAX_PATIENCE = 2.0
+"""The longest such time, as a multiple of the longest delay, while scouts find nothing finished."""
 
 
 class Conditions(NamedTuple):
@@ -87,7 +89,7 @@ class Placement:
         else:
             scout_at = self._scout_at(wait, minimum, conditions)
             if not wait.marks.seconds:
-                latest = wait.polled_at + self._policy.maximum * stretch
+                latest = wait.polled_at + MAX_PATIENCE * self._policy.maximum * stretch
                 planned_at = min(max(planned_at, self._patient_at(wait, conditions)), latest)
         return Placed(min(scout_at, planned_at), is_scout=scout_at < planned_at)
 

@@ -14,6 +14,7 @@ from neonctl_async.waiting.pace import AMPLE, MAX_STRETCH, Pace
 from neonctl_async.waiting.placement import (
     CROWD,
     HURRY,
+    MAX_PATIENCE,
     ORDER_SECONDS,
     PATIENCE,
     Conditions,
@@ -202,11 +203,11 @@ def test_project_that_is_no_scout_waits_patiently_for_known_durations() -> None:
     assert placed.at == 2.0 + 1.5 * delay(POLICY, 2.0, DRAW)
 
 
-def test_patience_has_the_limit_of_stretched_delays() -> None:
+def test_patience_has_a_limit() -> None:
     pace = short(scouted_at=1000.0)
     pace.note_pending((ACTION,), 500.0)
     placed = placement(pace=pace).place([seen()], conditions(stretch=3.0))
-    assert placed == Placed(3.0 * POLICY.maximum, is_scout=False)
+    assert placed == Placed(MAX_PATIENCE * 3.0 * POLICY.maximum, is_scout=False)
 
 
 def test_young_wait_is_patient_until_the_age_at_which_others_were_pending() -> None:
@@ -297,4 +298,4 @@ def test_no_wait_starves(
         .place(entries, conditions(newest, jitter=jitter, polls=polls, stretch=stretch))
         .at
     )
-    assert newest < at <= newest + POLICY.maximum * stretch + 1e-9
+    assert newest < at <= newest + MAX_PATIENCE * POLICY.maximum * stretch + 1e-9
