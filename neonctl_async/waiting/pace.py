@@ -21,8 +21,6 @@ EXPLORERS = 0.01
 """The share of projects that are polled at a time to see whether durations have changed."""
 POLLS_OF_PROJECT = 4
 """The largest number of waits in a project that count: one poll serves many of them."""
-ORDER_SECONDS = 0.01
-"""The head start of a scout for each poll that it had less than another one."""
 WHOLE_PROJECT_STRETCH = 4.0
 """The stretch from which one poll serves all waits of a project."""
 
@@ -99,17 +97,17 @@ class Pace:
         """Record that a wait of a kind was still pending at this age."""
         self._scouted_ages[kind] = max(age, self._scouted_ages.get(kind, 0.0))
 
-    def scout_at(self, delay: float, polls: int, stretch: float) -> float:
-        """Return when the next scout is polled, if the one of ``polls`` polls is next.
+    def scout_at(self, delay: float, stretch: float) -> float:
+        """Return when the next scout may be polled.
 
         ``delay`` is the delay of a project that is polled alone.
         """
         scouts = max(SCOUT_SHARE * self._free(), self.projects / stretch**2)
-        return self._scouted_at + delay / scouts + polls * ORDER_SECONDS
+        return self._scouted_at + delay / scouts
 
-    def explore_at(self, delay: float, polls: int) -> float:
+    def explore_at(self, delay: float) -> float:
         """Return when the next scout is polled to check whether durations have changed."""
-        return self._scouted_at + delay / (EXPLORERS * self.projects) + polls * ORDER_SECONDS
+        return self._scouted_at + delay / (EXPLORERS * self.projects)
 
     def note_scout(self, now: float) -> None:
         """Record that a scout is polled now."""

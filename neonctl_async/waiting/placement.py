@@ -16,6 +16,8 @@ HURRY = 0.5
 """The factor for the delays of a wait for CROWD or more operations."""
 NO_JITTER = 0.5
 """The random number without jitter. Scouts need none: the one with the fewest polls is next."""
+ORDER_SECONDS = 0.01
+"""The head start of a scout for each poll that it had less than another one."""
 PATIENCE = 1.0
 """Seconds for which a wait is not polled until durations of others are known, times the stretch."""
 
@@ -112,7 +114,8 @@ class Placement:
     def _explorer_at(self, wait: _Wait, minimum: float, conditions: Conditions) -> float:
         """Return when to check whether durations have changed."""
         alone = delay(self._policy, wait.waited, conditions.jitter, minimum=minimum)
-        return max(wait.polled_at + alone, self._pace.explore_at(alone, conditions.polls))
+        at = max(wait.polled_at + alone, self._pace.explore_at(alone))
+        return at + conditions.polls * ORDER_SECONDS
 
     def _scout_at(self, wait: _Wait, minimum: float, conditions: Conditions) -> float:
         """Return when to poll in order to measure the durations of such waits.
@@ -122,11 +125,12 @@ class Placement:
         self._pace.note_pending(wait.kind, wait.waited)
         age = self._pace.scouted_age(wait.kind)
         alone = delay(self._policy, age, NO_JITTER)
-        return max(
+        at = max(
             wait.started_at + age + alone,
-            self._pace.scout_at(alone, conditions.polls, conditions.stretch),
+            self._pace.scout_at(alone, conditions.stretch),
             wait.polled_at + minimum,
         )
+        return at + conditions.polls * ORDER_SECONDS
 
     def _patient_at(self, wait: _Wait, conditions: Conditions) -> float:
         """Return when to poll a wait that is no scout, and that no scout has helped so far."""

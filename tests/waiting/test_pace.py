@@ -10,7 +10,6 @@ from neonctl_async.waiting.pace import (
     AMPLE,
     EXPLORERS,
     MAX_STRETCH,
-    ORDER_SECONDS,
     PLENTY,
     POLLS_OF_PROJECT,
     SCOUT_SHARE,
@@ -114,8 +113,8 @@ def test_scouted_age_is_the_largest_age_of_pending_waits_of_a_kind() -> None:
 def test_first_scout_is_polled_at_once() -> None:
     pace = RateBudget(1.0).pace()
     pace.note_waits(0, 1)
-    assert pace.scout_at(1.0, polls=0, stretch=5.0) == -math.inf
-    assert pace.explore_at(1.0, polls=0) == -math.inf
+    assert pace.scout_at(1.0, stretch=5.0) == -math.inf
+    assert pace.explore_at(1.0) == -math.inf
 
 
 @pytest.mark.parametrize(
@@ -135,19 +134,8 @@ def test_number_of_scouts_follows_the_free_slots_and_the_projects(
     for _ in range(projects):
         pace.note_waits(0, 1)
     pace.note_scout(100.0)
-    assert pace.scout_at(2.0, 0, stretch) == pytest.approx(100 + 2 / scouts)
-    assert pace.scout_at(4.0, 0, stretch) == pytest.approx(100 + 4 / scouts)
-
-
-def test_projects_with_fewer_polls_scout_first() -> None:
-    pace = RateBudget(1.0).pace()
-    pace.note_waits(0, 1)
-    pace.note_scout(100.0)
-    for polls in (1, 7):
-        scouts_later = pace.scout_at(1.0, polls, 5.0) - pace.scout_at(1.0, 0, 5.0)
-        explores_later = pace.explore_at(1.0, polls) - pace.explore_at(1.0, 0)
-        assert scouts_later == pytest.approx(polls * ORDER_SECONDS)
-        assert explores_later == pytest.approx(polls * ORDER_SECONDS)
+    assert pace.scout_at(2.0, stretch) == pytest.approx(100 + 2 / scouts)
+    assert pace.scout_at(4.0, stretch) == pytest.approx(100 + 4 / scouts)
 
 
 def test_explorers_are_a_share_of_the_projects() -> None:
@@ -155,4 +143,4 @@ def test_explorers_are_a_share_of_the_projects() -> None:
     for _ in range(50):
         pace.note_waits(0, 2)
     pace.note_scout(100.0)
-    assert pace.explore_at(2.0, 0) == pytest.approx(100 + 2 / (EXPLORERS * 50))
+    assert pace.explore_at(2.0) == pytest.approx(100 + 2 / (EXPLORERS * 50))
