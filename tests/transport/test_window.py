@@ -27,7 +27,7 @@ class Recorded:
         return sum(end is None or end + PERIOD > self.now for end in self.ends)
 
     def do(self, action: str, seconds: int) -> None:
-        """Let time pass, and then take or give back a slot if there is one."""
+        """Let time pass, and then take, release or cancel a slot if there is one."""
         self.now += seconds
         in_flight = None in self.ends
         if action == "take" and self.window.free_at(self.now) <= self.now:
@@ -105,7 +105,7 @@ def test_old_requests_are_forgotten(limit: int | None) -> None:
     ],
     ids=["released", "one is in flight", "cancelled", "too many for the rest", "in flight"],
 )
-def test_free_slots_depend_on_how_requests_end(
+def test_free_slots_depend_on_how_slots_are_returned(
     give_back: Callable[[SlidingWindow], None], slots: int, free_at: float
 ) -> None:
     window = SlidingWindow(2, PERIOD)
