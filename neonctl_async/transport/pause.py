@@ -71,4 +71,4 @@ class Pause:
 
     def _slowness(self, now: float) -> float:
         """Return the part of the slow start that is left, from 1 down to 0."""
-        return min(max(1 - (now - self._resumed_at) / SLOW_START_SECONDS, 0.0), 1.0)
+        return max(1 - (now - self._resumed_at) / SLOW_START_SECONDS, 0.0)

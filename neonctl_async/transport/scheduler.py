@@ -107,18 +107,15 @@ class Scheduler(Generic[T]):
         calls continue to come at their present rate. The result is negative if there are more calls
         than slots, and inf without a limit.
         """
-        free = self._account.free(now)
-        if free == math.inf:
+        if self._account.limit is None:
             return math.inf
+        free = self._account.free(now) - self._call_reserve
+        limit = self._account.limit - self._call_reserve
         others = self._account.others
         calls = self._calls.length + others.calls
         waits = self._pending_waits + others.waits
         coming = MINUTE * self._arrivals.per_second(now)
-        limit = (self._account.limit or 0) - self._call_reserve
-        return min(
-            _ratio(free - self._call_reserve - calls, waits + calls),
-            _ratio(limit - coming, waits + coming),
-        )
+        return min(_ratio(free - calls, waits + calls), _ratio(limit - coming, waits + coming))
 
     def admit(self, ticket: T, now: float) -> bool:
         """Return True if a request may be sent now. Otherwise, put it at the end of the line."""

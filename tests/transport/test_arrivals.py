@@ -32,6 +32,11 @@ def test_rate_is_the_median_of_the_last_10_seconds(seconds: int, rate: float) ->
     assert rate_after(calls, 10.0) == rate
 
 
+def test_seconds_without_calls_count() -> None:
+    calls = [float(second) for second in range(10) for _ in range(2)]
+    assert [rate_after(calls, now) for now in (14.0, 15.0, 16.0, 500.0)] == [2, 1, 0, 0]
+
+
 @given(st.lists(st.floats(0, 40)), st.floats(0, 40))
 def test_only_whole_seconds_before_now_count(times: list[float], later: float) -> None:
     now = max(times, default=0.0) + later

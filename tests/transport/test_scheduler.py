@@ -140,6 +140,27 @@ def test_poll_in_the_reserve_waits_for_a_minute_of_polls_although_more_slots_are
     assert times_of(requests)[95:] == [59.0]
 
 
+def test_slots_of_the_reserve_have_to_last_until_there_are_more() -> None:
+    requests = Requests(limited(100), 200)
+    use_up(requests, 2)
+    requests.now = 10.0
+    use_up(requests, 94)
+    requests.now = 20.0
+    requests.add("GET /poll", is_poll=True)
+    assert requests.give_out() == 60.0 - 3 * 12.0
+
+
+def test_slot_that_becomes_free_in_the_reserve_brings_the_next_poll_forward() -> None:
+    requests = Requests(limited(100), 200)
+    use_up(requests, 1)
+    requests.now = 50.0
+    use_up(requests, 98)
+    requests.add("GET /poll", is_poll=True)
+    assert requests.give_out() == 60.0
+    requests.now = 60.0
+    assert requests.give_out() == 110.0 - 12.0
+
+
 def test_poll_leaves_the_last_slot_to_a_call() -> None:
     requests = Requests(limited(20), 20)
     use_up(requests, 19)
@@ -228,6 +249,18 @@ def test_held_call_is_sent_after_some_time_although_the_slots_are_reserved(
     assert later == [seconds, 2 * seconds, 3 * seconds]
 
 
+def test_new_call_is_sent_at_once_when_the_longest_hold_is_over() -> None:
+    requests = Requests(limited(100), 200)
+    requests.scheduler.note_pending(waits=900, projects=900)
+    for _ in range(50):
+        requests.add("POST /a")
+    requests.now = 12.0
+    last = requests.add("POST /a")
+    assert requests.in_flight[-1] is last
+    requests.add("POST /a")
+    assert requests.give_out() == 24.0
+
+
 def test_lone_call_that_starts_operations_does_not_wait_for_polls() -> None:
     requests = Requests(limited(100), 200)
     use_up(requests, 90)
@@ -297,8 +330,8 @@ def test_trial_that_hangs_delays_the_others_for_a_second() -> None:
 def test_request_after_the_pause_is_the_trial_if_none_waits() -> None:
     requests = Requests(UNLIMITED, 10)
     requests.hold_back(5.0)
-    requests.now = 30.0
+    requests.now = 5.0
     trial = requests.add("GET /a")
     assert requests.in_flight == [trial]
     requests.add("GET /a")
-    assert requests.give_out() == 31.0
+    assert requests.give_out() == 6.0

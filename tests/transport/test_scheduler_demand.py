@@ -14,6 +14,7 @@ class RecordingAccount(LocalAccount):
     def __init__(self, limits: RateBudget, others: Demand | None = None) -> None:
         super().__init__(limits)
         self.reported: list[Demand] = []
+        self.steps: list[tuple[str, str, float, bool | None]] = []
         self.questions = 0
         self._others = others or Demand()
 
@@ -26,7 +27,20 @@ class RecordingAccount(LocalAccount):
 
     def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
         self.questions += 1
+        self.steps.append(("free_at", route, now, is_poll))
         return super().free_at(route, now, is_poll=is_poll)
+
+    def take(self, route: str, now: float, *, is_poll: bool) -> None:
+        self.steps.append(("take", route, now, is_poll))
+        super().take(route, now, is_poll=is_poll)
+
+    def release(self, route: str, now: float) -> None:
+        self.steps.append(("release", route, now, None))
+        super().release(route, now)
+
+    def cancel(self, route: str, now: float) -> None:
+        self.steps.append(("cancel", route, now, None))
+        super().cancel(route, now)
 
 
 def test_share_is_the_number_of_polls_that_each_wait_may_still_send() -> None:
@@ -91,6 +105,24 @@ def test_demand_is_reported_when_it_changes() -> None:
     assert scheduler.next(0.0) is second
     scheduler.withdraw(poll)
     assert account.reported == [(1, 0), (1, 0), (1, 4), (0, 4), (0, 4)]
+
+
+def test_account_learns_of_each_step_of_a_request() -> None:
+    account = RecordingAccount(limited(100))
+    scheduler = Scheduler[Ticket](account, 10)
+    poll, call = Ticket("GET /a", is_poll=True), Ticket("GET /b")
+    scheduler.admit(poll, 1.0)
+    scheduler.admit(call, 2.0)
+    scheduler.cancel(poll, 3.0)
+    scheduler.release(call, 4.0)
+    assert account.steps == [
+        ("free_at", "GET /a", 1.0, True),
+        ("take", "GET /a", 1.0, True),
+        ("free_at", "GET /b", 2.0, False),
+        ("take", "GET /b", 2.0, False),
+        ("cancel", "GET /a", 3.0, None),
+        ("release", "GET /b", 4.0, None),
+    ]
 
 
 def test_cost_of_a_grant_does_not_grow_with_the_number_of_waiting_requests() -> None:
