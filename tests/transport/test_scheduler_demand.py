@@ -107,7 +107,7 @@ def test_demand_is_reported_when_it_changes() -> None:
     assert account.reported == [(1, 0), (1, 0), (1, 4), (0, 4), (0, 4)]
 
 
-def test_account_learns_of_each_step_of_a_request() -> None:
+def test_each_step_of_a_request_is_reported_to_the_account() -> None:
     account = RecordingAccount(limited(100))
     scheduler = Scheduler[Ticket](account, 10)
     poll, call = Ticket("GET /a", is_poll=True), Ticket("GET /b")
