@@ -132,12 +132,18 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous
     one, at most ``maximum``. The default maximum is the interval that Neon suggests.
     ``jitter`` is the fraction by which a delay varies at random, in both directions.
+
+    ``failed_grace`` is the delay of one more poll that confirms the status ``failed`` without a
+    ``retry_at``. ``missing_grace`` is the time for which a 404 does not end the wait for an
+    operation that was announced or seen. With 0, the first such record or 404 is final.
     """
 
     initial: float = 0.25
     growth: float = 1.5
     maximum: float = 5.0
     jitter: float = 0.1
+    failed_grace: float = 1.0
+    missing_grace: float = 5.0
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -148,6 +154,9 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError(
                 f"PollPolicy.jitter is {self.jitter}: expected 0 <= jitter < 1"
             )
+        _check_not_negative(
+            "PollPolicy", failed_grace=self.failed_grace, missing_grace=self.missing_grace
+        )
 
     @classmethod
     def constant(cls, interval: float) -> Self:

@@ -16,7 +16,7 @@ from benchmarks.harness.results import NEON_SDK, OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import Failure, NeonSdk
-from benchmarks.servers.simulator import Report, Settings
+from benchmarks.servers.control_plane import Report, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess
 from neonctl_async import NeonClient, NeonError, Operation, OperationFailedError
 from neonctl_async.types import BranchCreated
@@ -127,10 +127,9 @@ async def start(server: SimulatorProcess, durations: Sequence[float]) -> list[Op
 
 
 def branches_of(count: int, projects: int) -> list[Branch]:
-    """Return branches that take 1 to 3 s, evenly divided among projects."""
-    share = count // projects
+    """Return branches that take 1 to 3 s. Successive branches belong to different projects."""
     return [
-        Branch(f"p{n // share}", seconds, fails=(n + 1) % FAILING == 0)
+        Branch(f"p{n % projects}", seconds, fails=(n + 1) % FAILING == 0)
         for n, seconds in enumerate(spread_evenly(1.0, 3.0, count))
     ]
 

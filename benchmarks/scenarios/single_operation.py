@@ -16,7 +16,7 @@ from benchmarks.harness.results import LATENESS, NEON_SDK, OURS, Row, Target, ma
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import NeonSdk
-from benchmarks.servers.simulator import Settings
+from benchmarks.servers.control_plane import Settings
 from benchmarks.servers.simulator_process import SimulatorProcess
 from neonctl_async import NeonClient, Operation
 

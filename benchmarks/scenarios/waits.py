@@ -21,7 +21,7 @@ from benchmarks.harness.results import LATENESS, NEON_SDK, OURS, REQUESTS, Row, 
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.base import API_KEY
 from benchmarks.peers.neon_sdk import NeonSdk
-from benchmarks.servers.simulator import Report, Settings
+from benchmarks.servers.control_plane import Report, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess, last_finish
 from neonctl_async import NeonClient, Operation, RateBudget
 

@@ -12,14 +12,16 @@ import sys
 from asyncio import create_subprocess_exec
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Self
 
 import aiohttp
 import msgspec
 
-from benchmarks.servers import simulator
-from benchmarks.servers.simulator import API, Report, Settings, Start
+from benchmarks.servers.control_plane import API, Report, Settings, Start
 from neonctl_async import Operation
+
+ROOT = Path(__file__).parents[2]
 
 
 class SimulatorProcess:
@@ -34,7 +36,10 @@ class SimulatorProcess:
     async def __aenter__(self) -> Self:
         settings = msgspec.json.encode(self._settings).decode()
         self._process = await create_subprocess_exec(
-            sys.executable, simulator.__file__, settings, stdin=PIPE, stdout=PIPE
+            *(sys.executable, "-m", "benchmarks.servers.simulator", settings),
+            cwd=ROOT,
+            stdin=PIPE,
+            stdout=PIPE,
         )
         assert self._process.stdout is not None
         port = int(await self._process.stdout.readline())

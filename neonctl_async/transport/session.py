@@ -4,11 +4,13 @@ import itertools
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
 import anyio
 
+from neonctl_async.clock import utc_now
 from neonctl_async.config import Config
 from neonctl_async.errors import NeonError, RateLimitedError, RequestTimeoutError
 from neonctl_async.hooks import RequestSent, ResponseReceived
@@ -18,6 +20,7 @@ from neonctl_async.transport.calls import Call, Calls
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, Response, Wire
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, Retries, may_retry
+from neonctl_async.transport.server_clock import ServerClock
 
 T = TypeVar("T")
 
@@ -39,6 +42,7 @@ class Session:
         self._adapter = AiohttpAdapter(config, self._wire)
         self._budget = Budget(config.budget, config.max_connections)
         self._calls = Calls(config.timeout.read)
+        self._server_clock = ServerClock()
         self._requests_sent = 0
         self._request_ids = _unique_ids()
 
@@ -51,6 +55,10 @@ class Session:
     def requests_last_minute(self) -> int:
         """The number of requests that count against the limit per minute now."""
         return self._budget.requests_last_minute()
+
+    def server_now(self) -> datetime:
+        """Return the time of day on the server, as its newest response shows it."""
+        return self._server_clock.utc_now(self._calls.time(), utc_now())
 
     def open(self) -> None:
         """Bind to the running event loop. Raises ConfigurationError if bound to another one."""
@@ -84,23 +92,29 @@ class Session:
             )
             return await retries.run(project_lock)
 
-    async def acquire_poll_slot(self) -> None:
-        """Wait until the rate budget allows another poll."""
-        await self._budget.acquire_poll_slot()
+    @property
+    def budget(self) -> Budget:
+        """The rate budget of all requests."""
+        return self._budget
 
     async def poll(self, request: Request[T], timeout: float, slot: Slot | None = None) -> T:
         """Send ``request`` exactly once and return its result, within ``timeout`` seconds.
 
-        ``slot`` is released after the response. Without it, wait for a slot: calls go before polls.
+        ``slot`` is released or cancelled. Without a slot of the request's route, wait for one.
+        Calls go before polls.
         """
         with Call(self._calls) as call:
             self._adapter.open()
+            if slot is not None and slot.route != request.route:
+                slot.cancel()
+                slot = None
             slot = slot or await self._budget.acquire(request.route, is_poll=True)
             return await self._attempt(request, call, slot, timeout, is_poll=True)
 
     async def aclose(self) -> None:
         """Close every connection. Running calls raise ClientClosedError."""
         self._calls.close()
+        await self._budget.aclose()
         await self._adapter.aclose()
 
     async def _attempt(
@@ -122,6 +136,7 @@ class Session:
             if self._dispatcher.has_request_hooks or _logger.isEnabledFor(logging.DEBUG):
                 exchange = self._observe(exchange, request, request_id, is_poll=is_poll)
             response = await exchange
+            self._server_clock.note(response.headers.get("Date"), self._calls.time())
         finally:
             call.end_request()
             slot.release()

@@ -5,38 +5,28 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MIN_DURATIONS = 5
-"""Finished operations of an action that a prediction needs."""
+from neonctl_async.waiting.history import Histories
+from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, Prediction, Share, agree
+
 SAMPLE_SIZE = 256
 """Operations of an action that are observed at a time, and durations that are remembered."""
-QUANTILES = 4
-"""Number of equal shares into which a prediction divides the durations."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE_SHARE = 0.9
 """Share of finished operations from which the pending ones count as exceptions."""
+CHANGE = 1.5
+"""The factor between the newest durations and all older ones that makes the older ones useless."""
 REPLAN_SHARE = 0.05
 """Relative change of an action's expected end that makes all pollers plan again."""
-
-
-class Prediction(NamedTuple):
-    """The times at which operations of one action probably finish, in seconds from their start."""
-
-    quantiles: tuple[float, ...] = ()
-    """Times that divide the operations into equal shares; empty without history."""
-    is_complete: bool = True
-    """True if the last quantile was observed, False if it is an estimate for pending operations."""
-
-
-UNKNOWN = Prediction()
 
 
 class Observation:
     """An operation of the sample. Its times are seconds on one clock."""
 
-    __slots__ = ("action", "pending_at", "started_at")
+    __slots__ = ("action", "pending_at", "project_id", "started_at")
 
-    def __init__(self, action: str, started_at: float) -> None:
+    def __init__(self, project_id: str, action: str, started_at: float) -> None:
+        self.project_id: str = project_id
         self.action: str = action
         self.started_at: float = started_at
         self.pending_at: float = started_at
@@ -62,7 +52,7 @@ class _ActionSample:
         self.reported_end = 0.0
         """The last quantile at the time of the newest report to the pollers."""
 
-    def observe(self, action: str, started_at: float) -> Observation | None:
+    def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
         if not self.pending:
             self.offered, self.stride = 0, 1
         self.offered += 1
@@ -72,7 +62,7 @@ class _ActionSample:
             # The sample is full: keep every second operation, and take half as many new ones.
             self.pending = dict.fromkeys(list(self.pending)[::2])
             self.stride *= 2
-        observation = Observation(action, started_at)
+        observation = Observation(project_id, action, started_at)
         self.pending[observation] = None
         return observation
 
@@ -82,7 +72,17 @@ class _ActionSample:
             return False
         del self.pending[observation]
         self.durations.append(duration)
+        self._forget_after_change()
         return True
+
+    def _forget_after_change(self) -> None:
+        """Forget the older durations if the newest ones are all much shorter or much longer."""
+        finished = [known.seconds for known in self.durations if known.is_final]
+        older, newest = finished[:-MIN_DURATIONS], finished[-MIN_DURATIONS:]
+        if len(older) < MIN_DURATIONS:
+            return
+        if max(newest) < min(older) / CHANGE or min(newest) > max(older) * CHANGE:
+            self.durations = deque(list(self.durations)[-MIN_DURATIONS:], maxlen=SAMPLE_SIZE)
 
     def update(self, now: float) -> bool:
         """Compute the prediction. Return whether its last quantile changed by REPLAN_SHARE."""
@@ -90,15 +90,15 @@ class _ActionSample:
         if len(finished) < MIN_DURATIONS:
             return False
         abandoned = [known.seconds for known in self.durations if not known.is_final]
-        pending_for = sorted(
-            [*abandoned, *(one.pending_at - one.started_at for one in self.pending)]
-        )
-        ages = sorted([*abandoned, *(now - one.started_at for one in self.pending)])
+        # An operation that was never polled tells nothing about durations.
+        polled = [one for one in self.pending if one.pending_at > one.started_at]
+        pending_for = sorted([*abandoned, *(one.pending_at - one.started_at for one in polled)])
+        ages = sorted([*abandoned, *(now - one.started_at for one in polled)])
         shares = _finished_shares(finished, pending_for, ages)
         if len(shares) < MIN_DURATIONS:
             return False
         self.prediction = _predict(shares, pending_for)
-        expected = self.prediction.quantiles[-1]
+        expected = self.prediction.end
         if abs(expected - self.reported_end) <= REPLAN_SHARE * expected:
             return False
         self.reported_end = expected
@@ -113,12 +113,14 @@ class Forecast:
     """
 
     def __init__(self) -> None:
+        self.histories = Histories()
         self._samples: dict[str, _ActionSample] = {}
         self._changed: set[str] = set()
 
-    def observe(self, action: str, started_at: float) -> Observation | None:
+    def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
         """Add an operation to the sample. Return None if the sample leaves it out."""
-        return self._samples.setdefault(action, _ActionSample()).observe(action, started_at)
+        sample = self._samples.setdefault(action, _ActionSample())
+        return sample.observe(project_id, action, started_at)
 
     def note_pending(self, observation: Observation, now: float) -> None:
         """Record that an operation is still pending."""
@@ -128,6 +130,7 @@ class Forecast:
 
     def note_finished(self, observation: Observation, seconds: float) -> None:
         """Record the duration of an operation that reached a terminal state."""
+        self.histories.note_finished(observation.project_id, observation.action, seconds)
         duration = _Duration(seconds, is_final=True)
         if self._samples[observation.action].release(observation, duration):
             self._changed.add(observation.action)
@@ -148,55 +151,47 @@ class Forecast:
         """True if there is no prediction for any action yet."""
         return not any(sample.reported_end for sample in self._samples.values())
 
-    def prediction(self, action: str) -> Prediction:
-        """Return the prediction for an action, ``UNKNOWN`` without enough history."""
+    def prediction(self, action: str, project_id: str) -> Prediction:
+        """Return the prediction for an action in a project, UNKNOWN without enough history.
+
+        What this client observed counts for all projects, and comes before the project's own
+        history. The history decides if the two contradict each other.
+        """
         sample = self._samples.get(action)
-        return UNKNOWN if sample is None else sample.prediction
-
-
-class _Share(NamedTuple):
-    """The share of all operations that finish within a number of seconds."""
-
-    finished: float
-    seconds: float
+        observed = UNKNOWN if sample is None else sample.prediction
+        own = self.histories.of_project(action, project_id)
+        if own.shares and not (observed.shares and agree(own, observed)):
+            return own
+        return observed if observed.shares else self.histories.of_all(action)
 
 
 def _finished_shares(
     durations: Sequence[float], pending_for: Sequence[float], ages: Sequence[float]
-) -> list[_Share]:
+) -> list[Share]:
     """Return the estimate of Kaplan and Meier (1958). All arguments are sorted.
 
     It stops at the first duration for which too few operations are in a known state. Operations
     that are older than the duration and were not polled since then are in an unknown state.
     """
     pending_share = 1.0
-    shares: list[_Share] = []
+    shares: list[Share] = []
     for index, duration in enumerate(durations):
         younger = bisect_left(pending_for, duration)
         at_risk = len(durations) - index + len(pending_for) - younger
         if at_risk < MIN_KNOWN_RATIO * (younger - bisect_left(ages, duration)):
             break
         pending_share *= 1 - 1 / at_risk
-        shares.append(_Share(1 - pending_share, duration))
+        shares.append(Share(1 - pending_share, duration))
     return shares
 
 
-def _predict(shares: Sequence[_Share], pending_for: Sequence[float]) -> Prediction:
+def _predict(shares: Sequence[Share], pending_for: Sequence[float]) -> Prediction:
     is_complete = shares[-1].finished >= COMPLETE_SHARE
-    last = shares[-1].seconds if is_complete else _expected_end(shares, pending_for)
-    wanted = [number / QUANTILES - 1e-9 for number in range(1, QUANTILES)]
-    places = [bisect_left(shares, share, key=lambda one: one.finished) for share in wanted]
-    quantiles: list[float] = []
-    for seconds in [*(shares[place].seconds for place in places if place < len(shares)), last]:
-        # Slightly later, so that a poll finds the operations that finish at this time.
-        quantile = seconds * 1.02 + 0.02
-        if quantiles and quantile - quantiles[-1] < 0.1 * quantile:
-            quantiles.pop()  # one poll serves both
-        quantiles.append(quantile)
-    return Prediction(tuple(quantiles), is_complete)
+    end = shares[-1].seconds if is_complete else _expected_end(shares, pending_for)
+    return Prediction(tuple(shares), end, is_complete)
 
 
-def _expected_end(shares: Sequence[_Share], pending_for: Sequence[float]) -> float:
+def _expected_end(shares: Sequence[Share], pending_for: Sequence[float]) -> float:
     """Return when the pending operations finish if they continue at the pace of the others.
 
     If none has finished for some time, the result is at least the same time ahead.

@@ -1,20 +1,24 @@
-"""The requests of a poll: one operation by id, or the newest operations of a project."""
+"""The requests of a poll: an operation, the newest operations of a project, or a state."""
+
+from typing import TypeGuard, TypeVar
 
 from msgspec import UNSET, UnsetType
 
 from neonctl_async._shorten import shorten
-from neonctl_async.errors import InvalidResponseError
+from neonctl_async.errors import APIError, InvalidResponseError, NeonError, TransportError
 from neonctl_async.models.operations import (
     Operation,
     OperationRef,
     OperationResponse,
     OperationsPage,
 )
+from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.protocol import Request, request
+from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.transport.session import Session
 
-MAX_PAGE = 1000
-"""The largest page size that the API accepts."""
+T = TypeVar("T")
+
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
 
@@ -57,23 +61,73 @@ def check_operation(project_id: str, operation_id: str, operation: Operation) ->
     )
 
 
+def check_page(project_id: str, page: OperationsPage) -> None:
+    """Raise InvalidResponseError unless all operations of ``page`` belong to the project."""
+    for operation in page.operations:
+        if operation.project_id != project_id:
+            sent = page_request(project_id, UNSET)
+            raise InvalidResponseError(
+                f"it contains operation {shorten(operation.id)} of project "
+                f"{shorten(operation.project_id)}",
+                method=sent.method,
+                path=sent.path,
+                status=200,
+            )
+
+
+GET_ROUTE = "GET /projects/{id}/operations/{id}"
+LIST_ROUTE = "GET /projects/{id}/operations"
+"""The routes of the two requests, against which the rate budget counts them."""
+
+
 class OperationSource:
     """Reads operations. Each request is sent once: the next poll is the retry."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def acquire_poll_slot(self) -> None:
-        """Wait until the rate budget allows another poll."""
-        await self._session.acquire_poll_slot()
+    @property
+    def budget(self) -> Budget:
+        """The rate budget of the requests."""
+        return self._session.budget
 
-    async def get(self, ref: OperationRef) -> Operation:
-        """Return one operation."""
+    async def acquire_poll_slot(self, *, is_list: bool) -> Slot:
+        """Wait until the rate budget allows another poll: of a list, or of one operation."""
+        return await self.budget.acquire(LIST_ROUTE if is_list else GET_ROUTE, is_poll=True)
+
+    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
+        """Return one operation, with the slot if there is one.
+
+        Raises InvalidResponseError if the response contains the record of another operation.
+        """
         poll = operation_request(ref.project_id, ref.id)
-        return (await self._session.poll(poll, POLL_TIMEOUT)).operation
+        operation = (await self._session.poll(poll, POLL_TIMEOUT, slot)).operation
+        check_operation(ref.project_id, ref.id, operation)
+        return operation
 
     async def newest(
-        self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
+        self,
+        project_id: str,
+        limit: int,
+        cursor: str | UnsetType = UNSET,
+        slot: Slot | None = None,
     ) -> OperationsPage:
-        """Return the ``limit`` newest operations of a project, or those after ``cursor``."""
-        return await self._session.poll(page_request(project_id, limit, cursor), POLL_TIMEOUT)
+        """Return the ``limit`` newest operations of a project, or those after ``cursor``.
+
+        Raises InvalidResponseError if the page contains the record of another project.
+        """
+        poll = page_request(project_id, limit, cursor)
+        page = await self._session.poll(poll, POLL_TIMEOUT, slot)
+        check_page(project_id, page)
+        return page
+
+    async def poll(self, request: Request[T]) -> T:
+        """Send any other request as a poll, as soon as the rate budget allows it."""
+        return await self._session.poll(request, POLL_TIMEOUT)
+
+
+def is_transient(error: Exception) -> TypeGuard[NeonError]:
+    """Return whether the next poll may succeed after this failure."""
+    if isinstance(error, APIError):
+        return error.status in TRANSIENT_STATUSES or error.status >= 500
+    return isinstance(error, TransportError | InvalidResponseError)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.servers.simulator import CREATE, Settings
+from benchmarks.servers.control_plane import CREATE, Settings
 from benchmarks.servers.simulator_process import SimulatorProcess
 from neonctl_async import NeonClient, OperationFailedError
 

@@ -1,0 +1,163 @@
+"""The account: the limits that Neon counts requests against, as one client sees them."""
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from neonctl_async.config import RateBudget
+from neonctl_async.transport.window import SlidingWindow
+
+MINUTE = 60.0
+"""The period of the limit of the account, in seconds."""
+SECOND = 1.0
+"""The period of the limits of the routes, in seconds."""
+ROUTE_PRUNE_THRESHOLD = 100
+"""The number of known routes at which the windows of idle routes are deleted."""
+
+
+class Demand(NamedTuple):
+    """The requests that clients still want to send."""
+
+    calls: int = 0
+    """Calls that wait for a slot."""
+    waits: int = 0
+    """Pending waits. Each needs at least one poll."""
+
+
+class Account(Protocol):
+    """The limits of an account. Times are on the clock of the event loop.
+
+    A slot is taken when a request is sent. It is free again one period after the response.
+    """
+
+    on_change: Callable[[], None]
+    """Called when a slot may have become free at another time than announced."""
+
+    @property
+    def limit(self) -> int | None:
+        """The limit per minute, None without one."""
+        ...
+
+    @property
+    def others(self) -> Demand:
+        """The demand of the other clients that share the account."""
+        ...
+
+    def report(self, demand: Demand) -> None:
+        """Tell the other clients the demand of this one."""
+        ...
+
+    def used(self, now: float) -> int:
+        """Return how many slots of the minute this client occupies."""
+        ...
+
+    def free(self, now: float) -> float:
+        """Return how many slots of the minute are free, inf without a limit."""
+        ...
+
+    def refill_at(self, now: float, slots: int) -> float:
+        """Return when this many slots of the minute are free: -inf if they are free now."""
+        ...
+
+    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
+        """Return when a request to ``route`` may be sent: ``now`` or earlier if it may now.
+
+        inf means that :attr:`on_change` will be called first.
+        """
+        ...
+
+    def take(self, route: str, now: float, *, is_poll: bool) -> None:
+        """Occupy a slot. :meth:`free_at` must have allowed it."""
+        ...
+
+    def release(self, route: str, now: float) -> None:
+        """Record that the response of a request has arrived or will never arrive."""
+        ...
+
+    def cancel(self, route: str, now: float) -> None:
+        """Give a slot back whose request was not sent."""
+        ...
+
+    async def aclose(self) -> None:
+        """Give all slots back that were not used."""
+        ...
+
+
+class LocalAccount:
+    """An account that only this client uses."""
+
+    def __init__(self, limits: RateBudget) -> None:
+        self.on_change: Callable[[], None] = _ignore
+        self._limits = limits
+        self._has_route_limits = bool(limits.route_limits or limits.per_route_per_second)
+        self._minute = SlidingWindow(limits.per_minute, MINUTE)
+        self._routes: dict[str, SlidingWindow] = {}
+
+    @property
+    def limit(self) -> int | None:
+        """The limit per minute, None without one."""
+        return self._minute.limit
+
+    @property
+    def others(self) -> Demand:
+        """No demand: nobody else uses the account."""
+        return Demand()
+
+    def report(self, demand: Demand) -> None:
+        """Do nothing: nobody else uses the account."""
+
+    def used(self, now: float) -> int:
+        """Return how many slots of the minute are occupied."""
+        return self._minute.used(now)
+
+    def free(self, now: float) -> float:
+        """Return how many slots of the minute are free, inf without a limit."""
+        return self._minute.free(now)
+
+    def refill_at(self, now: float, slots: int) -> float:
+        """Return when this many slots of the minute are free: -inf if they are free now."""
+        return self._minute.free_at(now, slots)
+
+    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
+        """Return when a request to ``route`` may be sent: -inf if it may be sent now."""
+        del is_poll
+        minute_at = self._minute.free_at(now)
+        window = self._routes.get(route)
+        return minute_at if window is None else max(minute_at, window.free_at(now))
+
+    def take(self, route: str, now: float, *, is_poll: bool) -> None:
+        """Occupy a slot for a request that is sent now."""
+        del is_poll
+        self._minute.take()
+        if self._has_route_limits:
+            window = self._routes.get(route) or self._add_route(route, now)
+            if window is not None:
+                window.take()
+
+    def release(self, route: str, now: float) -> None:
+        """Record the end of a request."""
+        self._minute.release(now)
+        if (window := self._routes.get(route)) is not None:
+            window.release(now)
+
+    def cancel(self, route: str, now: float) -> None:
+        """Give a slot back whose request was not sent."""
+        del now
+        self._minute.cancel()
+        if (window := self._routes.get(route)) is not None:
+            window.cancel()
+
+    async def aclose(self) -> None:
+        """Do nothing: there is nothing to give back."""
+
+    def _add_route(self, route: str, now: float) -> SlidingWindow | None:
+        """Add the window of a route and return it, or return None if the route has no limit."""
+        if (limit := self._limits.limit_of(route)) is None:
+            return None
+        if len(self._routes) >= ROUTE_PRUNE_THRESHOLD:
+            self._routes = {name: one for name, one in self._routes.items() if one.used(now)}
+        window = self._routes[route] = SlidingWindow(limit, SECOND)
+        return window
+
+
+def _ignore() -> None:
+    pass

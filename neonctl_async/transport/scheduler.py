@@ -1,0 +1,264 @@
+"""The order of the requests of a client under its rate limits. Pure: times are passed in."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+from neonctl_async.transport.account import MINUTE, Account, Demand
+from neonctl_async.transport.arrivals import Arrivals
+from neonctl_async.transport.pause import Pause
+
+CALL_RESERVE = 0.05
+"""The share of the requests per minute that polls use slowly, so that a new call finds a slot."""
+MAX_POLL_RESERVE = 0.5
+"""The largest share of the requests per minute that is kept for the polls of running work."""
+HELD_CALL_SHARE = 0.05
+"""The share of the requests per minute that calls may use in spite of the slots kept for polls."""
+CALLS_PER_POLL = 9
+"""The largest number of calls that are sent before a waiting poll."""
+
+
+class Ticket:
+    """A request that waits for its slot."""
+
+    __slots__ = ("is_poll", "number", "route")
+
+    def __init__(self, route: str, *, is_poll: bool = False) -> None:
+        self.route: str = route
+        self.is_poll: bool = is_poll
+        self.number: int = 0
+
+    @property
+    def is_mutation(self) -> bool:
+        """True if the request may start work that needs polls."""
+        return not self.route.startswith("GET ")
+
+
+T = TypeVar("T", bound=Ticket)
+
+
+class _Line(Generic[T]):
+    """Tickets of one kind in their order, by route, so that a busy route does not block others."""
+
+    def __init__(self) -> None:
+        self._routes: dict[str, OrderedDict[T, None]] = {}
+        self._number = 0
+        self.length = 0
+
+    def add(self, ticket: T) -> None:
+        self._number += 1
+        ticket.number = self._number
+        self.length += 1
+        self._routes.setdefault(ticket.route, OrderedDict())[ticket] = None
+
+    def remove(self, ticket: T) -> bool:
+        """Remove a ticket. Return False if it is not in the line."""
+        tickets = self._routes.get(ticket.route)
+        if tickets is None or ticket not in tickets:
+            return False
+        del tickets[ticket]
+        if not tickets:
+            del self._routes[ticket.route]
+        self.length -= 1
+        return True
+
+    def first_of_routes(self) -> Iterator[T]:
+        return (next(iter(tickets)) for tickets in self._routes.values())
+
+
+class Scheduler(Generic[T]):
+    """Decides which request is sent next, and when.
+
+    Calls, which are all requests but polls, are sent in their order and before polls. While both
+    wait, every tenth request is a poll. Polls that use the last 5 % of the minute are spread evenly
+    over it. Calls that start work wait while the rest of the minute is needed to see the end of the
+    work that already runs.
+    """
+
+    def __init__(self, account: Account, connections: int) -> None:
+        self._account = account
+        self._free_connections = connections
+        self._calls = _Line[T]()
+        self._polls = _Line[T]()
+        self._arrivals = Arrivals()
+        self._calls_since_poll = 0
+        self._last_poll_at = -math.inf
+        self._last_mutation_at = -math.inf
+        self._pending_waits = 0
+        self._pending_projects = 0
+        self._pause = Pause()
+
+    @property
+    def has_waiting(self) -> bool:
+        """True if any request waits for a slot."""
+        return bool(self._calls.length or self._polls.length)
+
+    def note_pending(self, waits: int, projects: int) -> None:
+        """Set the number of pending waits, and of the projects that they need polls of."""
+        self._pending_waits = waits
+        self._pending_projects = projects
+        self._report()
+
+    def share(self, now: float) -> float:
+        """Return how many polls the rest of the minute allows for each pending wait.
+
+        Each waiting call costs its own slot and adds a wait. So do the calls of the next minute, if
+        calls continue to come at their present rate. The result is negative if there are more calls
+        than slots, and inf without a limit.
+        """
+        free = self._account.free(now)
+        if free == math.inf:
+            return math.inf
+        others = self._account.others
+        calls = self._calls.length + others.calls
+        waits = self._pending_waits + others.waits
+        coming = MINUTE * self._arrivals.per_second(now)
+        limit = (self._account.limit or 0) - self._call_reserve
+        return min(
+            _ratio(free - self._call_reserve - calls, waits + calls),
+            _ratio(limit - coming, waits + coming),
+        )
+
+    def admit(self, ticket: T, now: float) -> bool:
+        """Return True if a request may be sent now. Otherwise, put it at the end of the line."""
+        if not ticket.is_poll:
+            self._arrivals.note(now)
+        if (
+            self._calls.length
+            or self._polls.length
+            or self._sendable_at > now
+            or self._ticket_at(ticket, now) > now
+        ):
+            (self._polls if ticket.is_poll else self._calls).add(ticket)
+            self._report()
+            return False
+        self._take(ticket, now)
+        return True
+
+    def withdraw(self, ticket: T) -> bool:
+        """Remove a request from the line. Return False if it has left the line already."""
+        is_waiting = (self._polls if ticket.is_poll else self._calls).remove(ticket)
+        self._report()
+        return is_waiting
+
+    def next(self, now: float) -> T | float:
+        """Return the request to send now, removed from the line, or when to ask again.
+
+        The result is inf if another change has to come first: a request ends or is added, or the
+        account reports one.
+        """
+        if self._sendable_at > now:
+            return self._sendable_at
+        wake_at = math.inf
+        lines = (self._polls, self._calls) if self._is_poll_due else (self._calls, self._polls)
+        for line in lines:
+            first, sendable_at = self._first(line, now)
+            if first is not None:
+                line.remove(first)
+                self._take(first, now)
+                self._report()
+                return first
+            wake_at = min(wake_at, sendable_at)
+        return wake_at
+
+    def release(self, ticket: T, now: float) -> None:
+        """Record the end of a request."""
+        self._free_connections += 1
+        if self._pause.is_active:
+            self._pause.note_ended(ticket, now)
+        self._account.release(ticket.route, now)
+
+    def cancel(self, ticket: T, now: float) -> None:
+        """Record that a request was not sent although it could be."""
+        self._free_connections += 1
+        self._pause.note_cancelled(ticket)
+        if ticket.is_poll:
+            self._last_poll_at = -math.inf
+        self._account.cancel(ticket.route, now)
+
+    def hold_back(self, retry_after: float | None, now: float) -> None:
+        """Send nothing for some time, after a 429. Neon counts all requests of the account."""
+        self._pause.start(retry_after, now)
+
+    def _take(self, ticket: T, now: float) -> None:
+        self._free_connections -= 1
+        if self._pause.is_active:
+            self._pause.note_sent(ticket, now)
+        if ticket.is_poll:
+            self._calls_since_poll = 0
+            self._last_poll_at = now
+        elif self._polls.length:
+            self._calls_since_poll += 1
+        else:
+            self._calls_since_poll = 0
+        if self._pending_projects and ticket.is_mutation:
+            self._last_mutation_at = now
+        self._account.take(ticket.route, now, is_poll=ticket.is_poll)
+
+    def _report(self) -> None:
+        self._account.report(Demand(self._calls.length, self._pending_waits))
+
+    @property
+    def _is_poll_due(self) -> bool:
+        return self._calls_since_poll >= CALLS_PER_POLL
+
+    @property
+    def _call_reserve(self) -> int:
+        """The slots that polls use slowly, but not the only one."""
+        limit = self._account.limit or 1
+        return min(math.ceil(CALL_RESERVE * limit), limit - 1)
+
+    def _first(self, line: _Line[T], now: float) -> tuple[T | None, float]:
+        """Return the oldest ticket whose request may be sent now, or when one may be sent."""
+        first: T | None = None
+        sendable_at = math.inf
+        for ticket in line.first_of_routes():
+            at = self._ticket_at(ticket, now)
+            sendable_at = min(sendable_at, at)
+            if at <= now and (first is None or ticket.number < first.number):
+                first = ticket
+        return first, sendable_at
+
+    @property
+    def _sendable_at(self) -> float:
+        """The time before which no request may be sent."""
+        return self._pause.sendable_at if self._free_connections else math.inf
+
+    def _ticket_at(self, ticket: T, now: float) -> float:
+        """Return when the request of a ticket may be sent, or when to ask again."""
+        at = self._account.free_at(ticket.route, now, is_poll=ticket.is_poll)
+        if ticket.is_poll:
+            return max(at, self._pace_at(now))
+        if self._pending_projects and ticket.is_mutation:
+            return max(at, self._mutation_at(now))
+        return at
+
+    def _pace_at(self, now: float) -> float:
+        """Return when a poll may use one of the last slots of the minute, or when to ask again.
+
+        The slots have to last until there are more, and for a minute of polls. The last one is left
+        to calls.
+        """
+        free, reserve = self._account.free(now), self._call_reserve
+        if free > reserve or not reserve or self._is_poll_due:
+            return -math.inf
+        gap = MINUTE / reserve
+        more_at = self._account.refill_at(now, reserve + 1)
+        next_at = self._account.refill_at(now, int(free) + 1)
+        return min(max(self._last_poll_at + gap, more_at - (free - 1) * gap), next_at)
+
+    def _mutation_at(self, now: float) -> float:
+        """Return when a call that starts work may be sent without using the slots for polls.
+
+        One poll is reserved for each project with pending waits.
+        """
+        limit = self._account.limit or 0
+        reserve = min(self._call_reserve + self._pending_projects, int(MAX_POLL_RESERVE * limit))
+        longest_hold = MINUTE / max(HELD_CALL_SHARE * limit, 1.0)
+        refill_at = self._account.refill_at(now, 1 + reserve)
+        return min(refill_at, self._last_mutation_at + longest_hold)
+
+
+def _ratio(slots: float, waits: float) -> float:
+    return slots / waits if waits else math.inf
