@@ -78,6 +78,9 @@ class Paginator(Generic[T]):
         seen: set[Hashable] = set()
         cursors: set[str] = set()
         page = await self._fetch(None)
+        if page.items and page.next_cursor is None:
+            yield page.items  # the only page repeats no record
+            return
         while True:
             records = self._unseen(page.items, seen)
             cursor = page.next_cursor
@@ -100,6 +103,10 @@ class Paginator(Generic[T]):
         return await self._fetch(cursor)
 
     def _unseen(self, records: list[T], seen: set[Hashable]) -> list[T]:
+        keys = {self._key(record) for record in records}
+        if len(keys) == len(records) and seen.isdisjoint(keys):
+            seen |= keys
+            return records
         unseen: list[T] = []
         for record in records:
             key = self._key(record)

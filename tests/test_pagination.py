@@ -139,6 +139,16 @@ async def test_repeated_records_are_yielded_once() -> None:
     assert await pages.paginator.collect() == list("abcd")
 
 
+async def test_only_page_is_yielded_without_comparing_its_records() -> None:
+    async def fetch(_cursor: str | None) -> Page[str]:
+        return page("abc")
+
+    def fail(_item: str) -> str:
+        raise AssertionError
+
+    assert await Paginator(fetch, key=fail).collect() == ["a", "b", "c"]
+
+
 async def test_page_of_repeated_records_is_skipped() -> None:
     pages = Pages({None: page("ab", "1"), "1": page("ba", "2"), "2": page("c")})
     assert [items async for items in pages.paginator.pages()] == [["a", "b"], ["c"]]
