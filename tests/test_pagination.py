@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -284,6 +285,18 @@ async def test_closing_the_iterator_cancels_the_pending_request() -> None:
         await settle()
         assert hanging.in_flight == 1
     assert hanging.in_flight == 0
+
+
+async def test_closing_the_iterator_of_records_cancels_the_pending_request() -> None:
+    hanging = Hanging()
+    records: Any = aiter(Paginator(hanging, key=str))
+    async with aclosing(records):
+        assert await anext(records) == "a"
+        await settle()
+        assert hanging.in_flight == 1
+    assert hanging.in_flight == 0
+    with pytest.raises(StopAsyncIteration):
+        await anext(records)
 
 
 async def test_leaving_the_loop_leaves_no_request_and_no_task() -> None:

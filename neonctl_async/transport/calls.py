@@ -43,6 +43,11 @@ class Call:
         "timeout_message",
     )
 
+    sent_at: float
+    """The time at which the newest request was sent."""
+    timeout_message: str
+    """The timeout that interrupted the request, in words."""
+
     def __init__(self, calls: "Calls") -> None:
         task = asyncio.current_task()
         assert task is not None
@@ -50,14 +55,9 @@ class Call:
         self._cancelling = task.cancelling()
         self._interruptions = 0
         self._calls = calls
-        self._has_grace = False
         self.state: State = "waiting"
         self.expires_at = math.inf
         """The time at which the request in flight reaches its next timeout."""
-        self.sent_at = math.inf
-        """The time at which the newest request was sent."""
-        self.timeout_message = ""
-        """The timeout that interrupted the request, in words."""
 
     def __enter__(self) -> Self:
         if self._calls.is_closed:
