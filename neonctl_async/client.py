@@ -178,6 +178,14 @@ class NeonClient:
         return self._session.requests_last_minute
 
     @property
+    def poll_stretch(self) -> float:
+        """The factor by which polls come later than usual now, 1.0 if the rate budget suffices.
+
+        Read this property on the event loop of the client.
+        """
+        return self._waiter.pollers.stretch()
+
+    @property
     def budget(self) -> RateBudget:
         """The rate limits of this client."""
         return self._config.budget

@@ -141,9 +141,11 @@ class WaitProgress:
         elapsed = timedelta(seconds=int(self._loop.time() - self._started))
         spent, limit = self._neon.requests_last_minute, self._neon.budget.per_minute
         of_limit = "" if limit is None else f" of {limit}"
+        stretch = self._neon.poll_stretch
+        scarce = f", polls {stretch:.1f} times as far apart" if stretch > 1 else ""
         return Text(
             f"{done} of {total} operations done in {elapsed}, "
-            f"{spent}{of_limit} requests in the last minute"
+            f"{spent}{of_limit} requests in the last minute{scarce}"
         )
 
 

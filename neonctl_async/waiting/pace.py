@@ -7,11 +7,11 @@ from typing import TypeAlias
 
 _logger = logging.getLogger(__name__)
 
-PLENTY = 5.0
+PLENTY = 4.5
 """The polls left for each pending wait from which polls need not be saved."""
 AMPLE = 20.0
 """The polls left for each pending wait from which a crowded project gets more of them."""
-MAX_STRETCH = 25.0
+MAX_STRETCH = 15.0
 """The largest factor by which delays are stretched."""
 SCOUT_SHARE = 0.01
 """The share of free slots that is spent at a time to learn how long operations take."""

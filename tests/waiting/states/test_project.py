@@ -84,7 +84,7 @@ async def test_fail_fast_raises_at_the_first_failure(fake_neon: FakeNeon) -> Non
     fake_neon.start("b", ends=100)
     with pytest.raises(OperationFailedError) as caught:
         await fake_neon.client.operations.wait_for_project(PROJECT, fail_fast=True)
-    assert now() < 5
+    assert now() < 6
     assert [each.id for each in caught.value.pending] == ["b"]
     with pytest.raises(ValueError, match="contradict"):
         await fake_neon.client.operations.wait_for_project(
@@ -149,7 +149,7 @@ async def test_50_waits_share_their_requests(fake_neon: FakeNeon) -> None:
     wait_for_project = fake_neon.client.operations.wait_for_project
     waits = await asyncio.gather(*(wait_for_project(PROJECT) for _ in range(50)))
     assert {len(done) for done in waits} == {2}
-    assert len(fake_neon.received) <= 15
+    assert len(fake_neon.received) <= 20
 
 
 async def test_closing_the_client_and_cancelling_end_the_wait(fake_neon: FakeNeon) -> None:

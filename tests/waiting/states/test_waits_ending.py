@@ -64,7 +64,7 @@ async def test_failed_list_of_operations_is_repeated(fake_neon: FakeNeon) -> Non
         else respond(request)
     )
     await fake_neon.client.branches.wait_for(PROJECT, BRANCH)
-    assert now() < 25
+    assert now() < 26
     assert len(branch.read_at) < 8
 
 
