@@ -98,7 +98,10 @@ class AiohttpAdapter:
                 allow_redirects=False,
                 timeout=_client_timeout(connect_timeout),
             )
-            return Response(response.status, response.headers, await self._read(response, call))
+            content = response.content
+            is_complete = content.is_eof()  # as nearly always
+            body = content.read_nowait() if is_complete else await self._read(response, call)
+            return Response(response.status, response.headers, body)
         except asyncio.CancelledError:
             if not call.is_timed_out():
                 raise
@@ -118,10 +121,8 @@ class AiohttpAdapter:
     async def _read(self, response: ClientResponse, call: Call) -> bytes:
         """Return the body. Reading stops as soon as the body is larger than allowed."""
         content = response.content
+        body = _Body()
         try:
-            if content.is_eof():  # nearly always
-                return content.read_nowait()
-            body = _Body()
             while not content.at_eof() and body.size <= self._config.max_response_bytes:
                 call.restart_read_timeout()
                 body.add(await content.readany())
