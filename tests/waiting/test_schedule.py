@@ -251,28 +251,28 @@ def test_very_long_operations_do_not_delay_the_others() -> None:
 
 
 def test_last_mark_is_approached_by_the_growing_series_or_the_gap_before_it() -> None:
-    marks = Marks((1.0, 4.0, 40.0))
+    marks = Marks((1.0, 4.0, 40.0), 3)
     policy = PollPolicy(initial=0.25, growth=1.5, maximum=50.0, jitter=0.0)
     assert delay(policy, 3.9, 0.5, marks) == pytest.approx(0.1)
     assert delay(policy, 4.0, 0.5, marks) == 3.0  # the gap from 1 to 4 s
     assert delay(policy, 34.0, 0.5, marks) == pytest.approx(6.0)  # the mark
     assert delay(policy, 24.0, 0.5, marks) == pytest.approx(0.22 * 20)  # the growing series
     assert delay(policy, 24.0, 0.5, marks, stretch=2.0) == pytest.approx(2 * 0.22 * 20)
-    assert delay(policy, 4.0, 0.5, Marks((4.0, 40.0))) == 0.25
-    assert delay(policy, 4.0, 0.5, Marks((1.0, 3.0, 4.0, 40.0))) == 1.0
-    assert delay(policy, 0.0, 0.5, Marks((40.0,))) == 40.0
+    assert delay(policy, 4.0, 0.5, Marks((4.0, 40.0), 2)) == 0.25
+    assert delay(policy, 4.0, 0.5, Marks((1.0, 3.0, 4.0, 40.0), 4)) == 1.0
+    assert delay(policy, 0.0, 0.5, Marks((40.0,), 1)) == 40.0
 
 
 def test_minimum_is_kept_even_if_the_last_mark_is_bounded() -> None:
-    assert delay(STEADY, 4.0, 0.5, Marks((4.0, 40.0)), 2.0) == 2.0
-    assert delay(STEADY, 4.0, 0.5, Marks((4.0, 40.0)), 20.0) == 5.0
+    assert delay(STEADY, 4.0, 0.5, Marks((4.0, 40.0), 2), 2.0) == 2.0
+    assert delay(STEADY, 4.0, 0.5, Marks((4.0, 40.0), 2), 20.0) == 5.0
 
 
 @given(policies, waits, draws, times)
 def test_estimated_last_mark_never_makes_a_delay_longer_or_much_shorter(
     policy: PollPolicy, waited: float, draw: float, seconds: list[float]
 ) -> None:
-    next_delay = delay(policy, waited, draw, Marks(tuple(seconds), is_complete=False))
+    next_delay = delay(policy, waited, draw, Marks(tuple(seconds), len(seconds) - 1))
     without_history = delay(policy, waited, draw)
     assert next_delay >= without_history / 3
     if not any(mark > waited for mark in seconds[:-1]):
@@ -280,33 +280,33 @@ def test_estimated_last_mark_never_makes_a_delay_longer_or_much_shorter(
 
 
 def test_delays_grow_again_after_the_last_mark() -> None:
-    assert delay(STEADY, 10.0, 0.5, Marks((10.0,))) == 0.25
-    assert delay(STEADY, 11.0, 0.5, Marks((10.0,))) == 0.75
-    assert delay(STEADY, 11.0, 0.5, Marks((10.0,)), stretch=3.0) == 2.25
+    assert delay(STEADY, 10.0, 0.5, Marks((10.0,), 1)) == 0.25
+    assert delay(STEADY, 11.0, 0.5, Marks((10.0,), 1)) == 0.75
+    assert delay(STEADY, 11.0, 0.5, Marks((10.0,), 1), stretch=3.0) == 2.25
 
 
 def test_delay_after_an_estimated_mark_is_the_same_as_without_history() -> None:
-    marks = Marks((1.0, 2.0), is_complete=False)
+    marks = Marks((1.0, 2.0), 1)
     assert delay(STEADY, 3.0, 0.5, marks) == 1.75
     assert delay(STEADY, 3.0, 0.5, marks, stretch=2.0) == 3.5
 
 
 def test_mark_closer_than_the_minimum_is_polled_after_the_minimum() -> None:
-    assert delay(PollPolicy(), 3.0, 0.5, Marks((2.0, 3.1)), minimum=0.6) == 0.6
+    assert delay(PollPolicy(), 3.0, 0.5, Marks((2.0, 3.1), 2), minimum=0.6) == 0.6
 
 
 def test_mark_closer_than_the_minimum_is_left_out() -> None:
-    assert delay(STEADY, 0.0, 0.5, Marks((1.0, 2.0, 3.0)), minimum=1.0) == 2.0
-    assert delay(STEADY, 0.0, 0.5, Marks((1.0, 2.0, 3.0)), minimum=0.99) == 1.0
+    assert delay(STEADY, 0.0, 0.5, Marks((1.0, 2.0, 3.0), 3), minimum=1.0) == 2.0
+    assert delay(STEADY, 0.0, 0.5, Marks((1.0, 2.0, 3.0), 3), minimum=0.99) == 1.0
 
 
 def test_no_poll_comes_before_an_observed_mark() -> None:
-    marks = Marks((2.0, 9.0), is_complete=False)
+    marks = Marks((2.0, 9.0), 1)
     assert delay(STEADY, 0.0, 0.5, marks) == 2.0
 
 
 def test_incomplete_mark_that_is_very_close_is_left_out() -> None:
-    marks = Marks((3.5, 9.0, 20.0), is_complete=False)
+    marks = Marks((3.5, 9.0, 20.0), 2)
     assert delay(STEADY, 3.0, 0.5, marks) == pytest.approx(5.0)
     assert delay(STEADY, 2.6, 0.5, marks) == pytest.approx(0.9)
     # While the budget is short, each mark is worth a poll.
@@ -314,13 +314,13 @@ def test_incomplete_mark_that_is_very_close_is_left_out() -> None:
 
 
 def test_short_budget_waits_for_an_estimated_end() -> None:
-    marks = Marks((1.0, 9.0), is_complete=False)
+    marks = Marks((1.0, 9.0), 1)
     assert delay(STEADY, 1.0, 0.5, marks) == 0.75
     assert delay(STEADY, 1.0, 0.5, marks, stretch=2.0) == 8.0
 
 
 @pytest.mark.parametrize(("stretch", "longest"), [(0.5, 5.0), (1.0, 5.0), (3.0, 15.0)])
 def test_longest_delay_is_stretched_too(stretch: float, longest: float) -> None:
-    assert delay(STEADY, 0.0, 0.5, Marks((100.0,)), stretch=stretch) == longest
+    assert delay(STEADY, 0.0, 0.5, Marks((100.0,), 1), stretch=stretch) == longest
     assert delay(STEADY, 0.0, 0.5, minimum=100.0, stretch=stretch) == longest
     assert delay(STEADY, 1000.0, 0.5, stretch=stretch) == stretch * 5.0
