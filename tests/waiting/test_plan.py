@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from neonctl_async import PollPolicy
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import AMPLE, MAX_STRETCH, Pace
+from neonctl_async.waiting.pace import AMPLE, MAX_STRETCH, PLENTY, Pace
 from neonctl_async.waiting.placement import CROWD
 from neonctl_async.waiting.plan import (
     LAST_POLL_MARGIN,
@@ -292,14 +292,14 @@ def test_constant_interval_is_not_stretched() -> None:
 
 
 def test_gap_is_stretched_too() -> None:
-    pace = budget_of(2.5).pace()
+    pace = budget_of(PLENTY / 2).pace()
     pace.note_scout(1000.0)
     plan = Plan(seen(), pace=pace, forecast=known(*[1.0] * 10))
     assert plan.poll(0.5) == 0.5 + 2 * 1.0  # and not at the mark
 
 
 def test_one_poll_serves_all_waits_of_a_project_if_there_are_hardly_any() -> None:
-    for share, expected in ((1.26, 5.12), (1.24, 7.62)):
+    for share, expected in ((PLENTY / 3.9, 5.12), (PLENTY / 4.1, 7.62)):
         pace = budget_of(share).pace()
         pace.note_scout(1000.0)
         plan = Plan(seen("a"), seen("b", 2.5), pace=pace, forecast=known(*[5.0] * 10))
