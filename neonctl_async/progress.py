@@ -65,8 +65,9 @@ class WaitProgress:
 
     On a terminal it is a live display with a bar for each project. The display shows the number of
     operations by status, the failures, the time, and the requests that count against the rate
-    budget. Otherwise it prints a line every 5 seconds and one at the end. ``console`` is a rich
-    console, by default on stderr.
+    budget. While the budget is short, it also shows by which factor polls come later. Without a
+    terminal, one line is printed every 5 seconds and one at the end. ``console`` is a rich console,
+    by default on stderr.
 
     Enter it in the event loop of the client, whose timer draws the display until exit. Any number
     of waits can share one display.
@@ -141,9 +142,11 @@ class WaitProgress:
         elapsed = timedelta(seconds=int(self._loop.time() - self._started))
         spent, limit = self._neon.requests_last_minute, self._neon.budget.per_minute
         of_limit = "" if limit is None else f" of {limit}"
+        stretch = self._neon.poll_stretch
+        scarce = f", polls {stretch:.1f} times as far apart" if stretch > 1 else ""
         return Text(
             f"{done} of {total} operations done in {elapsed}, "
-            f"{spent}{of_limit} requests in the last minute"
+            f"{spent}{of_limit} requests in the last minute{scarce}"
         )
 
 

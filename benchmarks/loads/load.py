@@ -48,6 +48,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         assert self.settings.per_minute is not None
         return self.settings.per_minute
 
+    @property
+    def available(self) -> int:
+        """The requests a minute that another client of the account leaves."""
+        return self.per_minute - int(self.settings.others_per_second * 60.0)
+
 
 def branch_name(number: int, stages: Stages) -> str:
     """Return the name from which the simulator reads the durations."""

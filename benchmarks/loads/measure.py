@@ -82,17 +82,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_scarce(self) -> bool:
         """True if even the oracle needs most of the limit, so that only the rate is limited."""
-        return self.oracle.requests > SCARCE * self.load.per_minute
+        return self.oracle.requests > SCARCE * self.load.available
 
     @property
     def rate(self) -> float:
         """The share of the useful limit that was used until the last operation finished.
 
-        The limit is ``per_minute`` for each minute, and at least for one, because the window of
-        the first minute may be used up at once. No more is useful than the oracle's requests.
+        The limit is what is available in each minute. A run of less than a minute may use all of
+        the first one. No more than the oracle's requests is useful.
         """
-        used = sum(one.at <= self.finished for one in self.requests)
-        limit = self.load.per_minute * max(self.finished, 60.0) / 60.0
+        used = sum(one.at <= self.finished and one.status != 429 for one in self.requests)
+        limit = self.load.available * max(self.finished, 60.0) / 60.0
         return used / min(limit, self.oracle.requests)
 
     def polls_by_project(self) -> dict[str, list[float]]:

@@ -9,7 +9,7 @@ Its definition:
   of these ends, so a wait may be up to one second late.
 - Under the limits a poll may be later. It then serves all waits of its project that are over.
 - All requests obey the limit of the account and that of their route, as the client's do. All polls
-  count as one route.
+  count as one route. The share of another client is subtracted from the limit of the account.
 """
 
 import bisect
@@ -43,7 +43,7 @@ class _Oracle:
 
     def __init__(self, load: Load) -> None:
         route = load.settings.per_route_per_second
-        self._account = SlidingWindow(load.settings.per_minute, 60.0)
+        self._account = SlidingWindow(load.available, 60.0)
         self._creates = SlidingWindow(route, 1.0)
         self._polls = SlidingWindow(route, 1.0)
         self._is_one_wait = load.is_one_wait

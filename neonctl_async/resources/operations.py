@@ -74,6 +74,36 @@ class Operations(Resource):
             raise_on_failure=raise_on_failure,
         )
 
+    async def wait_for_project(
+        self,
+        project_id: str,
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        fail_fast: bool = False,
+        on_update: Callable[[Operation], object] | None = None,
+        raise_on_failure: bool = True,
+    ) -> builtins.list[Operation]:
+        """Wait until no operation of a project is pending. Return those that finished meanwhile.
+
+        The wait covers operations that anybody started, before or during the wait. It lists the
+        100 newest operations, and older ones as long as some of these are pending. When they have
+        finished, it lists again. The result is sorted by the start, oldest first. It is empty if
+        nothing was running.
+
+        The options are those of :meth:`wait`. ``on_update`` is called for an operation that starts
+        during the wait as soon as the earlier ones have finished.
+
+        Raises OperationFailedError if an operation failed, after all have finished. Raises
+        StateTimeoutError at the timeout.
+        """
+        return await self._requester.states.wait_for_project(
+            project_id,
+            timeout=timeout,
+            fail_fast=fail_fast,
+            on_update=on_update,
+            raise_on_failure=raise_on_failure,
+        )
+
     def as_completed(
         self, what: Waitable, *, timeout: float | None = DEFAULT_TIMEOUT
     ) -> AsyncGenerator[Operation]:

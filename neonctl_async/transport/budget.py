@@ -54,6 +54,10 @@ class Budget:
         """Return how many polls the rest of the minute allows for each pending wait."""
         return self._scheduler.share(_time())
 
+    def round_seconds(self) -> float:
+        """Return the time in which the limit allows one poll for each pending wait, in seconds."""
+        return self._scheduler.round_seconds()
+
     def free(self) -> float:
         """Return how many slots of the minute are free, inf without a limit."""
         return self._account.free(_time())

@@ -45,13 +45,11 @@ class _Line(Generic[T]):
         self._routes: dict[str, OrderedDict[T, None]] = {}
         self._number = 0
         self.length = 0
-        self.mutations = 0
 
     def add(self, ticket: T) -> None:
         self._number += 1
         ticket.number = self._number
         self.length += 1
-        self.mutations += ticket.is_mutation
         self._routes.setdefault(ticket.route, OrderedDict())[ticket] = None
 
     def remove(self, ticket: T) -> bool:
@@ -63,7 +61,6 @@ class _Line(Generic[T]):
         if not tickets:
             del self._routes[ticket.route]
         self.length -= 1
-        self.mutations -= ticket.is_mutation
         return True
 
     def first_of_routes(self) -> Iterator[T]:
@@ -85,6 +82,7 @@ class Scheduler(Generic[T]):
         self._calls = _Line[T]()
         self._polls = _Line[T]()
         self._arrivals = Arrivals()
+        self._mutation_arrivals = Arrivals()
         self._calls_since_poll = 0
         self._last_poll_at = -math.inf
         self._last_mutation_at = -math.inf
@@ -106,9 +104,9 @@ class Scheduler(Generic[T]):
     def share(self, now: float) -> float:
         """Return how many polls the rest of the minute allows for each pending wait.
 
-        Each waiting call costs its own slot and adds a wait. So do the calls of the next minute, if
-        calls continue to come at their present rate. The result is negative if there are more calls
-        than slots, and inf without a limit.
+        Each waiting call costs a slot, and adds a wait if it starts work. So do the calls of the
+        next minute, if calls continue to come at their present rate. The result is negative if
+        there are more calls than slots, and inf without a limit.
         """
         free = self._account.free(now)
         if free == math.inf:
@@ -117,16 +115,25 @@ class Scheduler(Generic[T]):
         calls = self._calls.length + others.calls
         waits = self._pending_waits + others.waits
         coming = MINUTE * self._arrivals.per_second(now)
+        starting = MINUTE * self._mutation_arrivals.per_second(now)
         limit = (self._account.limit or 0) - self._call_reserve
         return min(
-            _ratio(free - self._call_reserve - calls, waits + calls),
-            _ratio(limit - coming, waits + coming),
+            _ratio(free - self._call_reserve - calls, waits + self._calls.mutations + others.calls),
+            _ratio(limit - coming, waits + starting),
         )
+
+    def round_seconds(self) -> float:
+        """Return the time in which the limit allows one poll for each pending wait, in seconds."""
+        limit = self._account.limit
+        waits = self._pending_waits + self._account.others.waits
+        return MINUTE * (waits + self._calls.length) / limit if limit else 0.0
 
     def admit(self, ticket: T, now: float) -> bool:
         """Return True if a request may be sent now. Otherwise, put it at the end of the line."""
         if not ticket.is_poll:
             self._arrivals.note(now)
+            if ticket.is_mutation:
+                self._mutation_arrivals.note(now)
         if (
             self._calls.length
             or self._polls.length

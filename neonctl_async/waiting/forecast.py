@@ -91,7 +91,7 @@ class _ActionSample:
         if len(finished) < MIN_DURATIONS:
             return False
         abandoned = [known.seconds for known in self.durations if not known.is_final]
-        # An operation that was never polled tells nothing about durations.
+        # An operation that was never polled has no known duration, not even a shortest one.
         polled = [one for one in self.pending if one.pending_at > one.started_at]
         pending_for = sorted([*abandoned, *(one.pending_at - one.started_at for one in polled)])
         ages = sorted([*abandoned, *(now - one.started_at for one in polled)])

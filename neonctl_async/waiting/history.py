@@ -13,7 +13,7 @@ HISTORY_PAGE = 50
 MAX_AGE = timedelta(days=30)
 """The age of operations, before the newest one, from which they are ignored."""
 MIN_WHOLE_SECONDS = 2.0
-"""The shortest duration that timestamps of whole seconds can tell."""
+"""The shortest duration that is read from timestamps of whole seconds."""
 MAX_PROJECTS = 1000
 """The number of projects whose histories are kept."""
 MAX_COMPARED = 10

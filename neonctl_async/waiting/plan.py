@@ -70,6 +70,8 @@ class ProjectPlan:
         if entry.record is None:
             self._has_unseen = True
             poll_at = self._first_poll_at(now)
+        elif entry.has_new_failure:
+            poll_at = entry.recheck_at
         else:
             poll_at = self._scheduled_poll_at([entry])
         self.next_poll_at = min(self.next_poll_at, poll_at, self._last_poll_at(queue, now))
@@ -89,7 +91,7 @@ class ProjectPlan:
         )
 
     def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
-        """Learn from the finished operations of a project that nobody waits for."""
+        """Record the durations of finished operations of a project that nobody waits for."""
         self._forecast.histories.note(project_id, operations)
 
     def start_poll(self, now: float) -> None:
@@ -114,7 +116,7 @@ class ProjectPlan:
             self.next_poll_at = min(self._scheduled_poll_at(ready), *last_polls)
 
     def claim(self, now: float) -> None:
-        """Record that a poll was asked for now, so that no other project scouts with it."""
+        """Record that the planned poll starts now. If it is a scout, other scouts come later."""
         if self._is_scout:
             self._pace.note_scout(now)
             self._is_scout = False

@@ -3,29 +3,21 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeGuard, TypeVar
+from typing import TypeVar
 
 import anyio
 from anyio.abc import TaskStatus
 from msgspec import UNSET
 
-from neonctl_async.errors import (
-    APIError,
-    ClientClosedError,
-    InvalidResponseError,
-    NeonError,
-    NotFoundError,
-    TransportError,
-)
+from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
-from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.history import HISTORY_PAGE
 from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.scan import PageScan, ReadQueue, ScanPlan
-from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.source import OperationSource, is_transient
 from neonctl_async.waiting.tracked import TrackedOperation, end_polls
 
 T = TypeVar("T")
@@ -249,20 +241,13 @@ class Poller:
             self._operations.fail(final, error)
             if again:
                 self._operations.note_failure(again, error)
-        elif _is_transient(error):
+        elif is_transient(error):
             self._operations.note_failure(entries, error)
             if isinstance(error, APIError) and error.retry_after:
                 pause = min(error.retry_after, MAX_PAUSE)
                 self._not_before = max(self._not_before, _time() + pause)
         else:
             self._operations.fail(entries, error)
-
-
-def _is_transient(error: Exception) -> TypeGuard[NeonError]:
-    """Return whether the next poll may succeed after this failure."""
-    if isinstance(error, APIError):
-        return error.status in TRANSIENT_STATUSES or error.status >= 500
-    return isinstance(error, TransportError | InvalidResponseError)
 
 
 def _time() -> float:

@@ -35,7 +35,9 @@ class PollerRegistry:
         self._server_now = server_now
         self._forecast = Forecast()
         budget = source.budget
-        self._pace = Pace(budget.share, budget.free, budget.note_pending)
+        self._pace = Pace(
+            budget.share, budget.free, budget.round_seconds, budget.note_pending
+        )
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 
@@ -52,6 +54,10 @@ class PollerRegistry:
             poller = self._new_poller(ref.project_id)
             self._by_project[ref.project_id] = poller
         poller.add(ref, record, queue)
+
+    def stretch(self) -> float:
+        """Return the factor by which polls come later than usual, 1 if the rate budget suffices."""
+        return self._pace.stretch()
 
     async def release(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
         """Stop deliveries to ``queue``, and stop pollers without tracked operations."""

@@ -37,7 +37,7 @@ from tools.faults.log import FaultLog
 from tools.faults.proxy import PROXY_FAULTS, FaultProxy
 from tools.faults.unreachable import UNREACHABLE, unreachable_clients
 
-CALLERS = 120
+CALLERS = 60
 PROJECTS = 4
 SHARE = 0.7
 """The share of requests into which a fault is injected."""

@@ -235,7 +235,7 @@ async def test_stale_page_does_not_confirm_a_failure(fake_neon: FakeNeon) -> Non
     for id in ("a", "b"):
         fake_neon.start(id, states={0: "running", 2: "failed", 6: "finished"})
     stale = [operation_json(id, "running", at=1) for id in ("a", "b")]
-    fake_neon.fault = between(3, 5.5, response_with(*stale))
+    fake_neon.fault = between(3, 6, response_with(*stale))
     assert await outcomes_of(fake_neon, "a", "b") == [("a", "finished"), ("b", "finished")]
 
 
@@ -283,8 +283,9 @@ def with_date(fake_neon: FakeNeon, id: str, ahead: timedelta) -> Fault:
 
     def respond(_request: Received) -> Respond:
         date = format_datetime(server_time(ahead), usegmt=True)
-        record = {"operation": fake_neon.record(id)}
-        return http_response(content=record, headers={"Date": date})
+        record = fake_neon.record(id)
+        content = {"operation": record, "operations": [record]}
+        return http_response(content=content, headers={"Date": date})
 
     return respond
 

@@ -176,7 +176,8 @@ async def test_missing_operation_is_still_pending(fake_neon: FakeNeon) -> None:
     assert now() >= 4
     assert {record.status for record in done} == {"finished"}
     assert fake_neon.gets == 1  # until the pages, which grow, contain it
-    assert fake_neon.pages == [50, 400, 112, 112, 112, 112, 112]
+    assert fake_neon.pages[:2] == [50, 400]
+    assert set(fake_neon.pages[2:]) == {112}
 
 
 async def test_page_is_large_enough_for_the_oldest_pending_operation(fake_neon: FakeNeon) -> None:
