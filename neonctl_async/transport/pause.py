@@ -11,7 +11,7 @@ TRIAL_SECONDS = 1.0
 SLOW_START_SECONDS = 15.0
 """The time from the trial to full speed, in seconds."""
 SLOW_START_GAP = 0.1
-"""The time between two requests at the beginning of the slow start, in seconds."""
+"""The time between the first two requests of the slow start, in seconds."""
 
 
 class Pause:
@@ -38,8 +38,7 @@ class Pause:
     def start(self, retry_after: float | None, now: float) -> None:
         """Pause for ``retry_after`` seconds, or for a growing time without it."""
         if self._needs_trial or self._trial is not None:
-            # The response to a request that was sent before the pause: it has no news without a
-            # time. The 429 of a trial comes after its end.
+            # The request was sent before the pause. A failed trial is reported after its end.
             if retry_after:
                 self.sendable_at = max(self.sendable_at, now + min(retry_after, MAX_PAUSE))
                 self._needs_trial, self._trial = True, None
@@ -76,5 +75,5 @@ class Pause:
             self.sendable_at = -math.inf
 
     def _slowness(self, now: float) -> float:
-        """Return 1 at the beginning of the slow start, falling to 0 at its end."""
-        return min(max(1 - (now - self._resumed_at) / SLOW_START_SECONDS, 0.0), 1.0)
+        """Return the part of the slow start that is left, from 1 down to 0."""
+        return max(1 - (now - self._resumed_at) / SLOW_START_SECONDS, 0.0)

@@ -14,10 +14,10 @@ CROWD = 100
 """The number of operations of a wait, or of waits in a project, that get the most polls."""
 HURRY = 0.5
 """The factor for the delays of a wait for CROWD or more operations."""
-ORDER_SECONDS = 0.01
-"""The head start of a scout for each poll that it had less than another one."""
 NO_JITTER = 0.5
 """The random number without jitter. Scouts need none: the one with the fewest polls is next."""
+ORDER_SECONDS = 0.01
+"""The head start of a scout for each poll that it had less than another one."""
 PATIENCE = 1.0
 """Seconds for which a wait is not polled until durations of others are known, times the stretch."""
 

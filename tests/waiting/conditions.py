@@ -24,7 +24,7 @@ class RateBudget:
         """The newest numbers of pending waits and projects."""
 
     def pace(self) -> Pace:
-        return Pace(lambda: self.share, lambda: self.free, self._note_pending)
+        return Pace(lambda: self.share, lambda: self.free, lambda: math.inf, self._note_pending)
 
     def _note_pending(self, waits: int, projects: int) -> None:
         self.pending = (waits, projects)

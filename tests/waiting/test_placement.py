@@ -14,7 +14,6 @@ from neonctl_async.waiting.pace import AMPLE, MAX_STRETCH, Pace
 from neonctl_async.waiting.placement import (
     CROWD,
     HURRY,
-    MAX_PATIENCE,
     ORDER_SECONDS,
     PATIENCE,
     Conditions,
@@ -207,7 +206,7 @@ def test_patience_has_a_limit() -> None:
     pace = short(scouted_at=1000.0)
     pace.note_pending((ACTION,), 500.0)
     placed = placement(pace=pace).place([seen()], conditions(stretch=3.0))
-    assert placed == Placed(MAX_PATIENCE * 3.0 * POLICY.maximum, is_scout=False)
+    assert placed == Placed(3.0 * POLICY.maximum, is_scout=False)
 
 
 def test_young_wait_is_patient_until_the_age_at_which_others_were_pending() -> None:
@@ -298,4 +297,4 @@ def test_no_wait_starves(
         .place(entries, conditions(newest, jitter=jitter, polls=polls, stretch=stretch))
         .at
     )
-    assert newest < at <= newest + MAX_PATIENCE * POLICY.maximum * stretch + 1e-9
+    assert newest < at <= newest + POLICY.maximum * stretch + 1e-9
