@@ -13,7 +13,7 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-from neonctl_async.waiting.plan import ProjectPlan
+from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.status import (
     Change,
     Outcome,

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import AMPLE, MAX_STRETCH, Pace
-from neonctl_async.waiting.placement import (
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import AMPLE, MAX_STRETCH, Pace
+from neonctl_async.waiting.timing.placement import (
     CROWD,
     HURRY,
     ORDER_SECONDS,
@@ -20,9 +20,9 @@ from neonctl_async.waiting.placement import (
     Placed,
     Placement,
 )
-from neonctl_async.waiting.schedule import delay
+from neonctl_async.waiting.timing.schedule import delay
 from neonctl_async.waiting.tracked import TrackedOperation
-from tests.waiting.conditions import ACTION, RateBudget, learn, plentiful, seen, unseen
+from tests.waiting.timing.conditions import ACTION, RateBudget, learn, plentiful, seen, unseen
 
 POLICY = PollPolicy(initial=0.25, growth=1.5, maximum=5.0, jitter=0.2)
 OTHER = OperationAction.START_COMPUTE

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import AMPLE, MAX_STRETCH, PLENTY, Pace
-from neonctl_async.waiting.placement import CROWD
-from neonctl_async.waiting.plan import (
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import AMPLE, MAX_STRETCH, PLENTY, Pace
+from neonctl_async.waiting.timing.placement import CROWD
+from neonctl_async.waiting.timing.plan import (
     LAST_POLL_MARGIN,
     MIN_POLL_GAP,
     MIN_POLL_SHARE,
@@ -21,10 +21,10 @@ from neonctl_async.waiting.plan import (
     ProjectPlan,
     random_draw,
 )
-from neonctl_async.waiting.prediction import UNKNOWN
+from neonctl_async.waiting.timing.prediction import UNKNOWN
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import PROJECT, operation
-from tests.waiting.conditions import (
+from tests.waiting.timing.conditions import (
     ACTION,
     RateBudget,
     add_queue,
@@ -33,7 +33,7 @@ from tests.waiting.conditions import (
     seen,
     unseen,
 )
-from tests.waiting.test_history import records
+from tests.waiting.timing.test_history import records
 
 POLICY = PollPolicy(initial=1.0, growth=2.0, maximum=10.0, jitter=0.0)
 OTHER = OperationAction.START_COMPUTE
