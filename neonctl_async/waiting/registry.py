@@ -11,12 +11,12 @@ from neonctl_async.errors import ClientClosedError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.timing.forecast import Forecast
-from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.poller import Poller
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import Pace
+from neonctl_async.waiting.timing.plan import ProjectPlan
 
 
 class PollerRegistry:
