@@ -188,7 +188,7 @@ class Poller:
         return [by_id[id] for id in scan.missing]
 
     def _note_history(self, page: OperationsPage | None) -> None:
-        """Learn from a page. If it could not be read, the next poll does not depend on a list."""
+        """Record the durations on a page. If it is missing, do not ask for them again."""
         listed = () if page is None else page.operations
         others = [one for one in listed if one.id not in self._operations]
         self._plan.note_history(self._project_id, others)

@@ -74,7 +74,7 @@ def test_short_budget_allows_fewer_marks(stretch: float, number: int) -> None:
     assert marks[-1] == pytest.approx(end + margin(end))
 
 
-def test_marks_of_several_operations_are_those_of_the_last_one() -> None:
+def test_marks_of_three_operations_are_those_of_the_last_one() -> None:
     seconds = [n / 10 for n in range(1, 101)]
     [mark] = marks_after(*seconds, operations=3, stretch=4.0).seconds
     assert mark == pytest.approx(9.9 + margin(9.9))  # 0.97 ** (1 / 3) = 0.9899
