@@ -188,7 +188,7 @@ class Poller:
         return [by_id[id] for id in scan.missing]
 
     def _note_history(self, page: OperationsPage | None) -> None:
-        """Record the durations on a page. If it is missing, do not ask for them again."""
+        """Record the durations on a page. If it is missing, try no further list."""
         listed = () if page is None else page.operations
         others = [one for one in listed if one.id not in self._operations]
         self._plan.note_history(self._project_id, others)

@@ -115,9 +115,9 @@ def _delay_to_mark(
 ) -> float:
     """Return the delay to a mark.
 
-    A few very long operations must not delay the others. The delay to the last mark is therefore
-    limited, once the mark before it has passed: by the growing series from there, or by the time
-    between the two marks before the last one.
+    A few very long operations must not delay the others. Once only the last mark is left, the delay
+    is therefore limited. The limit is that of the growing series from the mark before it, or the
+    time between the two marks before it.
     """
     times = marks.seconds
     to_mark = times[index] - waited
