@@ -37,14 +37,29 @@ def test_rate_is_the_median_of_the_whole_seconds() -> None:
     assert each_second(1, 2, 3, 4, 5, 6, 7, 8, 9, 10).per_second(10.0) == 5.5
 
 
-def test_seconds_without_calls_count() -> None:
-    calls = [float(second) for second in range(10) for _ in range(2)]
-    assert [rate_after(calls, now) for now in (14.0, 15.0, 16.0, 500.0)] == [2, 1, 0, 0]
+def test_calls_of_the_present_second_do_not_count_yet() -> None:
+    arrivals = each_second(0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 100)
+    assert arrivals.per_second(10.9) == 1
+    assert arrivals.per_second(11.0) == 2
 
 
-@given(st.lists(st.floats(0, 40)), st.floats(0, 40))
-def test_only_whole_seconds_before_now_count(times: list[float], later: float) -> None:
-    now = max(times, default=0.0) + later
-    last = int(now)
-    counts = [sum(int(time) == second for time in times) for second in range(last - 10, last)]
-    assert rate_after(sorted(times), now) == median(counts)
+def test_rate_falls_after_the_last_call() -> None:
+    arrivals = each_second(*[4] * 20)
+    rates = [arrivals.per_second(now) for now in (20.0, 24.9, 25.0, 26.0, 1000.0)]
+    assert rates == [4, 4, 2, 0, 0]
+
+
+def test_call_in_a_new_second_keeps_the_last_ten() -> None:
+    arrivals = each_second(*[2] * 5, *[0] * 5, 1)
+    assert arrivals.per_second(10.5) == 1
+
+
+@given(st.lists(st.floats(0, 100), max_size=200).map(sorted), st.floats(0, 30))
+def test_rate_is_that_of_all_calls_of_the_last_whole_seconds(
+    times: list[float], later: float
+) -> None:
+    now = (times[-1] if times else 0.0) + later
+    whole = range(int(now) - SECONDS, int(now))
+    counts = sorted(sum(int(time) == second for time in times) for second in whole)
+    expected = (counts[SECONDS // 2 - 1] + counts[SECONDS // 2]) / 2
+    assert arrivals_of(*times).per_second(now) == pytest.approx(expected)
