@@ -21,7 +21,15 @@ class Pause:
     get the next one.
     """
 
-    __slots__ = ("_has_trial_ended", "_needs_trial", "_resumed_at", "_seconds", "_trial", "is_active", "sendable_at")
+    __slots__ = (
+        "_has_trial_ended",
+        "_needs_trial",
+        "_resumed_at",
+        "_seconds",
+        "_trial",
+        "is_active",
+        "sendable_at",
+    )
 
     def __init__(self) -> None:
         self.is_active: bool = False

@@ -13,11 +13,11 @@ from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoun
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.history import HISTORY_PAGE
-from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.scan import PageScan, ReadQueue, ScanPlan
 from neonctl_async.waiting.source import OperationSource, is_transient
+from neonctl_async.waiting.timing.history import HISTORY_PAGE
+from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation, end_polls
 
 T = TypeVar("T")

@@ -6,7 +6,13 @@ from datetime import timedelta
 from itertools import islice
 
 from neonctl_async.models.operations import Operation, OperationStatus
-from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, Prediction, agree, predict
+from neonctl_async.waiting.timing.prediction import (
+    MIN_DURATIONS,
+    UNKNOWN,
+    Prediction,
+    agree,
+    predict,
+)
 
 HISTORY_PAGE = 50
 """The number of operations that the first poll of a project reads."""

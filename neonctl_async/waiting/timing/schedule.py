@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.waiting.prediction import Prediction
+from neonctl_async.waiting.timing.prediction import Prediction
 
 QUARTERS = 4
 """The number of polls of a wait, if the rate budget is plentiful and durations vary."""

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
-from neonctl_async.waiting.prediction import UNKNOWN, Prediction, Share, predict
-from neonctl_async.waiting.schedule import (
+from neonctl_async.waiting.timing.prediction import UNKNOWN, Prediction, Share, predict
+from neonctl_async.waiting.timing.schedule import (
     LAST_SHARE,
     MAX_MARGIN_SECONDS,
     NO_MARKS,

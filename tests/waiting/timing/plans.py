@@ -1,15 +1,17 @@
-"""A plan with its operations, for the tests of plans."""
+"""A plan of a project, for its tests."""
 
 import math
 
 from neonctl_async import PollPolicy
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import Pace
-from neonctl_async.waiting.plan import ProjectPlan
+from neonctl_async.types import OperationAction
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import Pace
+from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
-from tests.waiting.conditions import add_queue, learn, plentiful
+from tests.waiting.timing.conditions import add_queue, learn, plentiful
 
 POLICY = PollPolicy(initial=1.0, growth=2.0, maximum=10.0, jitter=0.0)
+OTHER = OperationAction.START_COMPUTE
 
 
 class Plan:

@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
-from neonctl_async.types import OperationAction
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import AMPLE, MAX_STRETCH
-from neonctl_async.waiting.placement import CROWD
-from neonctl_async.waiting.plan import (
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import AMPLE, MAX_STRETCH
+from neonctl_async.waiting.timing.placement import CROWD
+from neonctl_async.waiting.timing.plan import (
     LAST_POLL_MARGIN,
     MIN_POLL_GAP,
     MIN_POLL_SHARE,
@@ -21,17 +20,14 @@ from neonctl_async.waiting.plan import (
     random_draw,
 )
 from neonctl_async.waiting.tracked import TrackedOperation
-from tests.waiting.conditions import (
+from tests.waiting.timing.conditions import (
     RateBudget,
     add_queue,
     plentiful,
     seen,
     unseen,
 )
-from tests.waiting.planned import POLICY, Plan, known
-
-OTHER = OperationAction.START_COMPUTE
-
+from tests.waiting.timing.plans import POLICY, Plan, known
 
 # The next poll.
 
