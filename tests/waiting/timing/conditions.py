@@ -17,14 +17,19 @@ ACTION = OperationAction.CREATE_BRANCH
 class RateBudget:
     """A rate budget that the test sets, and what the pace reports to it."""
 
-    def __init__(self, share: float = math.inf, free: float = 1000.0) -> None:
+    def __init__(
+        self, share: float = math.inf, free: float = 1000.0, round_seconds: float = math.inf
+    ) -> None:
         self.share = share
         self.free = free
+        self.round_seconds = round_seconds
         self.pending = (0, 0)
         """The newest numbers of pending waits and projects."""
 
     def pace(self) -> Pace:
-        return Pace(lambda: self.share, lambda: self.free, lambda: math.inf, self._note_pending)
+        return Pace(
+            lambda: self.share, lambda: self.free, lambda: self.round_seconds, self._note_pending
+        )
 
     def _note_pending(self, waits: int, projects: int) -> None:
         self.pending = (waits, projects)

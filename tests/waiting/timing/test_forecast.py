@@ -176,7 +176,7 @@ def test_durations_are_ignored_while_most_operations_are_in_an_unknown_state(
     assert bool(prediction_of(forecast).shares) is is_predicted
 
 
-def test_operations_that_were_never_polled_do_not_count() -> None:
+def test_operations_that_were_never_polled_are_ignored() -> None:
     forecast = Forecast()
     for _ in range(40):
         observe(forecast, NOW - 5.0)

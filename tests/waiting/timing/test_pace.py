@@ -10,6 +10,7 @@ from neonctl_async.waiting.timing.pace import (
     AMPLE,
     EXPLORERS,
     MAX_STRETCH,
+    MINUTE,
     PLENTY,
     POLLS_OF_PROJECT,
     SCOUT_SHARE,
@@ -99,6 +100,33 @@ def test_short_budget_is_logged_once_until_it_is_ample_again(
     assert "it allows 0 polls" in messages(caplog)[1]
     assert {record.name for record in caplog.records} == {"neonctl_async.waiting.timing.pace"}
     assert {record.levelno for record in caplog.records} == {logging.INFO}
+
+
+def test_short_budget_is_not_logged_without_waits(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "neonctl_async")
+    pace = RateBudget(share=1.0).pace()
+    assert pace.stretch() == PLENTY
+    assert messages(caplog) == []
+    pace.note_waits(0, 1)
+    pace.stretch()
+    assert len(messages(caplog)) == 1
+
+
+@pytest.mark.parametrize(
+    ("waited", "round_seconds", "longest"),
+    [
+        (0.0, 1.0, 15.0),
+        (0.999 * MINUTE, 1.0, 15.0),
+        (MINUTE, 8.0, 8.0),
+        (MINUTE, 40.0, 15.0),
+        (10 * MINUTE, 1.0, 5.0),
+    ],
+)
+def test_longest_delay_is_stretched_only_as_far_as_the_budget_needs_after_a_minute(
+    waited: float, round_seconds: float, longest: float
+) -> None:
+    pace = RateBudget(share=1.0, round_seconds=round_seconds).pace()
+    assert pace.longest_delay(5.0, 3.0, waited) == longest
 
 
 def test_scouted_age_is_the_largest_age_of_pending_waits_of_a_kind() -> None:

@@ -1,4 +1,4 @@
-"""The durations that the plan of a project records, from history and from waits."""
+"""What the plan of a project learns about durations, from history and from waits."""
 
 import msgspec
 import pytest
@@ -100,7 +100,7 @@ def test_start_of_an_operation_is_that_of_its_first_record() -> None:
     assert entry.started_at == 6.5
 
 
-def test_operation_that_is_finished_at_first_does_not_count() -> None:
+def test_operation_that_is_finished_at_first_has_no_known_duration() -> None:
     plan = Plan()
     for number in range(10):
         note(plan, unseen(f"op-{number}"), 5.0, 3000, "finished")

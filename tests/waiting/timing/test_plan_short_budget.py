@@ -70,7 +70,7 @@ def test_poll_that_is_no_scout_claims_nothing() -> None:
     assert pace.scout_at(1.0, 5.0) == -math.inf
 
 
-def test_projects_are_scouts_one_after_the_other() -> None:
+def test_projects_scout_one_after_the_other() -> None:
     pace = RateBudget(share=1.0, free=100.0).pace()
     plans = [Plan(seen(), pace=pace) for _ in range(3)]
     polls = [0, 0, 0]

@@ -44,6 +44,13 @@ def test_exceptions_of_a_complete_prediction_finish_at_the_observed_end() -> Non
     assert prediction.seconds_of(0.97) == 2.0
 
 
+@pytest.mark.parametrize(("share", "expected"), [(0.25, True), (0.5, True), (0.51, False)])
+def test_shares_up_to_the_last_finished_one_are_observed(share: float, expected: bool) -> None:
+    prediction = Prediction((Share(0.25, 1.0), Share(0.5, 2.0)), end=6.0, is_complete=False)
+    assert prediction.has_observed(share) is expected
+    assert Prediction((Share(0.95, 1.0),), end=1.0).has_observed(1.0)
+
+
 def test_too_few_durations_predict_nothing() -> None:
     assert predict([1.0] * (MIN_DURATIONS - 1)) == UNKNOWN
     assert Prediction((), 0.0, is_complete=True) == UNKNOWN

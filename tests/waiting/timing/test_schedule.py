@@ -34,6 +34,16 @@ durations = st.lists(st.floats(0, 1000), min_size=5, max_size=50)
 STEADY = PollPolicy(initial=0.25, growth=1.5, maximum=5.0, jitter=0.0)
 
 
+def observed(*seconds: float) -> Marks:
+    """Return marks that rest on observed durations."""
+    return Marks(seconds, len(seconds))
+
+
+def estimated(*seconds: float, observed: int = 0) -> Marks:
+    """Return marks of which all but the first ones are estimates."""
+    return Marks(seconds, observed)
+
+
 def margin(end: float) -> float:
     """Return the time from a predicted end to its mark."""
     return 0.02 + min(0.02 * end, MAX_MARGIN_SECONDS)
@@ -45,9 +55,9 @@ def marks_after(*seconds: float, operations: int = 1, stretch: float = 1.0) -> M
 
 
 def test_constant_duration_has_one_mark_just_after_it() -> None:
-    marks = marks_after(*[1.0] * 10)
-    assert marks.seconds == pytest.approx([1.04])
-    assert marks.are_complete
+    [mark], number = marks_after(*[1.0] * 10)
+    assert mark == pytest.approx(1.04)
+    assert number == 1
 
 
 @pytest.mark.parametrize(("end", "late"), [(0.5, 0.03), (4.0, 0.1), (5.0, 0.12), (90.0, 0.12)])
@@ -105,16 +115,37 @@ def test_marks_close_together_are_served_by_one_poll() -> None:
 def test_wait_with_an_unknown_operation_has_no_marks() -> None:
     known = Group(predict([1.0] * 10), 1, 0.0)
     assert marks_of([known, Group(UNKNOWN, 1, 0.0)]) == NO_MARKS
+    assert Marks((), 0) == NO_MARKS
     assert NO_MARKS.are_complete
 
 
-def test_marks_are_complete_if_all_predictions_are() -> None:
+def predicted_until_half(end: float) -> Prediction:
+    """Return the prediction of operations of which half take 0.1 to 1 s, and half are pending."""
     shares = tuple(Share(n / 20, n / 10) for n in range(1, 11))
-    estimated = Group(Prediction(shares, end=4.0, is_complete=False), 1, 0.0)
-    observed = Group(predict([1.0] * 10), 1, 0.0)
-    assert marks_of([observed, observed]).are_complete
-    assert not marks_of([observed, estimated]).are_complete
-    assert not marks_of([estimated]).are_complete
+    return Prediction(shares, end, is_complete=False)
+
+
+def test_marks_beyond_the_observed_share_are_estimates() -> None:
+    marks = marks_of([Group(predicted_until_half(end=4.0), 1, 0.0)])
+    assert marks.seconds == pytest.approx(
+        [end + margin(end) for end in (0.5, 1.0, 2.5, 1 + 0.47 / 0.5 * 3)]
+    )
+    assert marks.observed == 2
+    assert not marks.are_complete
+
+
+def test_mark_is_observed_if_it_is_for_all_operations() -> None:
+    short = Group(predict([0.2] * 10), 1, 0.0)
+    marks = marks_of([short, Group(predicted_until_half(end=4.0), 1, 0.0)])
+    assert marks.observed == 1  # 0.25 ** (1 / 2) is the share of the first mark
+    assert marks_of([short, short]).are_complete
+
+
+def test_estimate_close_to_an_observed_mark_does_not_replace_it() -> None:
+    marks = marks_of([Group(predicted_until_half(end=1.01), 1, 0.0)])
+    assert marks.observed == 2
+    assert marks.seconds[1] == pytest.approx(1.04)
+    assert len(marks.seconds) == 3
 
 
 def test_group_counts_operations_and_has_the_start_of_the_youngest() -> None:
@@ -156,17 +187,17 @@ def test_delay_is_positive_and_at_most_the_maximum(
     assert 0 < delay(policy, waited, draw) <= policy.maximum
 
 
-@given(policies, waits, draws, times, st.booleans(), st.floats(0, 100), stretches)
+@given(policies, waits, draws, times, st.integers(0, 4), st.floats(0, 100), stretches)
 def test_delay_is_positive_and_at_most_the_stretched_maximum_with_any_history(
     policy: PollPolicy,
     waited: float,
     draw: float,
     seconds: list[float],
-    is_complete: bool,
+    known: int,
     minimum: float,
     stretch: float,
 ) -> None:
-    marks = Marks(tuple(seconds), is_complete)
+    marks = Marks(tuple(seconds), min(known, len(seconds)))
     result = delay(policy, waited, draw, marks, minimum, stretch=stretch)
     longest = policy.maximum * max(stretch, 1.0)
     assert 0 < result <= longest
@@ -225,8 +256,7 @@ def test_next_poll_comes_at_the_next_mark_unless_only_the_last_one_is_left(
     minimum: float,
     stretch: float,
 ) -> None:
-    marks = Marks(tuple(seconds), len(seconds))
-    result = delay(policy, waited, draw, marks, minimum, stretch=stretch)
+    result = delay(policy, waited, draw, observed(*seconds), minimum, stretch=stretch)
     longest = policy.maximum * max(stretch, 1.0)
     later = [mark for mark in seconds if mark > waited + minimum]
     passed = [mark for mark in seconds if mark <= waited]
@@ -254,28 +284,28 @@ def test_very_long_operations_do_not_delay_the_others() -> None:
 
 
 def test_last_mark_is_approached_by_the_growing_series_or_the_gap_before_it() -> None:
-    marks = Marks((1.0, 4.0, 40.0), 3)
+    marks = observed(1.0, 4.0, 40.0)
     policy = PollPolicy(initial=0.25, growth=1.5, maximum=50.0, jitter=0.0)
     assert delay(policy, 3.9, 0.5, marks) == pytest.approx(0.1)
     assert delay(policy, 4.0, 0.5, marks) == 3.0  # the gap from 1 to 4 s
     assert delay(policy, 34.0, 0.5, marks) == pytest.approx(6.0)  # the mark
     assert delay(policy, 24.0, 0.5, marks) == pytest.approx(0.22 * 20)  # the growing series
     assert delay(policy, 24.0, 0.5, marks, stretch=2.0) == pytest.approx(2 * 0.22 * 20)
-    assert delay(policy, 4.0, 0.5, Marks((4.0, 40.0), 2)) == 0.25
-    assert delay(policy, 4.0, 0.5, Marks((1.0, 3.0, 4.0, 40.0), 4)) == 1.0
-    assert delay(policy, 0.0, 0.5, Marks((40.0,), 1)) == 40.0
+    assert delay(policy, 4.0, 0.5, observed(4.0, 40.0)) == 0.25
+    assert delay(policy, 4.0, 0.5, observed(1.0, 3.0, 4.0, 40.0)) == 1.0
+    assert delay(policy, 0.0, 0.5, observed(40.0)) == 40.0
 
 
 def test_minimum_is_kept_even_if_the_last_mark_is_bounded() -> None:
-    assert delay(STEADY, 4.0, 0.5, Marks((4.0, 40.0), 2), 2.0) == 2.0
-    assert delay(STEADY, 4.0, 0.5, Marks((4.0, 40.0), 2), 20.0) == 5.0
+    assert delay(STEADY, 4.0, 0.5, observed(4.0, 40.0), 2.0) == 2.0
+    assert delay(STEADY, 4.0, 0.5, observed(4.0, 40.0), 20.0) == 5.0
 
 
 @given(policies, waits, draws, times)
 def test_estimated_last_mark_never_makes_a_delay_longer_or_much_shorter(
     policy: PollPolicy, waited: float, draw: float, seconds: list[float]
 ) -> None:
-    next_delay = delay(policy, waited, draw, Marks(tuple(seconds), len(seconds) - 1))
+    next_delay = delay(policy, waited, draw, estimated(*seconds, observed=len(seconds) - 1))
     without_history = delay(policy, waited, draw)
     assert next_delay >= without_history / 3
     if not any(mark > waited for mark in seconds[:-1]):
@@ -283,33 +313,33 @@ def test_estimated_last_mark_never_makes_a_delay_longer_or_much_shorter(
 
 
 def test_delays_grow_again_after_the_last_mark() -> None:
-    assert delay(STEADY, 10.0, 0.5, Marks((10.0,), 1)) == 0.25
-    assert delay(STEADY, 11.0, 0.5, Marks((10.0,), 1)) == 0.75
-    assert delay(STEADY, 11.0, 0.5, Marks((10.0,), 1), stretch=3.0) == 2.25
+    assert delay(STEADY, 10.0, 0.5, observed(10.0)) == 0.25
+    assert delay(STEADY, 11.0, 0.5, observed(10.0)) == 0.75
+    assert delay(STEADY, 11.0, 0.5, observed(10.0), stretch=3.0) == 2.25
 
 
 def test_delay_after_an_estimated_mark_is_the_same_as_without_history() -> None:
-    marks = Marks((1.0, 2.0), 1)
+    marks = estimated(1.0, 2.0, observed=1)
     assert delay(STEADY, 3.0, 0.5, marks) == 1.75
     assert delay(STEADY, 3.0, 0.5, marks, stretch=2.0) == 3.5
 
 
 def test_mark_closer_than_the_minimum_is_polled_after_the_minimum() -> None:
-    assert delay(PollPolicy(), 3.0, 0.5, Marks((2.0, 3.1), 2), minimum=0.6) == 0.6
+    assert delay(PollPolicy(), 3.0, 0.5, observed(2.0, 3.1), minimum=0.6) == 0.6
 
 
 def test_mark_closer_than_the_minimum_is_left_out() -> None:
-    assert delay(STEADY, 0.0, 0.5, Marks((1.0, 2.0, 3.0), 3), minimum=1.0) == 2.0
-    assert delay(STEADY, 0.0, 0.5, Marks((1.0, 2.0, 3.0), 3), minimum=0.99) == 1.0
+    assert delay(STEADY, 0.0, 0.5, observed(1.0, 2.0, 3.0), minimum=1.0) == 2.0
+    assert delay(STEADY, 0.0, 0.5, observed(1.0, 2.0, 3.0), minimum=0.99) == 1.0
 
 
 def test_no_poll_comes_before_an_observed_mark() -> None:
-    marks = Marks((2.0, 9.0), 1)
+    marks = estimated(2.0, 9.0, observed=1)
     assert delay(STEADY, 0.0, 0.5, marks) == 2.0
 
 
 def test_incomplete_mark_that_is_very_close_is_left_out() -> None:
-    marks = Marks((3.5, 9.0, 20.0), 2)
+    marks = estimated(3.5, 9.0, 20.0, observed=2)
     assert delay(STEADY, 3.0, 0.5, marks) == pytest.approx(5.0)
     assert delay(STEADY, 2.6, 0.5, marks) == pytest.approx(0.9)
     # While the budget is short, each mark is worth a poll.
@@ -317,13 +347,13 @@ def test_incomplete_mark_that_is_very_close_is_left_out() -> None:
 
 
 def test_short_budget_waits_for_an_estimated_end() -> None:
-    marks = Marks((1.0, 9.0), 1)
+    marks = estimated(1.0, 9.0, observed=1)
     assert delay(STEADY, 1.0, 0.5, marks) == 0.75
     assert delay(STEADY, 1.0, 0.5, marks, stretch=2.0) == 8.0
 
 
 @pytest.mark.parametrize(("stretch", "longest"), [(0.5, 5.0), (1.0, 5.0), (3.0, 15.0)])
 def test_longest_delay_is_stretched_too(stretch: float, longest: float) -> None:
-    assert delay(STEADY, 0.0, 0.5, Marks((100.0,), 1), stretch=stretch) == longest
+    assert delay(STEADY, 0.0, 0.5, observed(100.0), stretch=stretch) == longest
     assert delay(STEADY, 0.0, 0.5, minimum=100.0, stretch=stretch) == longest
     assert delay(STEADY, 1000.0, 0.5, stretch=stretch) == stretch * 5.0
