@@ -47,7 +47,7 @@ class SqliteStore:
     ) -> None:
         self.name = f"sqlite:///{path}"
         self._file = _File(path, account, clock)
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
     async def exchange(self, request: Request) -> Reply:

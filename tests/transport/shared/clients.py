@@ -11,7 +11,7 @@ from neonctl_async.transport.budget import Budget
 from neonctl_async.transport.shared.account import SharedAccount
 from neonctl_async.transport.shared.leasing import exchange
 from neonctl_async.transport.shared.ledger import State, new_state
-from neonctl_async.transport.shared.messages import Reply, Request
+from neonctl_async.transport.shared.messages import Reply, Request, Store
 from tests.support.clock import now
 
 LIMITS = RateBudget()
@@ -86,7 +86,7 @@ _NUMBERS: Iterator[int] = count()
 class SharingClient:
     """A client with its rate budget."""
 
-    store: MemoryStore
+    store: Store
     neon: Neon
     limits: RateBudget = LIMITS
     fallback_parts: int = 4

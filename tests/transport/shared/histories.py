@@ -37,11 +37,16 @@ class Step(NamedTuple):
     dies: bool
 
 
-def histories(*, steps: int = 60) -> st.SearchStrategy[list[Step]]:
+DELAYS = (0, 1, 7, 40, 300, 1000, 2500, 9000, 40_000)
+
+
+def histories(
+    *, steps: int = 60, delays: tuple[int, ...] = DELAYS
+) -> st.SearchStrategy[list[Step]]:
     """Return a strategy of histories: bursts, quiet times, and clients that die."""
     step = st.builds(
         Step,
-        delay=st.sampled_from((0, 1, 7, 40, 300, 1000, 2500, 9000, 40_000)),
+        delay=st.sampled_from(delays),
         client=st.integers(0, 3),
         route=st.integers(0, 1),
         calls=st.sampled_from((0, 1, 2, 5, 30)),
