@@ -7,6 +7,8 @@
         done = await neon.operations.wait(created)
 """
 
+import logging as _logging
+
 from msgspec import UNSET
 
 from neonctl_async._version import __version__
@@ -105,3 +107,6 @@ __all__ = [
     "Waitable",
     "__version__",
 ]
+
+# Without a handler, logging would print warnings to stderr in programs that do not configure it.
+_logging.getLogger(__name__).addHandler(_logging.NullHandler())

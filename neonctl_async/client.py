@@ -35,8 +35,9 @@ from neonctl_async.resources.regions import Regions
 from neonctl_async.resources.roles import Roles
 from neonctl_async.resources.snapshots import Snapshots
 from neonctl_async.resources.users import Users
+from neonctl_async.transport.decoding import Json
 from neonctl_async.transport.dispatcher import HookDispatcher
-from neonctl_async.transport.protocol import Json, QueryValue, raw_request
+from neonctl_async.transport.protocol import QueryValue, raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.source import OperationSource

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from neonctl_async._shorten import shorten
 from neonctl_async.budget_store import BudgetStore
 from neonctl_async.errors import ConfigurationError
 from neonctl_async.hooks import Hooks
@@ -40,10 +41,10 @@ class Timeout(msgspec.Struct, frozen=True, kw_only=True):
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Limits on the retries of a call after transient failures. Times are in seconds.
 
-    ``attempts`` includes the first one. Before attempt n+1, the client waits for a random time
-    up to ``initial * 2**(n-1)``, at most ``maximum`` (exponential backoff with full jitter). It
-    waits longer if ``Retry-After`` requires it. ``deadline`` limits the whole call, from its first
-    request on.
+    ``attempts`` includes the first one, and does not count requests that get a 429. Before attempt
+    n+1, the client waits for a random time up to ``initial * 2**(n-1)``, at most ``maximum``
+    (exponential backoff with full jitter). It waits longer if ``Retry-After`` requires it.
+    ``deadline`` limits the whole call, from its first request on.
     """
 
     attempts: int = 5
@@ -85,7 +86,10 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         limits = {
             "per_minute": self.per_minute,
             "per_route_per_second": self.per_route_per_second,
-            **{f"route_limits[{route!r}]": limit for route, limit in self.route_limits.items()},
+            **{
+                f"route_limits[{shorten(route)}]": limit
+                for route, limit in self.route_limits.items()
+            },
         }
         for name, limit in limits.items():
             if limit is not None and limit < 1:
@@ -160,12 +164,18 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous
     one, at most ``maximum``. The default maximum is the interval that Neon suggests.
     ``jitter`` is the fraction by which a delay varies at random, in both directions.
+
+    ``failed_grace`` is the delay of one more poll that confirms the status ``failed`` without a
+    ``retry_at``. ``missing_grace`` is the time for which a 404 does not end the wait for an
+    operation that was announced or seen. With 0, the first such record or 404 is final.
     """
 
     initial: float = 0.25
     growth: float = 1.5
     maximum: float = 5.0
     jitter: float = 0.1
+    failed_grace: float = 1.0
+    missing_grace: float = 5.0
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -176,6 +186,9 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigurationError(
                 f"PollPolicy.jitter is {self.jitter}: expected 0 <= jitter < 1"
             )
+        _check_not_negative(
+            "PollPolicy", failed_grace=self.failed_grace, missing_grace=self.missing_grace
+        )
 
     @classmethod
     def constant(cls, interval: float) -> Self:
@@ -252,7 +265,7 @@ def _url_problem(url: str) -> str | None:
         return f"contains a user name or password: expected a URL like {DEFAULT_BASE_URL}"
     if parts.scheme not in {"http", "https"} or not host or port == 0:
         # A value without a dot or a colon may be an API key in the wrong place.
-        shown = repr(url) if "." in url or ":" in url else "not a URL"
+        shown = shorten(url) if "." in url or ":" in url else "not a URL"
         return (
             f"is {shown}: expected a scheme, a host and the version segment, "
             f"as in {DEFAULT_BASE_URL}"
@@ -264,7 +277,7 @@ def _url_problem(url: str) -> str | None:
         )
     if parts.scheme == "http" and not _is_loopback(host):
         return (
-            f"is {url!r}: plain http would send the API key unencrypted; use https "
+            f"is {shorten(url)}: plain http would send the API key unencrypted; use https "
             "(http is allowed for loopback addresses only)"
         )
     return None
@@ -277,7 +290,7 @@ def check_hooks(hooks: Iterable[Hooks]) -> tuple[Hooks, ...]:
         if {type(item) for item in items} <= {Hooks}:
             return items
     raise ConfigurationError(
-        f"hooks is {hooks!r}: expected a sequence of Hooks, as in hooks=[Hooks(on_status=…)]"
+        f"hooks is {shorten(hooks)}: expected a sequence of Hooks, as in hooks=[Hooks(on_status=…)]"
     )
 
 
@@ -311,7 +324,7 @@ def _check_types(settings: msgspec.Struct) -> None:
         except msgspec.ValidationError as error:
             expected = getattr(field.type, "__name__", field.type)
             raise ConfigurationError(
-                f"{owner}{field.name} is {value!r}: expected {expected}"
+                f"{owner}{field.name} is {shorten(value)}: expected {expected}"
             ) from error
 
 

@@ -17,7 +17,7 @@
     │   ├── ConnectionFailedError               nothing was sent
     │   ├── ConnectionLostError                 the connection broke
     │   └── RequestTimeoutError (also TimeoutError)
-    ├── InvalidResponseError                    the response cannot be read
+    ├── InvalidResponseError                    the response cannot be used
     └── WaitError                               a wait was not successful
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
@@ -189,21 +189,31 @@ class RequestTimeoutError(TransportError, TimeoutError):
 
 
 class InvalidResponseError(NeonError):
-    """The response reports success, but its body cannot be read as the expected type.
+    """The response reports success, but its body is unreadable or the record of another object.
 
     ``status`` is the HTTP status; ``method`` and ``path`` identify the request. ``request_id`` is
     Neon's id of the request, or the ``X-Request-ID`` that the client sent. ``excerpt`` is the
-    first 200 characters of the body, with secrets hidden.
+    first 200 characters of the body, with secrets hidden. Both are empty if the body was read and
+    contains the record of another object.
     """
 
     maybe_delivered = True
 
     def __init__(
-        self, reason: str, *, method: str, path: str, status: int, request_id: str, excerpt: str
+        self,
+        reason: str,
+        *,
+        method: str,
+        path: str,
+        status: int,
+        request_id: str = "",
+        excerpt: str = "",
     ) -> None:
+        start = f"; it starts with {excerpt!r}" if request_id else ""
+        request = f" (request {request_id})" if request_id else ""
         super().__init__(
-            f"{method} {path}: {status}, but the body cannot be read: {reason}; "
-            f"it starts with {excerpt!r}{_execution_note(method)} (request {request_id})"
+            f"{method} {path}: {status}, but the body cannot be used: {reason}{start}"
+            f"{_execution_note(method)}{request}"
         )
         self.method = method
         self.path = path

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from neonctl_async._shorten import shorten
 from neonctl_async.errors import ConfigurationError, NeonError
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 
@@ -100,4 +101,6 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
             if not callable(hook) or any(
                 map(inspect.iscoroutinefunction, (hook, type(hook).__call__))
             ):
-                raise ConfigurationError(f"Hooks.{name} is {hook!r}: expected a plain function")
+                raise ConfigurationError(
+                    f"Hooks.{name} is {shorten(hook)}: expected a plain function"
+                )

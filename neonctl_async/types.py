@@ -134,7 +134,7 @@ from neonctl_async.models.users import (
 )
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity
-from neonctl_async.transport.protocol import Json
+from neonctl_async.transport.decoding import Json
 
 __all__ = [
     "JWKS",

@@ -5,6 +5,7 @@ same process, which takes the round trip on the fake clock.
 """
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -23,8 +24,8 @@ T = TypeVar("T")
 
 BASE_URL = f"http://127.0.0.1{API}"
 """The base URL of clients. No request is sent to this address."""
-EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
-"""The time of day at the start of each run."""
+EPOCH = datetime(2026, 1, 1, microsecond=370_000, tzinfo=UTC)
+"""The time of day at the start of each run. A load should not start on a whole second."""
 
 
 class VirtualTimeLoop(FakeClockLoop):
@@ -35,15 +36,19 @@ class VirtualTimeLoop(FakeClockLoop):
         return EPOCH + timedelta(seconds=self.time())
 
 
-def run(main: Callable[[ControlPlane], Awaitable[T]], settings: Settings) -> T:
-    """Run ``main`` with a simulator, to which all clients are connected."""
+def run(main: Callable[[ControlPlane], Awaitable[T]], settings: Settings, seed: int | str = 0) -> T:
+    """Run ``main`` with a simulator, to which all clients are connected.
+
+    The clients draw their random numbers from ``seed``.
+    """
 
     async def run_connected() -> T:
         plane = ControlPlane(settings, asyncio.get_running_loop().time, EPOCH)
         with connected(plane):
             return await main(plane)
 
-    with asyncio.Runner(loop_factory=VirtualTimeLoop) as runner:
+    random.seed(seed)
+    with asyncio.Runner(debug=False, loop_factory=VirtualTimeLoop) as runner:
         return runner.run(run_connected())
 
 

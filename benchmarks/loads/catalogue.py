@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
-from benchmarks.loads.load import Branch, Load, Stages, branch_name, in_order
+from benchmarks.loads.load import Branch, Load, Stages, branch_name, in_order, words_of
 from benchmarks.loads.shapes import SHAPES, STRUCTURES, Shape, Structure, parallel, uniform
 from benchmarks.servers.control_plane import Settings
 
@@ -30,18 +30,21 @@ def drawn(seed: int, count: int = DRAWN, per_minute: int = PER_MINUTE) -> Iterat
     for number in range(count):
         rng = Random(f"{seed} drawn {number}")
         projects = rng.choice((1, 5, 15, 40, 100, 150))
-        branches = min(projects * rng.randint(1, 10), rng.choice((20, 100, 200, 300)))
-        projects = min(projects, branches)
+        branches = min(projects * rng.randint(1, 10), 300)
         shape = rng.choice(list(SHAPES))
         structure = rng.choice(list(STRUCTURES))
         over = rng.choice((0.0, 60.0))
         is_interleaved = rng.random() < 0.5
         round_trip = rng.choice((0.0, FAR))
+        is_real = rng.random() < 0.5
+        past = [STRUCTURES[structure](rng, SHAPES[shape]) for _ in range(rng.choice((0, 0, 50)))]
         words = (
             f"drawn {number}: {branches} in {projects}, {structure}, {shape}",
             "over 60 s" if over else "",
             "" if is_interleaved else "back to back",
             "50 ms" if round_trip else "",
+            "whole seconds" if is_real else "",
+            "history" if past else "",
         )
         yield make(
             ", ".join(filter(None, words)),
@@ -52,6 +55,9 @@ def drawn(seed: int, count: int = DRAWN, per_minute: int = PER_MINUTE) -> Iterat
             over=over,
             is_interleaved=is_interleaved,
             round_trip=round_trip,
+            has_whole_seconds=is_real,
+            has_total_duration=not is_real,
+            history=tuple(map(words_of, past)),
         )
 
 

@@ -51,7 +51,12 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
 
 def branch_name(number: int, stages: Stages) -> str:
     """Return the name from which the simulator reads the durations."""
-    return " ".join([f"b{number}", *("+".join(map(repr, stage)) for stage in stages)])
+    return f"b{number} {words_of(stages)}"
+
+
+def words_of(stages: Stages) -> str:
+    """Return the durations as the simulator reads them."""
+    return " ".join("+".join(map(repr, stage)) for stage in stages)
 
 
 def in_order(count: int, projects: int, *, is_interleaved: bool) -> Sequence[str]:

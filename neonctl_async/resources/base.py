@@ -8,6 +8,7 @@ from typing import Literal, Protocol, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from neonctl_async._shorten import shorten
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
@@ -60,7 +61,7 @@ def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     if isinstance(values, UnsetType):
         return UNSET
     if isinstance(values, str | bytes):
-        raise TypeError(f"{name} is {values!r}: expected a list")
+        raise TypeError(f"{name} is {shorten(values)}: expected a list")
     return list(values)
 
 
@@ -69,7 +70,7 @@ def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) 
     if isinstance(value, UnsetType):
         return
     if isinstance(value, bool) or not isinstance(value, int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is {value!r}: expected an int from {minimum} to {maximum}")
+        raise TypeError(f"{name} is {shorten(value)}: expected an int from {minimum} to {maximum}")
     if not minimum <= value <= maximum:
         raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
 
@@ -95,7 +96,7 @@ class Requester:
         if wait is False:
             return await self.send(request)
         if not isinstance(wait, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-            raise TypeError(f"wait is {wait!r}: expected True, False or a number of seconds")
+            raise TypeError(f"wait is {shorten(wait)}: expected True, False or a number of seconds")
         timeout = DEFAULT_TIMEOUT if wait is True else wait
         check_timeout(timeout, "wait")
         return await self.waiter.finish(await self.send(request), timeout)

@@ -8,7 +8,12 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.operations import Operation
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource, check_within
-from neonctl_async.waiting.source import MAX_PAGE, operation_request, page_request
+from neonctl_async.waiting.source import (
+    MAX_PAGE,
+    check_operation,
+    operation_request,
+    page_request,
+)
 from neonctl_async.waiting.targets import Waitable
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
@@ -17,8 +22,13 @@ class Operations(Resource):
     """Operations: records of the work that Neon does on a project."""
 
     async def get(self, project_id: str, operation_id: str) -> Operation:
-        """Return an operation."""
-        return (await self._requester.send(operation_request(project_id, operation_id))).operation
+        """Return an operation.
+
+        Raises InvalidResponseError if the response contains the record of another operation.
+        """
+        response = await self._requester.send(operation_request(project_id, operation_id))
+        check_operation(project_id, operation_id, response.operation)
+        return response.operation
 
     def list(self, project_id: str, *, limit: int | UnsetType = UNSET) -> Paginator[Operation]:
         """List the operations of a project, newest first.

@@ -88,6 +88,7 @@ class LocalAccount:
     def __init__(self, limits: RateBudget) -> None:
         self.on_change: Callable[[], None] = _ignore
         self._limits = limits
+        self._has_route_limits = bool(limits.route_limits or limits.per_route_per_second)
         self._minute = SlidingWindow(limits.per_minute, MINUTE)
         self._routes: dict[str, SlidingWindow] = {}
 
@@ -126,16 +127,18 @@ class LocalAccount:
     def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
         """Return when a request to ``route`` may be sent: -inf if it may be sent now."""
         del is_poll
-        window = self._window_of(route, now)
         minute_at = self._minute.free_at(now)
+        window = self._routes.get(route)
         return minute_at if window is None else max(minute_at, window.free_at(now))
 
     def take(self, route: str, now: float, *, is_poll: bool) -> None:
         """Occupy a slot for a request that is sent now."""
         del is_poll
         self._minute.take()
-        if (window := self._window_of(route, now)) is not None:
-            window.take()
+        if self._has_route_limits:
+            window = self._routes.get(route) or self._add_route(route, now)
+            if window is not None:
+                window.take()
 
     def release(self, route: str, now: float) -> None:
         """Record the end of a request."""
@@ -153,13 +156,13 @@ class LocalAccount:
     async def aclose(self) -> None:
         """Do nothing: there is nothing to give back."""
 
-    def _window_of(self, route: str, now: float) -> SlidingWindow | None:
-        """Return the window of a route, or None if the route has no limit."""
-        window = self._routes.get(route)
-        if window is None and (limit := self._limits.limit_of(route)) is not None:
-            if len(self._routes) >= ROUTE_PRUNE_THRESHOLD:
-                self._routes = {name: one for name, one in self._routes.items() if one.used(now)}
-            window = self._routes[route] = SlidingWindow(limit, SECOND)
+    def _add_route(self, route: str, now: float) -> SlidingWindow | None:
+        """Add the window of a route and return it, or return None if the route has no limit."""
+        if (limit := self._limits.limit_of(route)) is None:
+            return None
+        if len(self._routes) >= ROUTE_PRUNE_THRESHOLD:
+            self._routes = {name: one for name, one in self._routes.items() if one.used(now)}
+        window = self._routes[route] = SlidingWindow(limit, SECOND)
         return window
 
 

@@ -13,6 +13,7 @@ import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
 from yarl import URL
 
+from neonctl_async._shorten import shorten
 from neonctl_async.config import Config, Timeout
 from neonctl_async.errors import (
     ConfigurationError,
@@ -215,7 +216,8 @@ def _load_ca_file(ca_file: str) -> ssl.SSLContext:
         return ssl.create_default_context(cafile=ca_file)
     except (OSError, ValueError) as error:
         raise ConfigurationError(
-            f"ca_file is {ca_file!r}: expected a file with certificates in PEM format: {error}"
+            f"ca_file is {shorten(ca_file)}: expected a file with certificates in PEM format: "
+            f"{error}"
         ) from error
 
 

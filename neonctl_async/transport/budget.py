@@ -8,37 +8,27 @@ from neonctl_async.transport.account import Account, LocalAccount
 from neonctl_async.transport.scheduler import Scheduler, Ticket
 
 
-class Slot:
-    """The right to send one request. Its holder must release or cancel it."""
+class Slot(Ticket):
+    """The right to send one request. Its holder releases it, or cancels it if nothing was sent."""
 
-    __slots__ = ("_budget", "_ticket")
+    __slots__ = ("budget", "granted", "is_over")
 
-    def __init__(self, budget: "Budget", ticket: Ticket) -> None:
-        self._budget = budget
-        self._ticket = ticket
-
-    @property
-    def route(self) -> str:
-        """The route of the request."""
-        return self._ticket.route
+    budget: "Budget"
+    is_over: bool
+    granted: asyncio.Future[None]
+    """Done when the slot is granted. Only a slot that has to wait has it."""
 
     def release(self) -> None:
         """Record the end of the request: its response has arrived or will never arrive."""
-        self._budget.release(self._ticket)
+        if not self.is_over:
+            self.is_over = True
+            self.budget.release(self)
 
     def cancel(self) -> None:
-        """Record that the request was not sent."""
-        self._budget.cancel(self._ticket)
-
-
-class _Waiting(Ticket):
-    """A ticket whose task waits for the slot."""
-
-    __slots__ = ("granted",)
-
-    def __init__(self, route: str, *, is_poll: bool, granted: asyncio.Future[None]) -> None:
-        super().__init__(route, is_poll=is_poll)
-        self.granted: asyncio.Future[None] = granted
+        """Give the slot back, unless its request was sent and has ended."""
+        if not self.is_over:
+            self.is_over = True
+            self.budget.cancel(self)
 
 
 class Budget:
@@ -52,7 +42,7 @@ class Budget:
     ) -> None:
         self._account: Account = account or LocalAccount(limits)
         self._account.on_change = self._schedule
-        self._scheduler = Scheduler(self._account, connections)
+        self._scheduler = Scheduler[Slot](self._account, connections)
         self._timer: asyncio.Handle | None = None
         self._is_scheduled = False
 
@@ -64,6 +54,10 @@ class Budget:
         """Return how many polls the rest of the minute allows for each pending wait."""
         return self._scheduler.share(_time())
 
+    def free(self) -> float:
+        """Return how many slots of the minute are free, inf without a limit."""
+        return self._account.free(_time())
+
     def note_pending(self, waits: int, projects: int) -> None:
         """Set the number of pending waits, and of the projects that they need polls of."""
         self._scheduler.note_pending(waits, projects)
@@ -71,33 +65,32 @@ class Budget:
 
     async def acquire(self, route: str, *, is_poll: bool = False) -> Slot:
         """Wait until a request to ``route`` may be sent, and return its slot."""
-        ticket = Ticket(route, is_poll=is_poll)
-        if self._scheduler.take_now(ticket, _time()):
-            return Slot(self, ticket)
-        waiting = _Waiting(
-            route, is_poll=is_poll, granted=asyncio.get_running_loop().create_future()
-        )
-        self._scheduler.add(waiting)
+        slot = Slot(route, is_poll=is_poll)
+        slot.budget = self
+        slot.is_over = False
+        loop = asyncio.get_running_loop()
+        if self._scheduler.admit(slot, loop.time()):
+            return slot
+        slot.granted = loop.create_future()
         self._schedule()
         try:
-            await waiting.granted
+            await slot.granted
         except asyncio.CancelledError:
-            if not waiting.granted.cancelled():
-                self.cancel(waiting)
-            elif not waiting.is_withdrawn:
-                self._scheduler.withdraw(waiting)
+            if self._scheduler.withdraw(slot):
                 self._schedule()
+            else:  # granted just before
+                self.cancel(slot)
             raise
-        return Slot(self, waiting)
+        return slot
 
-    def release(self, ticket: Ticket) -> None:
+    def release(self, slot: Slot) -> None:
         """Record the end of a request."""
-        self._scheduler.release(ticket, _time())
+        self._scheduler.release(slot, _time())
         self._schedule()
 
-    def cancel(self, ticket: Ticket) -> None:
+    def cancel(self, slot: Slot) -> None:
         """Record that a request was not sent."""
-        self._scheduler.cancel(ticket, _time())
+        self._scheduler.cancel(slot, _time())
         self._schedule()
 
     def hold_back(self, retry_after: float | None) -> None:
@@ -122,12 +115,8 @@ class Budget:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while not isinstance(step := self._scheduler.next(_time()), float | int):
-            assert isinstance(step, _Waiting)
-            if step.granted.cancelled():  # its task has not run since
-                step.is_withdrawn = True
-                self._scheduler.cancel(step, _time())
-            else:
+        while isinstance(step := self._scheduler.next(_time()), Slot):
+            if not step.granted.cancelled():  # else its task runs soon, and gives the slot back
                 step.granted.set_result(None)
         if step < math.inf and self._scheduler.has_waiting:
             self._timer = asyncio.get_running_loop().call_at(step, self._give_out)

@@ -2,6 +2,8 @@
 
 import zlib
 
+from neonctl_async._shorten import shorten
+
 ACCEPT_ENCODING = "gzip"
 """The value of the request header ``Accept-Encoding``."""
 _GZIP = 16 + zlib.MAX_WBITS
@@ -21,7 +23,7 @@ def decompress(body: bytes, encoding: str, limit: int) -> bytes:
         case "gzip" | "x-gzip":
             return _decompress_gzip(body, limit)
         case other:
-            raise ValueError(f"the encoding is {other!r}: expected {ACCEPT_ENCODING}")
+            raise ValueError(f"the encoding is {shorten(other)}: expected {ACCEPT_ENCODING}")
 
 
 def _decompress_gzip(body: bytes, limit: int) -> bytes:

@@ -6,21 +6,22 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
+from typing import Generic, NoReturn, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from neonctl_async._shorten import shorten
 from neonctl_async._version import __version__
 from neonctl_async.errors import APIError, InvalidResponseError
-from neonctl_async.models.secret import Secret, decode_hook
+from neonctl_async.models.secret import Secret
 from neonctl_async.transport.compression import ACCEPT_ENCODING, decompress
+from neonctl_async.transport.decoding import UNREADABLE, decode
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 
 T = TypeVar("T")
 
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
 QueryValue: TypeAlias = str | int | float | datetime | list[str] | tuple[str, ...] | UnsetType
 
 USER_AGENT = f"neonctl-async/{__version__}"
@@ -31,8 +32,10 @@ DEFAULT_HEADERS = {
 }
 """The headers of every request."""
 EXCERPT_CHARACTERS = 200
-MAX_BYTES_WITH_NULLS = 8 * 1024 * 1024
-"""The largest body that is decoded a second time, without its nulls."""
+MAX_ID_CHARACTERS = 256
+"""The length of the longest id. The longest ids and names of Neon have 63 characters."""
+MAX_PATH_CHARACTERS = 4096
+"""The length of the longest path of :func:`raw_request`. Servers refuse longer ones."""
 MAX_ERROR_BYTES = 1024 * 1024
 """The largest error body that is decoded. Nested JSON needs up to 25 times as much memory."""
 
@@ -86,8 +89,8 @@ def request(
 ) -> Request[T]:
     """Return a request to the path ``template``, with ``ids`` in place of its ``{name}`` parts.
 
-    Raises ValueError or TypeError, with the name of the parameter, for an id that is empty or
-    would change the path.
+    Raises ValueError or TypeError, with the name of the parameter, for an id that is empty, is too
+    long, or would change the path.
     """
     names, pattern, route = _parameters(method, template)
     segments = [path_segment(name, id) for name, id in zip(names, ids, strict=True)]
@@ -120,14 +123,16 @@ def raw_request(
     Raises ValueError for a path that could leave the base URL, or a method that is not a name.
     """
     if not re.fullmatch("[A-Za-z]+", method):
-        raise ValueError(f"method is {method!r}: expected a name such as GET")
-    segments = path.split("/")[1:]
+        raise ValueError(f"method is {shorten(method)}: expected a name such as GET")
+    segments = _check_length("path", path, MAX_PATH_CHARACTERS).split("/")[1:]
     if not path.startswith("/") or not all(segments):
-        raise ValueError(f"path is {path!r}: expected /segment/segment, relative to the base URL")
+        raise ValueError(
+            f"path is {shorten(path)}: expected /segment/segment, relative to the base URL"
+        )
     if not _SAFE_PATH.fullmatch(path) or {".", ".."} & set(segments):
         raise ValueError(
-            f"path is {path!r}: expected segments of unreserved or percent-encoded characters, "
-            "none of them '.' or '..'; pass the query as query="
+            f"path is {shorten(path)}: expected segments of unreserved or percent-encoded "
+            "characters, none of them '.' or '..'; pass the query as query="
         )
     shape = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
     method = method.upper()
@@ -190,7 +195,7 @@ class Wire:
             raise self._error(request, request_id, response)
         try:
             return self._record(request, response)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             cause = self._without_body(error)
         raise InvalidResponseError(
             str(cause),
@@ -202,15 +207,12 @@ class Wire:
         ) from cause
 
     def _record(self, request: Request[T], response: Response) -> T:
-        content = self._content(response, self._max_bytes)
-        if not content or content == b"null":
-            content = _empty_content(request.response_type)
-        return _decode(request.response_type, content)
+        return decode(request.response_type, self._content(response, self._max_bytes))
 
     def _error(self, request: Request[T], request_id: str, response: Response) -> APIError:
         id = self._request_id(response, request_id)
         fields = _ErrorBody()
-        with suppress(*_UNREADABLE):
+        with suppress(*UNREADABLE):
             content = self._content(response, min(MAX_ERROR_BYTES, self._max_bytes))
             fields = _ERROR_BODY.decode(content)
         message = fields.message if isinstance(fields.message, str) else ""
@@ -285,23 +287,31 @@ def _http_date(value: str) -> datetime | None:
 def path_segment(name: str, value: str | int) -> str:
     """Return an id as a percent-encoded path segment. Raises the errors of :func:`request`."""
     if isinstance(value, str) and value.isascii() and value.replace("-", "").isalnum():
-        return value
+        return _check_length(name, value, MAX_ID_CHARACTERS)
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is a {type(value).__name__}: expected a string")
     text = str(value)
     if text in {"", ".", ".."} or "/" in text:
         raise ValueError(
-            f"{name} is {text!r}: expected an id that is not empty, '.' or '..' and has no '/', "
-            "which would change the path"
+            f"{name} is {shorten(text)}: expected an id that is not empty, '.' or '..' and has no "
+            "'/', which would change the path"
         )
-    return quote(_check_utf8(name, text), safe="")
+    return quote(_check_utf8(name, _check_length(name, text, MAX_ID_CHARACTERS)), safe="")
+
+
+def _check_length(name: str, text: str, maximum: int) -> str:
+    if len(text) > maximum:
+        raise ValueError(
+            f"{name} is {shorten(text)}, with {len(text)} characters: expected at most {maximum}"
+        )
+    return text
 
 
 def _check_utf8(name: str, text: str) -> str:
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise ValueError(f"{name} is {text!r}: it cannot be written as UTF-8") from None
+        raise ValueError(f"{name} is {shorten(text)}: it cannot be written as UTF-8") from None
     return text
 
 
@@ -328,7 +338,9 @@ def _query_text(name: str, value: object) -> str:
         case datetime():
             return _utc(name, value).isoformat()
         case _:
-            raise TypeError(f"{name} is {value!r}: expected a string, number, bool or datetime")
+            raise TypeError(
+                f"{name} is {shorten(value)}: expected a string, number, bool or datetime"
+            )
 
 
 def _utc(name: str, value: datetime) -> datetime:
@@ -345,49 +357,6 @@ def check_aware(name: str, value: datetime) -> datetime:
     if value.utcoffset() is None:
         raise ValueError(f"{name} is {value.isoformat()}: expected a datetime with a time zone")
     return value
-
-
-_decoders: dict[object, msgspec.json.Decoder[Any]] = {}
-
-
-def _decoder(response_type: type[T]) -> "msgspec.json.Decoder[T]":
-    """Return the cached decoder of a type."""
-    decoder = _decoders.get(response_type)
-    if decoder is None:
-        decoder = _decoders[response_type] = msgspec.json.Decoder(
-            response_type, dec_hook=decode_hook
-        )
-    return decoder
-
-
-def _decode(response_type: type[T], body: bytes) -> T:
-    try:
-        return _decoder(response_type).decode(body)
-    except msgspec.ValidationError:
-        if len(body) > MAX_BYTES_WITH_NULLS:
-            raise
-    # The API may send null for an optional field. Decoding twice costs time only in this case.
-    content = _without_nulls(msgspec.json.decode(body))
-    return msgspec.convert(content, response_type, dec_hook=decode_hook)
-
-
-def _without_nulls(content: Json) -> Json:
-    match content:
-        case dict():
-            return {name: _without_nulls(v) for name, v in content.items() if v is not None}
-        case list():
-            return [_without_nulls(item) for item in content]
-        case _:
-            return content
-
-
-def _empty_content(response_type: object) -> bytes:
-    """Return the JSON for an empty body: a record without fields, or null."""
-    is_record = isinstance(response_type, type) and issubclass(response_type, msgspec.Struct)
-    return b"{}" if is_record else b"null"
-
-
-_UNREADABLE = (ValueError, msgspec.DecodeError, RecursionError)
 
 
 class _ErrorBody(msgspec.Struct):

@@ -9,7 +9,13 @@ import anyio
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
 
 from neonctl_async.config import RetryPolicy
-from neonctl_async.errors import APIError, LockedError, NeonError, TransportError
+from neonctl_async.errors import (
+    APIError,
+    LockedError,
+    NeonError,
+    RateLimitedError,
+    TransportError,
+)
 from neonctl_async.hooks import RetryPlanned
 
 T = TypeVar("T")
@@ -50,12 +56,13 @@ class ProjectLock(Protocol):
 class Retries(Generic[T]):
     """All attempts of one call but the first, which had a transient failure.
 
-    ``deadline`` is on the clock of the event loop. ``notify`` is called before each retry.
+    ``send`` makes one attempt. It gets the failure of the attempt before. ``deadline`` is on the
+    clock of the event loop. ``notify`` is called before each retry.
     """
 
     def __init__(
         self,
-        send: Callable[[], Awaitable[T]],
+        send: Callable[[NeonError], Awaitable[T]],
         first_failure: NeonError,
         method: str,
         policy: RetryPolicy,
@@ -66,6 +73,7 @@ class Retries(Generic[T]):
         self._send = send
         self._newest_failure = first_failure
         self._is_replayed = False
+        self._rate_limited = 0
         self._method = method
         self._max_attempts = policy.attempts
         self._deadline = deadline
@@ -78,7 +86,8 @@ class Retries(Generic[T]):
 
         After a 423, with ``project_lock``, the next attempt starts as soon as the running
         operations of the project finish, one call at a time. Raises the newest failure if it is
-        not transient, or if the policy or the deadline does not allow another attempt.
+        not transient, or if the policy or the deadline does not allow another attempt. Only the
+        deadline limits the attempts that end with a 429.
         """
         if project_lock is None or not isinstance(self._newest_failure, LockedError):
             return await self._run()
@@ -110,17 +119,18 @@ class Retries(Generic[T]):
             self._is_replayed = True
             raise self._newest_failure
         try:
-            return await self._send()
+            return await self._send(self._newest_failure)
         except NeonError as error:
             self._newest_failure = error
             raise
 
     def _is_exhausted(self, state: RetryCallState) -> bool:
+        if isinstance(self._newest_failure, RateLimitedError):
+            self._rate_limited += 1
+        elif state.attempt_number - self._rate_limited >= self._max_attempts:
+            return True
         next_attempt_at = self._time() + state.upcoming_sleep
-        return (
-            state.attempt_number >= self._max_attempts
-            or next_attempt_at + MIN_ATTEMPT_SECONDS > self._deadline
-        )
+        return next_attempt_at >= self._deadline - MIN_ATTEMPT_SECONDS
 
     def _report(self, state: RetryCallState) -> None:
         retry = RetryPlanned(

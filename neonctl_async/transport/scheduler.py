@@ -1,91 +1,96 @@
 """The order of the requests of a client under its rate limits. Pure: times are passed in."""
 
 import math
-from collections import deque
-from collections.abc import Iterable, Iterator
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Generic, TypeVar
 
-from neonctl_async.transport.account import Account, Demand
+from neonctl_async.transport.account import MINUTE, Account, Demand
+from neonctl_async.transport.arrivals import Arrivals
+from neonctl_async.transport.pause import Pause
 
 CALL_RESERVE = 0.05
-"""The last share of the requests per minute. Polls use it slowly, so that a new call finds a slot.
-"""
+"""The share of the requests per minute that polls use slowly, so that a new call finds a slot."""
 MAX_POLL_RESERVE = 0.5
 """The largest share of the requests per minute that is kept for the polls of running work."""
+HELD_CALL_SHARE = 0.05
+"""The share of the requests per minute that calls may use in spite of the slots kept for polls."""
 CALLS_PER_POLL = 9
 """The largest number of calls that are sent before a waiting poll."""
-FIRST_PAUSE = 1.0
-"""The pause after a 429 without ``Retry-After``, in seconds. Each further one is twice as long."""
-MAX_PAUSE = 60.0
-"""The longest pause after a 429, in seconds. Neon's windows are not longer."""
-TRIAL_SECONDS = 1.0
-"""The longest time for which other requests wait for the trial after a pause, in seconds."""
 
 
 class Ticket:
     """A request that waits for its slot."""
 
-    __slots__ = ("is_mutation", "is_poll", "is_withdrawn", "number", "route")
+    __slots__ = ("is_poll", "number", "route")
 
     def __init__(self, route: str, *, is_poll: bool = False) -> None:
         self.route: str = route
         self.is_poll: bool = is_poll
-        self.is_mutation: bool = not route.startswith("GET ")
-        self.is_withdrawn: bool = False
         self.number: int = 0
 
+    @property
+    def is_mutation(self) -> bool:
+        """True if the request may start work that needs polls."""
+        return not self.route.startswith("GET ")
 
-class _Line:
+
+T = TypeVar("T", bound=Ticket)
+
+
+class _Line(Generic[T]):
     """Tickets of one kind in their order, by route, so that a busy route does not block others."""
 
     def __init__(self) -> None:
-        self._routes: dict[str, deque[Ticket]] = {}
+        self._routes: dict[str, OrderedDict[T, None]] = {}
         self._number = 0
         self.length = 0
+        self.mutations = 0
 
-    def append(self, ticket: Ticket) -> None:
+    def add(self, ticket: T) -> None:
         self._number += 1
         ticket.number = self._number
         self.length += 1
-        self._routes.setdefault(ticket.route, deque()).append(ticket)
+        self.mutations += ticket.is_mutation
+        self._routes.setdefault(ticket.route, OrderedDict())[ticket] = None
 
-    def withdraw(self, ticket: Ticket) -> None:
-        ticket.is_withdrawn = True
+    def remove(self, ticket: T) -> bool:
+        """Remove a ticket. Return False if it is not in the line."""
+        tickets = self._routes.get(ticket.route)
+        if tickets is None or ticket not in tickets:
+            return False
+        del tickets[ticket]
+        if not tickets:
+            del self._routes[ticket.route]
         self.length -= 1
+        self.mutations -= ticket.is_mutation
+        return True
 
-    def remove_first(self, ticket: Ticket) -> None:
-        self.length -= 1
-        self._routes[ticket.route].popleft()
-
-    def first_of_routes(self) -> Iterator[Ticket]:
-        """Yield the first ticket of each route."""
-        for route, tickets in list(self._routes.items()):
-            while tickets and tickets[0].is_withdrawn:
-                tickets.popleft()
-            if tickets:
-                yield tickets[0]
-            else:
-                del self._routes[route]
+    def first_of_routes(self) -> Iterator[T]:
+        return (next(iter(tickets)) for tickets in self._routes.values())
 
 
-class Scheduler:
+class Scheduler(Generic[T]):
     """Decides which request is sent next, and when.
 
     Calls, which are all requests but polls, are sent in their order and before polls. While both
-    wait, every tenth request is a poll. The last 5 % of the minute are spread over the time until
-    more slots are free. Calls that start work wait while the rest of the minute is needed to see
-    the end of the work that already runs.
+    wait, every tenth request is a poll. Polls that use the last 5 % of the minute are spread evenly
+    over it. Calls that start work wait while the rest of the minute is needed to see the end of the
+    work that already runs.
     """
 
     def __init__(self, account: Account, connections: int) -> None:
-        self.account = account
+        self._account = account
         self._free_connections = connections
-        self._calls = _Line()
-        self._mutations = 0
-        self._polls = _Line()
+        self._calls = _Line[T]()
+        self._polls = _Line[T]()
+        self._arrivals = Arrivals()
         self._calls_since_poll = 0
         self._last_poll_at = -math.inf
-        self._pending = Demand()
-        self._pause = _Pause()
+        self._last_mutation_at = -math.inf
+        self._pending_waits = 0
+        self._pending_projects = 0
+        self._pause = Pause()
 
     @property
     def has_waiting(self) -> bool:
@@ -94,170 +99,169 @@ class Scheduler:
 
     def note_pending(self, waits: int, projects: int) -> None:
         """Set the number of pending waits, and of the projects that they need polls of."""
-        self._pending = Demand(projects, waits)
+        self._pending_waits = waits
+        self._pending_projects = projects
+        self._report()
 
     def share(self, now: float) -> float:
         """Return how many polls the rest of the minute allows for each pending wait.
 
-        Each call that waits costs its own slot now and a poll later. The result is negative if
-        there are more calls than slots, and inf without a limit.
+        Each waiting call costs its own slot and adds a wait. So do the calls of the next minute, if
+        calls continue to come at their present rate. The result is negative if there are more calls
+        than slots, and inf without a limit.
         """
-        others = self.account.others
+        free = self._account.free(now)
+        if free == math.inf:
+            return math.inf
+        others = self._account.others
         calls = self._calls.length + others.calls
-        waits = self._pending.waits + self._mutations + others.calls + others.waits
-        free = self.account.free(now) - self._call_reserve
-        cost = calls + self._mutations + others.calls
-        return (free - cost) / waits if waits else math.inf
+        waits = self._pending_waits + others.waits
+        coming = MINUTE * self._arrivals.per_second(now)
+        limit = (self._account.limit or 0) - self._call_reserve
+        return min(
+            _ratio(free - self._call_reserve - calls, waits + calls),
+            _ratio(limit - coming, waits + coming),
+        )
 
-    def add(self, ticket: Ticket) -> None:
-        """Put a request at the end of the line."""
-        if ticket.is_poll:
-            self._polls.append(ticket)
-        else:
-            self._calls.append(ticket)
-            self._mutations += ticket.is_mutation
-        self._report()
-
-    def withdraw(self, ticket: Ticket) -> None:
-        """Remove a request that is not sent any more."""
-        (self._polls if ticket.is_poll else self._calls).withdraw(ticket)
-        self._mutations -= ticket.is_mutation
-        self._report()
-
-    def next(self, now: float) -> Ticket | float:
-        """Return the request to send now, removed from the line, or when to ask again.
-
-        The result is inf if a request has to end or to be added first.
-        """
-        if not self._free_connections or not self._pause.is_over(now):
-            return self._pause.until if self._free_connections else math.inf
-        call, call_at = self._first(self._calls.first_of_routes(), now)
-        poll, poll_at = self._first(self._polls.first_of_routes(), now)
-        if poll is not None and (call is None or self._calls_since_poll >= CALLS_PER_POLL):
-            self._polls.remove_first(poll)
-            self._take(poll, now)
-            return poll
-        if call is not None:
-            self._calls.remove_first(call)
-            self._mutations -= call.is_mutation
-            self._take(call, now)
-            return call
-        return min(call_at, poll_at)
-
-    def take_now(self, ticket: Ticket, now: float) -> bool:
-        """Send a call without waiting, if nothing waits and its slot is free."""
+    def admit(self, ticket: T, now: float) -> bool:
+        """Return True if a request may be sent now. Otherwise, put it at the end of the line."""
+        if not ticket.is_poll:
+            self._arrivals.note(now)
         if (
-            self.has_waiting
-            or not self._free_connections
-            or not self._pause.is_over(now)
-            or self._sendable_at(ticket, now) > now
+            self._calls.length
+            or self._polls.length
+            or self._sendable_at > now
+            or self._ticket_at(ticket, now) > now
         ):
+            (self._polls if ticket.is_poll else self._calls).add(ticket)
+            self._report()
             return False
         self._take(ticket, now)
         return True
 
-    def release(self, ticket: Ticket, now: float) -> None:
+    def withdraw(self, ticket: T) -> bool:
+        """Remove a request from the line. Return False if it has left the line already."""
+        is_waiting = (self._polls if ticket.is_poll else self._calls).remove(ticket)
+        self._report()
+        return is_waiting
+
+    def next(self, now: float) -> T | float:
+        """Return the request to send now, removed from the line, or when to ask again.
+
+        The result is inf if another change has to come first: a request ends or is added, or the
+        account reports one.
+        """
+        if self._sendable_at > now:
+            return self._sendable_at
+        wake_at = math.inf
+        lines = (self._polls, self._calls) if self._is_poll_due else (self._calls, self._polls)
+        for line in lines:
+            first, sendable_at = self._first(line, now)
+            if first is not None:
+                line.remove(first)
+                self._take(first, now)
+                self._report()
+                return first
+            wake_at = min(wake_at, sendable_at)
+        return wake_at
+
+    def release(self, ticket: T, now: float) -> None:
         """Record the end of a request."""
         self._free_connections += 1
-        self._pause.note_ended(ticket)
-        self.account.release(ticket.route, now)
+        if self._pause.is_active:
+            self._pause.note_ended(ticket, now)
+        self._account.release(ticket.route, now)
 
-    def cancel(self, ticket: Ticket, now: float) -> None:
+    def cancel(self, ticket: T, now: float) -> None:
         """Record that a request was not sent although it could be."""
         self._free_connections += 1
-        self._pause.note_ended(ticket)
-        self.account.cancel(ticket.route, now)
+        self._pause.note_cancelled(ticket)
+        if ticket.is_poll:
+            self._last_poll_at = -math.inf
+        self._account.cancel(ticket.route, now)
 
     def hold_back(self, retry_after: float | None, now: float) -> None:
         """Send nothing for some time, after a 429. Neon counts all requests of the account."""
         self._pause.start(retry_after, now)
 
+    def _take(self, ticket: T, now: float) -> None:
+        self._free_connections -= 1
+        if self._pause.is_active:
+            self._pause.note_sent(ticket, now)
+        if ticket.is_poll:
+            self._calls_since_poll = 0
+            self._last_poll_at = now
+        elif self._polls.length:
+            self._calls_since_poll += 1
+        else:
+            self._calls_since_poll = 0
+        if self._pending_projects and ticket.is_mutation:
+            self._last_mutation_at = now
+        self._account.take(ticket.route, now, is_poll=ticket.is_poll)
+
+    def _report(self) -> None:
+        self._account.report(Demand(self._calls.length, self._pending_waits))
+
+    @property
+    def _is_poll_due(self) -> bool:
+        return self._calls_since_poll >= CALLS_PER_POLL
+
     @property
     def _call_reserve(self) -> int:
-        return math.ceil(CALL_RESERVE * (self.account.limit or 0))
+        """The slots that polls use slowly, but not the only one."""
+        limit = self._account.limit or 1
+        return min(math.ceil(CALL_RESERVE * limit), limit - 1)
 
-    def _first(self, tickets: Iterable[Ticket], now: float) -> tuple[Ticket | None, float]:
+    def _first(self, line: _Line[T], now: float) -> tuple[T | None, float]:
         """Return the oldest ticket whose request may be sent now, or when one may be sent."""
-        first: Ticket | None = None
+        first: T | None = None
         sendable_at = math.inf
-        for ticket in tickets:
-            at = self._sendable_at(ticket, now)
+        for ticket in line.first_of_routes():
+            at = self._ticket_at(ticket, now)
             sendable_at = min(sendable_at, at)
             if at <= now and (first is None or ticket.number < first.number):
                 first = ticket
         return first, sendable_at
 
-    def _sendable_at(self, ticket: Ticket, now: float) -> float:
-        at = self.account.free_at(ticket.route, now, is_poll=ticket.is_poll)
+    @property
+    def _sendable_at(self) -> float:
+        """The time before which no request may be sent."""
+        return self._pause.sendable_at if self._free_connections else math.inf
+
+    def _ticket_at(self, ticket: T, now: float) -> float:
+        """Return when the request of a ticket may be sent, or when to ask again."""
+        at = self._account.free_at(ticket.route, now, is_poll=ticket.is_poll)
         if ticket.is_poll:
             return max(at, self._pace_at(now))
-        if ticket.is_mutation and self._pending.calls:
-            return max(at, self.account.refill_at(now, 1 + self._poll_reserve))
+        if self._pending_projects and ticket.is_mutation:
+            return max(at, self._mutation_at(now))
         return at
 
     def _pace_at(self, now: float) -> float:
-        """Return when the next poll may be sent so that the last slots of the minute suffice."""
-        free = self.account.free(now)
-        if free > self._call_reserve or self._calls_since_poll >= CALLS_PER_POLL:
+        """Return when a poll may use one of the last slots of the minute, or when to ask again.
+
+        The slots have to last until there are more, and for a minute of polls. The last one is left
+        to calls.
+        """
+        free, reserve = self._account.free(now), self._call_reserve
+        if free > reserve or not reserve or self._is_poll_due:
             return -math.inf
-        refill_at = self.account.refill_at(now, self._call_reserve + 1)
-        if refill_at == math.inf:  # requests in flight have to end first
-            return self._last_poll_at + 1.0
-        return self._last_poll_at + (refill_at - self._last_poll_at) / max(free + 1, 1)
+        gap = MINUTE / reserve
+        more_at = self._account.refill_at(now, reserve + 1)
+        next_at = self._account.refill_at(now, int(free) + 1)
+        return min(max(self._last_poll_at + gap, more_at - (free - 1) * gap), next_at)
 
-    @property
-    def _poll_reserve(self) -> int:
-        """The slots that are kept for polls: one for each project with pending waits."""
-        largest = int(MAX_POLL_RESERVE * (self.account.limit or 0))
-        return min(self._pending.calls, largest)
+    def _mutation_at(self, now: float) -> float:
+        """Return when a call that starts work may be sent without using the slots for polls.
 
-    def _take(self, ticket: Ticket, now: float) -> None:
-        self._free_connections -= 1
-        self._pause.note_sent(ticket, now)
-        if ticket.is_poll:
-            self._calls_since_poll = 0
-            self._last_poll_at = now
-        else:
-            self._calls_since_poll = self._calls_since_poll + 1 if self._polls.length else 0
-        self.account.take(ticket.route, now, is_poll=ticket.is_poll)
-        self._report()
-
-    def _report(self) -> None:
-        self.account.report(Demand(self._calls.length, self._pending.waits))
+        One poll is reserved for each project with pending waits.
+        """
+        limit = self._account.limit or 0
+        reserve = min(self._call_reserve + self._pending_projects, int(MAX_POLL_RESERVE * limit))
+        longest_hold = MINUTE / max(HELD_CALL_SHARE * limit, 1.0)
+        refill_at = self._account.refill_at(now, 1 + reserve)
+        return min(refill_at, self._last_mutation_at + longest_hold)
 
 
-class _Pause:
-    """The pause after a 429. One request is sent alone after it, as a trial."""
-
-    def __init__(self) -> None:
-        self.until = -math.inf
-        """The time until which nothing is sent."""
-        self._seconds = FIRST_PAUSE
-        self._started_at = -math.inf
-        self._needs_trial = False
-        self._trial: Ticket | None = None
-        self._has_passed = False
-
-    def start(self, retry_after: float | None, now: float) -> None:
-        is_running = now < self.until and self._trial is None and not self._has_passed
-        if not is_running:
-            is_new = now - self._started_at > MAX_PAUSE
-            self._seconds = FIRST_PAUSE if is_new else min(2 * self._seconds, MAX_PAUSE)
-            self._started_at = now
-        seconds = self._seconds if retry_after is None else min(retry_after, MAX_PAUSE)
-        until = max(self._started_at, now if retry_after is not None else -math.inf) + seconds
-        self.until = max(self.until, until) if is_running else until
-        self._needs_trial, self._trial, self._has_passed = True, None, False
-
-    def is_over(self, now: float) -> bool:
-        if self._has_passed:
-            self.until, self._has_passed = -math.inf, False
-        return now >= self.until
-
-    def note_sent(self, ticket: Ticket, now: float) -> None:
-        if self._needs_trial:
-            self._needs_trial, self._trial, self.until = False, ticket, now + TRIAL_SECONDS
-
-    def note_ended(self, ticket: Ticket) -> None:
-        if ticket is self._trial:  # its own 429 starts the next pause afterwards
-            self._trial, self._has_passed = None, True
+def _ratio(slots: float, waits: float) -> float:
+    return slots / waits if waits else math.inf

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import logging
-import math
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
@@ -19,6 +18,7 @@ from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, Response, Wire
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, Retries, may_retry
+from neonctl_async.transport.shared.opening import open_account
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class _Call:
     timeout. Cancellation by others passes through.
     """
 
-    __slots__ = ("_calls", "_cancelling", "_is_aborted", "_task", "deadline", "is_in_flight")
+    __slots__ = ("_calls", "_cancelling", "_is_aborted", "_task", "is_in_flight")
 
     def __init__(self, calls: "set[_Call]") -> None:
         task = asyncio.current_task()
@@ -41,8 +41,6 @@ class _Call:
         self._cancelling = task.cancelling()
         self._calls = calls
         self._is_aborted = False
-        self.deadline = math.inf
-        """The deadline on the loop's clock. It is set when the first request has its slot."""
         self.is_in_flight = False
         """True while a request was or may have been sent and has no response."""
 
@@ -76,7 +74,7 @@ class Session:
         self._dispatcher = dispatcher
         self._wire = Wire(config.base_url, config.api_key, config.max_response_bytes)
         self._adapter = AiohttpAdapter(config, self._wire)
-        self._budget = Budget(config.budget, config.max_connections)
+        self._budget = Budget(config.budget, config.max_connections, open_account(config))
         self._calls: set[_Call] = set()
         self._is_closed = False
         self._requests_sent = 0
@@ -104,20 +102,22 @@ class Session:
         After a 423, ``project_lock`` returns the lock to wait for. Raises the errors of
         :mod:`neonctl_async.errors`.
         """
-        timeout = self._config.timeout.total
         with self._new_call() as call:
+            self._adapter.open()
+            slot = await self._budget.acquire(request.route)
+            deadline = _now() + self._config.retry.deadline
             try:
-                return await self._send(request, timeout, call)
+                return await self._attempt(request, call, slot, self._config.retry.deadline)
             except NeonError as error:
                 if not may_retry(error, request.method) or self._config.retry.attempts == 1:
                     raise
                 failure = error
             retries = Retries(
-                partial(self._send, request, timeout, call),
+                partial(self._attempt_again, request, call, deadline),
                 failure,
                 request.method,
                 self._config.retry,
-                deadline=call.deadline,
+                deadline=deadline,
                 notify=self._dispatcher.retry,
             )
             return await retries.run(project_lock)
@@ -130,52 +130,48 @@ class Session:
     async def poll(self, request: Request[T], timeout: float, slot: Slot | None = None) -> T:
         """Send ``request`` exactly once and return its result, within ``timeout`` seconds.
 
-        ``slot`` is the slot of the request, if the caller has one. Calls go before polls.
+        Without a ``slot`` of its route, wait for one. Calls go before polls.
         """
-        timeout = min(timeout, self._config.timeout.total)
         with self._new_call() as call:
-            return await self._send(request, timeout, call, is_poll=True, slot=slot)
+            self._adapter.open()
+            if slot is not None and slot.route != request.route:
+                slot.cancel()
+                slot = None
+            slot = slot or await self._budget.acquire(request.route, is_poll=True)
+            return await self._attempt(request, call, slot, timeout, is_poll=True)
 
     async def aclose(self) -> None:
         """Close every connection. Running calls raise ClientClosedError."""
         self._is_closed = True
         while self._calls:
             self._calls.pop().abort()
-        await self._budget.aclose()
-        await self._adapter.aclose()
+        try:
+            await self._adapter.aclose()
+        finally:  # after the aborted calls have released their slots
+            await self._budget.aclose()
 
     def _new_call(self) -> _Call:
         if self._is_closed:
             raise ClientClosedError(_CLOSED)
         return _Call(self._calls)
 
-    async def _send(
+    async def _attempt(
         self,
         request: Request[T],
-        timeout: float,
         call: _Call,
+        slot: Slot,
+        seconds: float,
         *,
         is_poll: bool = False,
-        slot: Slot | None = None,
     ) -> T:
-        self._adapter.open()
+        """Send a request once, within ``seconds`` and the total timeout. Release its slot."""
         request_id = next(self._request_ids)
-        if slot is not None and slot.route != request.route:
-            slot.cancel()
-            slot = None
-        if slot is None and call.deadline == math.inf:
-            slot = await self._budget.acquire(request.route, is_poll=is_poll)
-        elif slot is None:
-            slot = await self._acquire_before(request, request_id, call.deadline)
+        timeout = min(self._config.timeout.total, seconds)
         try:
             if self._is_closed:
                 # The slot became free just before the cancellation by aclose() arrived.
                 raise ClientClosedError(_CLOSED)
-            now = asyncio.get_running_loop().time()
-            if call.deadline == math.inf and not is_poll:
-                call.deadline = now + self._config.retry.deadline
             self._requests_sent += 1
-            timeout = min(timeout, max(call.deadline - now, MIN_ATTEMPT_SECONDS))
             call.is_in_flight = True
             response = await self._exchange(request, request_id, timeout, is_poll=is_poll)
             call.is_in_flight = False
@@ -190,15 +186,23 @@ class Session:
             self._budget.hold_back(error.retry_after)
             raise
 
-    async def _acquire_before(self, request: Request[T], request_id: str, deadline: float) -> Slot:
-        """Wait for the slot of a retry. Only a first attempt waits without a time limit."""
+    async def _attempt_again(
+        self, request: Request[T], call: _Call, deadline: float, failure: NeonError
+    ) -> T:
+        """Send a request again after ``failure``. Only a first attempt waits without a limit."""
+        slot: Slot | None = None
         with anyio.CancelScope(deadline=deadline - MIN_ATTEMPT_SECONDS):
-            return await self._budget.acquire(request.route)
-        raise RequestTimeoutError(
+            slot = await self._budget.acquire(request.route)
+        if slot is None:
+            raise failure if isinstance(failure, RateLimitedError) else self._no_slot(request)
+        return await self._attempt(request, call, slot, max(deadline - _now(), MIN_ATTEMPT_SECONDS))
+
+    def _no_slot(self, request: Request[T]) -> RequestTimeoutError:
+        return RequestTimeoutError(
             "the rate budget had no free slot before the deadline of the call",
             method=request.method,
             path=request.path,
-            request_id=request_id,
+            request_id=next(self._request_ids),
             maybe_delivered=False,
         )
 
@@ -219,8 +223,7 @@ class Session:
         return self._observe(exchange, sent)
 
     async def _observe(self, exchange: Awaitable[Response], sent: RequestSent) -> Response:
-        time = asyncio.get_running_loop().time
-        started = time()
+        started = _now()
         status: int | None = None
         failure: NeonError | None = None
         self._dispatcher.request(sent)
@@ -232,7 +235,7 @@ class Session:
             raise
         finally:
             event = ResponseReceived(
-                request=sent, status=status, error=failure, seconds=time() - started
+                request=sent, status=status, error=failure, seconds=_now() - started
             )
             _log(event)
             self._dispatcher.response(event)
@@ -247,6 +250,10 @@ def _unique_ids() -> Iterator[str]:
     prefix = os.urandom(12).hex()
     for number in itertools.count():
         yield f"{prefix}{number:08x}"
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 _CLOSED = "the client is closed: create a new NeonClient"

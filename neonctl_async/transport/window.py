@@ -35,12 +35,15 @@ class SlidingWindow:
 
         The result is inf if requests in flight have to end first.
         """
-        lacking = slots - self.free(now)
+        ended_at = self._ended_at
+        if self.limit is None or self._in_flight + len(ended_at) + slots <= self.limit:
+            return -math.inf
+        lacking = self.used(now) + slots - self.limit
         if lacking <= 0:
             return -math.inf
-        if lacking > len(self._ended_at):
+        if lacking > len(ended_at):
             return math.inf
-        return self._ended_at[int(lacking) - 1] + self._period
+        return ended_at[lacking - 1] + self._period
 
     def take(self) -> None:
         """Occupy a slot for a request that is sent now."""
@@ -50,7 +53,8 @@ class SlidingWindow:
         """Record the end of a request. Its slot becomes free one period later."""
         self._in_flight -= 1
         self._ended_at.append(now)
-        self.used(now)  # deletes old entries, also in a window without a limit
+        if self.limit is None:
+            self.used(now)  # deletes old entries, which free_at() does in a window with a limit
 
     def cancel(self) -> None:
         """Give a slot back whose request was not sent."""

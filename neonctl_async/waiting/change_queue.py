@@ -16,7 +16,9 @@ class ChangeQueue:
     poller, and the queue holds at most one record per operation.
     """
 
-    def __init__(self, deadline: float) -> None:
+    def __init__(self, deadline: float, *, reports_each: bool = False) -> None:
+        self.reports_each = reports_each
+        """True if the caller sees each change, False if it only sees the end of the wait."""
         self.deadline = deadline
         """The deadline of the wait on the loop's clock, in seconds."""
         self.last_error: NeonError | None = None

@@ -9,23 +9,43 @@ MIN_DURATIONS = 5
 """Finished operations of an action that a prediction needs."""
 SAMPLE_SIZE = 256
 """Operations of an action that are observed at a time, and durations that are remembered."""
-QUANTILES = 4
-"""Number of equal shares into which a prediction divides the durations."""
 MIN_KNOWN_RATIO = 0.5
 """Smallest ratio of operations in a known state to those in an unknown state."""
 COMPLETE_SHARE = 0.9
 """Share of finished operations from which the pending ones count as exceptions."""
+CHANGE = 1.5
+"""The factor between the newest durations and all older ones that makes the older ones useless."""
 REPLAN_SHARE = 0.05
 """Relative change of an action's expected end that makes all pollers plan again."""
 
 
-class Prediction(NamedTuple):
-    """The times at which operations of one action probably finish, in seconds from their start."""
+class Share(NamedTuple):
+    """The share of all operations that finish within a number of seconds."""
 
-    quantiles: tuple[float, ...] = ()
-    """Times that divide the operations into equal shares; empty without history."""
+    finished: float
+    seconds: float
+
+
+class Prediction(NamedTuple):
+    """How long operations of one action probably take, in seconds from their start."""
+
+    shares: tuple[Share, ...] = ()
+    """The observed shares, in order; empty without history."""
+    end: float = 0.0
+    """The duration of the longest operations: observed, or an estimate for pending ones."""
     is_complete: bool = True
-    """True if the last quantile was observed, False if it is an estimate for pending operations."""
+    """True if the end was observed, False if it is an estimate for pending operations."""
+
+    def seconds_of(self, share: float) -> float:
+        """Return the time within which this share of the operations finishes."""
+        place = bisect_left(self.shares, share - 1e-9, key=lambda one: one.finished)
+        if place < len(self.shares):
+            return self.shares[place].seconds
+        if self.is_complete:
+            return self.end
+        last = self.shares[-1]
+        progress = (share - last.finished) / (1 - last.finished)
+        return last.seconds + progress * (self.end - last.seconds)
 
 
 UNKNOWN = Prediction()
@@ -82,7 +102,17 @@ class _ActionSample:
             return False
         del self.pending[observation]
         self.durations.append(duration)
+        self._forget_after_change()
         return True
+
+    def _forget_after_change(self) -> None:
+        """Forget the older durations if the newest ones are all much shorter or much longer."""
+        finished = [known.seconds for known in self.durations if known.is_final]
+        older, newest = finished[:-MIN_DURATIONS], finished[-MIN_DURATIONS:]
+        if len(older) < MIN_DURATIONS:
+            return
+        if max(newest) < min(older) / CHANGE or min(newest) > max(older) * CHANGE:
+            self.durations = deque(list(self.durations)[-MIN_DURATIONS:], maxlen=SAMPLE_SIZE)
 
     def update(self, now: float) -> bool:
         """Compute the prediction. Return whether its last quantile changed by REPLAN_SHARE."""
@@ -90,15 +120,15 @@ class _ActionSample:
         if len(finished) < MIN_DURATIONS:
             return False
         abandoned = [known.seconds for known in self.durations if not known.is_final]
-        pending_for = sorted(
-            [*abandoned, *(one.pending_at - one.started_at for one in self.pending)]
-        )
-        ages = sorted([*abandoned, *(now - one.started_at for one in self.pending)])
+        # An operation that was never polled tells nothing about durations.
+        polled = [one for one in self.pending if one.pending_at > one.started_at]
+        pending_for = sorted([*abandoned, *(one.pending_at - one.started_at for one in polled)])
+        ages = sorted([*abandoned, *(now - one.started_at for one in polled)])
         shares = _finished_shares(finished, pending_for, ages)
         if len(shares) < MIN_DURATIONS:
             return False
         self.prediction = _predict(shares, pending_for)
-        expected = self.prediction.quantiles[-1]
+        expected = self.prediction.end
         if abs(expected - self.reported_end) <= REPLAN_SHARE * expected:
             return False
         self.reported_end = expected
@@ -154,49 +184,33 @@ class Forecast:
         return UNKNOWN if sample is None else sample.prediction
 
 
-class _Share(NamedTuple):
-    """The share of all operations that finish within a number of seconds."""
-
-    finished: float
-    seconds: float
-
-
 def _finished_shares(
     durations: Sequence[float], pending_for: Sequence[float], ages: Sequence[float]
-) -> list[_Share]:
+) -> list[Share]:
     """Return the estimate of Kaplan and Meier (1958). All arguments are sorted.
 
     It stops at the first duration for which too few operations are in a known state. Operations
     that are older than the duration and were not polled since then are in an unknown state.
     """
     pending_share = 1.0
-    shares: list[_Share] = []
+    shares: list[Share] = []
     for index, duration in enumerate(durations):
         younger = bisect_left(pending_for, duration)
         at_risk = len(durations) - index + len(pending_for) - younger
         if at_risk < MIN_KNOWN_RATIO * (younger - bisect_left(ages, duration)):
             break
         pending_share *= 1 - 1 / at_risk
-        shares.append(_Share(1 - pending_share, duration))
+        shares.append(Share(1 - pending_share, duration))
     return shares
 
 
-def _predict(shares: Sequence[_Share], pending_for: Sequence[float]) -> Prediction:
+def _predict(shares: Sequence[Share], pending_for: Sequence[float]) -> Prediction:
     is_complete = shares[-1].finished >= COMPLETE_SHARE
-    last = shares[-1].seconds if is_complete else _expected_end(shares, pending_for)
-    wanted = [number / QUANTILES - 1e-9 for number in range(1, QUANTILES)]
-    places = [bisect_left(shares, share, key=lambda one: one.finished) for share in wanted]
-    quantiles: list[float] = []
-    for seconds in [*(shares[place].seconds for place in places if place < len(shares)), last]:
-        # Slightly later, so that a poll finds the operations that finish at this time.
-        quantile = seconds * 1.02 + 0.02
-        if quantiles and quantile - quantiles[-1] < 0.1 * quantile:
-            quantiles.pop()  # one poll serves both
-        quantiles.append(quantile)
-    return Prediction(tuple(quantiles), is_complete)
+    end = shares[-1].seconds if is_complete else _expected_end(shares, pending_for)
+    return Prediction(tuple(shares), end, is_complete)
 
 
-def _expected_end(shares: Sequence[_Share], pending_for: Sequence[float]) -> float:
+def _expected_end(shares: Sequence[Share], pending_for: Sequence[float]) -> float:
     """Return when the pending operations finish if they continue at the pace of the others.
 
     If none has finished for some time, the result is at least the same time ahead.

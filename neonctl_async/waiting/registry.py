@@ -1,7 +1,8 @@
 """The pollers of a client and their shared forecast."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from datetime import datetime
 
 import anyio
 
@@ -11,7 +12,10 @@ from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import Forecast
+from neonctl_async.waiting.pace import Pace
+from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.poller import Poller
+from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.source import OperationSource
 
 
@@ -19,12 +23,19 @@ class PollerRegistry:
     """The pollers of a client by project id. A poller exists only while it tracks an operation."""
 
     def __init__(
-        self, source: OperationSource, policy: PollPolicy, dispatcher: HookDispatcher
+        self,
+        source: OperationSource,
+        policy: PollPolicy,
+        dispatcher: HookDispatcher,
+        server_now: Callable[[], datetime],
     ) -> None:
         self._source = source
         self._policy = policy
         self._dispatcher = dispatcher
+        self._server_now = server_now
         self._forecast = Forecast()
+        budget = source.budget
+        self._pace = Pace(budget.share, budget.free, budget.note_pending)
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 
@@ -38,14 +49,7 @@ class PollerRegistry:
             raise ClientClosedError("the client is closed: create a new NeonClient")
         poller = self._by_project.get(ref.project_id)
         if poller is None:
-            poller = Poller(
-                ref.project_id,
-                self._source,
-                self._policy,
-                self._forecast,
-                dispatcher=self._dispatcher,
-                replan_all=self._replan_all,
-            )
+            poller = self._new_poller(ref.project_id)
             self._by_project[ref.project_id] = poller
         poller.add(ref, record, queue)
 
@@ -69,6 +73,13 @@ class PollerRegistry:
         pollers = list(self._by_project.values())
         self._by_project.clear()
         await _stop(pollers)
+
+    def _new_poller(self, project_id: str) -> Poller:
+        plan = ProjectPlan(self._policy, self._forecast, self._pace)
+        operations = ProjectOperations(
+            plan, self._policy, self._server_now, self._dispatcher.status
+        )
+        return Poller(project_id, self._source, plan, operations, self._replan_all)
 
     def _replan_all(self) -> bool:
         """Update the forecast. If it changed, replan all pollers and return True."""

@@ -1,40 +1,101 @@
 """The delays between polls, without I/O. Times are in seconds."""
 
 from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.waiting.forecast import UNKNOWN, Prediction
+from neonctl_async.waiting.forecast import Prediction
+
+QUARTERS = 4
+"""The number of polls of a wait, if the rate budget is plentiful and durations vary."""
+LAST_SHARE = 0.97
+"""The share of waits that have ended at their last mark. The others are exceptions."""
+
+
+class Marks(NamedTuple):
+    """The times at which a wait probably ends, in seconds from the start of its operations."""
+
+    seconds: tuple[float, ...] = ()
+    """The times, in order; empty without history."""
+    is_complete: bool = True
+    """True if the last one was observed, False if it is an estimate for pending operations."""
+
+
+NO_MARKS = Marks()
+
+
+class Group(NamedTuple):
+    """Pending operations of one action that a wait needs."""
+
+    prediction: Prediction
+    operations: int
+    starts_after: float
+    """The start of the youngest one, in seconds after the start that marks are relative to."""
+
+
+def marks_of(groups: Sequence[Group], stretch: float = 1.0) -> Marks:
+    """Return the marks of a wait that ends with the last one of these operations.
+
+    The marks divide such waits into equal shares by their ends. There are four, or fewer if the
+    rate budget is short.
+    """
+    if not all(group.prediction.shares for group in groups):
+        return NO_MARKS
+    operations = sum(group.operations for group in groups)
+    number = max(1, round(QUARTERS / stretch))
+    marks: list[float] = []
+    for share in (*(n / number for n in range(1, number)), LAST_SHARE):
+        each = share ** (1 / operations)
+        ends = (one.starts_after + one.prediction.seconds_of(each) for one in groups)
+        # Slightly later, so that a poll finds the operations that finish at this time.
+        mark = max(ends) * 1.02 + 0.02
+        if marks and mark - marks[-1] < 0.1 * mark:
+            marks.pop()  # one poll serves both
+        marks.append(mark)
+    return Marks(tuple(marks), all(group.prediction.is_complete for group in groups))
 
 
 def delay(
     policy: PollPolicy,
     waited: float,
     draw: float,
-    prediction: Prediction = UNKNOWN,
+    marks: Marks = NO_MARKS,
     minimum: float = 0.0,
+    stretch: float = 1.0,
 ) -> float:
-    """Return the delay before the next poll of an operation that was waited for so far.
+    """Return the delay before the next poll of a wait of ``waited`` seconds so far.
 
-    The next poll comes at the next quantile of ``prediction`` that is at least ``minimum`` away.
-    Without quantiles, delays grow with the time ``waited``; after the last quantile, they grow
-    again from there. With an incomplete prediction, a delay is at least a third of the delay
-    without history, and an estimated last quantile never makes it longer. ``draw`` is a random
-    number from 0 to 1 for the jitter.
+    The next poll comes at the next mark that is at least ``minimum`` away. Without marks, delays
+    grow with the time ``waited``; after the last mark, they grow again from there. If only the
+    last mark is left, the delay is at most that of the growing series from the mark before it, or
+    the time between these two: a few very long operations must not delay the others. With
+    incomplete marks, a delay is at least a third of the delay without marks, and an estimated last
+    mark never makes it longer. ``draw`` is a random number from 0 to 1 for the jitter. ``stretch``
+    makes growing delays longer.
     """
-    quantiles, is_complete = prediction
-    seconds = _growing_delay(policy, waited, draw)
-    if quantiles and not is_complete:
+    times, is_complete = marks
+    seconds = _growing_delay(policy, waited, draw) * stretch
+    if times and not is_complete and stretch == 1.0:
         minimum = max(minimum, seconds / 3)
-    index = bisect_right(quantiles, waited + minimum)
-    if index < len(quantiles):
-        to_quantile = quantiles[index] - waited
-        is_estimated = index == len(quantiles) - 1 and not is_complete
-        seconds = min(seconds, to_quantile) if is_estimated else to_quantile
-    elif quantiles and waited < quantiles[-1]:
+    index = bisect_right(times, waited + minimum)
+    if index < len(times):
+        to_mark = times[index] - waited
+        is_last = index == len(times) - 1
+        if is_last and not is_complete:
+            seconds = min(seconds, to_mark) if stretch == 1.0 else to_mark
+        elif is_last and index and waited >= times[index - 1]:
+            passed = times[index - 1]
+            bound = _growing_delay(policy, waited - passed, draw) * stretch
+            gap = passed - times[index - 2] if index > 1 else 0.0
+            seconds = min(to_mark, max(bound, gap))
+        else:
+            seconds = to_mark
+    elif times and waited < times[-1]:
         seconds = minimum
-    elif quantiles and is_complete:
-        seconds = _growing_delay(policy, waited - quantiles[-1], draw)
-    return min(max(seconds, minimum), policy.maximum)
+    elif times and is_complete:
+        seconds = _growing_delay(policy, waited - times[-1], draw) * stretch
+    return max(min(seconds, policy.maximum * stretch), min(minimum, policy.maximum * stretch))
 
 
 def _growing_delay(policy: PollPolicy, waited: float, draw: float) -> float:

@@ -2,6 +2,8 @@
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async._shorten import shorten
+from neonctl_async.errors import InvalidResponseError
 from neonctl_async.models.operations import (
     Operation,
     OperationRef,
@@ -11,9 +13,8 @@ from neonctl_async.models.operations import (
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.protocol import Request, request
 from neonctl_async.transport.session import Session
+from neonctl_async.waiting.scan import MAX_PAGE as MAX_PAGE
 
-MAX_PAGE = 1000
-"""The largest page size that the API accepts."""
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
 
@@ -42,6 +43,34 @@ def page_request(
     )
 
 
+def check_operation(project_id: str, operation_id: str, operation: Operation) -> None:
+    """Raise InvalidResponseError unless ``operation`` is the requested record."""
+    if (operation.project_id, operation.id) == (project_id, operation_id):
+        return
+    sent = operation_request(project_id, operation_id)
+    raise InvalidResponseError(
+        f"it is the record of another operation, {shorten(operation.id)} in project "
+        f"{shorten(operation.project_id)}",
+        method=sent.method,
+        path=sent.path,
+        status=200,
+    )
+
+
+def check_page(project_id: str, page: OperationsPage) -> None:
+    """Raise InvalidResponseError unless all operations of ``page`` belong to the project."""
+    for operation in page.operations:
+        if operation.project_id != project_id:
+            sent = page_request(project_id, UNSET)
+            raise InvalidResponseError(
+                f"it contains operation {shorten(operation.id)} of project "
+                f"{shorten(operation.project_id)}",
+                method=sent.method,
+                path=sent.path,
+                status=200,
+            )
+
+
 GET_ROUTE = "GET /projects/{id}/operations/{id}"
 LIST_ROUTE = "GET /projects/{id}/operations"
 """The routes of the two requests, against which the rate budget counts them."""
@@ -58,15 +87,19 @@ class OperationSource:
         """The rate budget of the requests."""
         return self._session.budget
 
-    async def acquire_poll_slot(self, *, of_list: bool = True) -> Slot:
+    async def acquire_poll_slot(self, *, is_list: bool) -> Slot:
         """Wait until the rate budget allows another poll: of a list, or of one operation."""
-        route = LIST_ROUTE if of_list else GET_ROUTE
-        return await self._session.budget.acquire(route, is_poll=True)
+        return await self.budget.acquire(LIST_ROUTE if is_list else GET_ROUTE, is_poll=True)
 
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
-        """Return one operation."""
+        """Return one operation, with the slot if there is one.
+
+        Raises InvalidResponseError if the response contains the record of another operation.
+        """
         poll = operation_request(ref.project_id, ref.id)
-        return (await self._session.poll(poll, POLL_TIMEOUT, slot)).operation
+        operation = (await self._session.poll(poll, POLL_TIMEOUT, slot)).operation
+        check_operation(ref.project_id, ref.id, operation)
+        return operation
 
     async def newest(
         self,
@@ -75,6 +108,11 @@ class OperationSource:
         cursor: str | UnsetType = UNSET,
         slot: Slot | None = None,
     ) -> OperationsPage:
-        """Return the ``limit`` newest operations of a project, or those after ``cursor``."""
-        request = page_request(project_id, limit, cursor)
-        return await self._session.poll(request, POLL_TIMEOUT, slot)
+        """Return the ``limit`` newest operations of a project, or those after ``cursor``.
+
+        Raises InvalidResponseError if the page contains the record of another project.
+        """
+        poll = page_request(project_id, limit, cursor)
+        page = await self._session.poll(poll, POLL_TIMEOUT, slot)
+        check_page(project_id, page)
+        return page

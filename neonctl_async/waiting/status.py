@@ -27,6 +27,38 @@ class Change(msgspec.Struct, frozen=True):
     outcome: Outcome
 
 
+def is_retryable_failure(operation: Operation) -> bool:
+    """Return whether an operation has failed, and its record does not say if Neon will retry it.
+
+    Neon documents ``failed`` both as final and as a status after which it may retry.
+    """
+    return operation.status == OperationStatus.FAILED and operation.retry_at is None
+
+
+def supersedes(record: Operation, known: Operation) -> bool:
+    """Return whether a newly received record replaces the known record of the same operation.
+
+    A record may come from a list that lags behind. It is therefore dropped if its ``updated_at``
+    is older. A terminal status replaces any other status, whatever its ``updated_at``.
+    """
+    rank, known_rank = finality(record), finality(known)
+    if rank > known_rank:
+        return True
+    if known.status in SUCCEEDED and rank < known_rank:
+        return False
+    return record.updated_at >= known.updated_at
+
+
+def finality(operation: Operation) -> int:
+    """Return 2 for a successful operation, 1 for an unsuccessful one, and 0 for a pending one.
+
+    An unsuccessful operation with a ``retry_at`` counts as pending, at any time.
+    """
+    if operation.status in SUCCEEDED:
+        return 2
+    return int(operation.status in UNSUCCESSFUL and operation.retry_at is None)
+
+
 def is_unchanged(old: Operation, new: Operation) -> bool:
     """Return whether two records of an operation differ at most in ``total_duration_ms``.
 

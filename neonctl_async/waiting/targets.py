@@ -5,7 +5,13 @@ from typing import Protocol, TypeAlias
 
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.protocol import path_segment
-from neonctl_async.waiting.status import Change, Outcome
+from neonctl_async.waiting.status import (
+    Change,
+    Outcome,
+    finality,
+    is_retryable_failure,
+    is_unchanged,
+)
 
 
 class HasOperations(Protocol):
@@ -72,17 +78,21 @@ def _targets_of_item(item: object) -> list[Target] | None:
 
 
 class Progress:
-    """The progress of a wait: the newest record and the outcome of each operation."""
+    """The progress of a wait: the newest record and the outcome of each operation.
 
-    def __init__(self, targets: Sequence[Target]) -> None:
+    ``are_new`` is True if the records are from a response that has just arrived. Then a failed one
+    needs another poll that confirms it.
+    """
+
+    def __init__(self, targets: Sequence[Target], *, are_new: bool = False) -> None:
+        self._are_new = are_new
         self._order = [target.ref for target in targets]
         self._records: dict[OperationRef, Operation | None] = {}
+        self._reported: dict[OperationRef, Operation] = {}
         self._outcomes: dict[OperationRef, Outcome] = {}
         for target in targets:
             known = self._records.setdefault(target.ref, None)
-            if isinstance(target, Operation) and (
-                known is None or known.updated_at < target.updated_at
-            ):
+            if isinstance(target, Operation) and (known is None or _is_newer(target, known)):
                 self._records[target.ref] = target
 
     def note(self, change: Change) -> None:
@@ -90,6 +100,24 @@ class Progress:
         self._records[change.ref] = change.operation
         if change.outcome is not Outcome.PENDING:
             self._outcomes[change.ref] = change.outcome
+
+    def report(self, change: Change) -> bool:
+        """Return whether the record of a change differs from the previously reported one."""
+        known = self._reported.get(change.ref)
+        self._reported[change.ref] = change.operation
+        return known is None or not is_unchanged(known, change.operation)
+
+    def needs_confirmation(self, record: Operation) -> bool:
+        """Return whether the failure in a first record is final only after another poll."""
+        return self._are_new and is_retryable_failure(record)
+
+    def unconfirmed_failures(self) -> list[Change]:
+        """Return the failures that no poll has confirmed, as final changes."""
+        return [
+            Change(ref, record, Outcome.UNSUCCESSFUL)
+            for ref, record in self._records.items()
+            if record is not None and ref not in self._outcomes and is_retryable_failure(record)
+        ]
 
     @property
     def records(self) -> Mapping[OperationRef, Operation | None]:
@@ -117,3 +145,8 @@ class Progress:
     def pending(self) -> list[Target]:
         """Return the newest record of each pending operation, or its reference without a record."""
         return [record or ref for ref, record in self._records.items() if ref not in self._outcomes]
+
+
+def _is_newer(record: Operation, known: Operation) -> bool:
+    """Return whether ``record`` is the newer of two records that the caller passed in any order."""
+    return (finality(record), record.updated_at) > (finality(known), known.updated_at)

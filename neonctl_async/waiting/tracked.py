@@ -1,20 +1,42 @@
-"""An operation that a poller tracks, with the state of its polling."""
+"""An operation that a poller tracks, with the state of its polling. Pure: no I/O, no event loop."""
 
+import math
 from collections.abc import Iterable
+from typing import Protocol
 
+from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import Observation
+from neonctl_async.waiting.status import Change
+
+
+class Queue(Protocol):
+    """The changes that one wait has not processed yet, as :class:`ChangeQueue` keeps them."""
+
+    deadline: float
+    reports_each: bool
+    last_error: NeonError | None
+
+    def deliver(self, change: Change) -> None:
+        """Add a change."""
+        ...
+
+    def fail(self, error: Exception) -> None:
+        """End the wait with ``error``."""
+        ...
 
 
 class TrackedOperation:
     """An operation that at least one wait is pending on. Times are on the loop's clock."""
 
     __slots__ = (
+        "failure_final_at",
         "is_being_polled",
+        "missing_final_at",
         "observation",
         "polled_at",
         "queues",
+        "read_at",
         "record",
         "ref",
         "started_at",
@@ -26,22 +48,44 @@ class TrackedOperation:
         """The start of the operation; the start of the tracking, until a record is known."""
         self.record: Operation | None = None
         self.observation: Observation | None = None
-        self.queues: set[ChangeQueue] = set()
+        self.queues: set[Queue] = set()
         self.polled_at: float = now
         """The end of its newest poll, successful or not."""
+        self.read_at: float = now
+        """The end of the newest request that returned its record or could have returned it."""
         self.is_being_polled: bool = False
+        self.failure_final_at: float = math.inf
+        """The time from which a failure is final; inf if its record is not a failed one."""
+        self.missing_final_at: float = math.inf
+        """The time from which a 404 is final; inf if its newest response was not a 404."""
+
+    @property
+    def has_new_failure(self) -> bool:
+        """True if the operation has failed, and a planned poll will read it again."""
+        return self.polled_at < self.failure_final_at < math.inf
+
+    @property
+    def recheck_at(self) -> float:
+        """The time of the poll that makes a failure or a 404 final, inf if there is none."""
+        times = (self.failure_final_at, self.missing_final_at)
+        return min((at for at in times if at > self.polled_at), default=math.inf)
 
 
-def queues_of(entries: Iterable[TrackedOperation]) -> set[ChangeQueue]:
+def queues_of(entries: Iterable[TrackedOperation]) -> set[Queue]:
     """Return the queues of all waits on these operations."""
     return {queue for entry in entries for queue in entry.queues}
 
 
-def end_polls(entries: Iterable[TrackedOperation], now: float) -> None:
-    """Record the end of a poll of these operations, successful or not."""
+def end_polls(entries: Iterable[TrackedOperation], now: float, *, were_read: bool = True) -> None:
+    """Record the end of a poll of these operations, successful or not.
+
+    ``were_read`` is False if the poll sent no request that could have returned them.
+    """
     for entry in entries:
         entry.is_being_polled = False
         entry.polled_at = now
+        if were_read:
+            entry.read_at = now
 
 
 def age(record: Operation) -> float:

@@ -1,14 +1,17 @@
 """The methods wait, as_completed and watch: three views of one stream of changes."""
 
 import asyncio
+import inspect
 import math
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
+from datetime import datetime
 from typing import TypeVar
 
 import anyio
 import msgspec
 
+from neonctl_async._shorten import shorten
 from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
@@ -32,10 +35,15 @@ class Waiter:
     """Runs all waits of one client on shared pollers."""
 
     def __init__(
-        self, source: OperationSource, policy: PollPolicy, dispatcher: HookDispatcher
+        self,
+        source: OperationSource,
+        policy: PollPolicy,
+        dispatcher: HookDispatcher,
+        server_now: Callable[[], datetime] = utc_now,
     ) -> None:
-        self._pollers = PollerRegistry(source, policy, dispatcher)
+        self._pollers = PollerRegistry(source, policy, dispatcher, server_now)
         self._dispatcher = dispatcher
+        self._server_now = server_now
 
     async def wait(
         self,
@@ -52,6 +60,7 @@ class Waiter:
             raise ValueError(
                 "fail_fast=True and raise_on_failure=False contradict each other: leave one out"
             )
+        check_on_update(on_update)
         progress = Progress(targets_of(what))
         await self._follow(progress, timeout, fail_fast=fail_fast, on_update=on_update)
         if raise_on_failure:
@@ -69,7 +78,7 @@ class Waiter:
 
         An error of the wait has ``response`` with the newest records as its ``result``.
         """
-        progress = Progress(response.operations)
+        progress = Progress(response.operations, are_new=True)
         try:
             await self._follow(progress, timeout)
             _raise_for_failures(progress)
@@ -101,65 +110,62 @@ class Waiter:
         fail_fast: bool = False,
         on_update: OnUpdate | None = None,
     ) -> None:
-        async with aclosing(self._changes(progress, timeout)) as changes:
+        reports_each = fail_fast or on_update is not None
+        changing = self._changes(progress, timeout, reports_each=reports_each)
+        async with aclosing(changing) as changes:
             async for change in changes:
-                if on_update is not None:
-                    on_update(change.operation)
+                if on_update is not None and progress.report(change):
+                    _check_result(on_update, on_update(change.operation))
                 if fail_fast and change.outcome is Outcome.UNSUCCESSFUL:
                     return
 
     async def _operations(
         self, progress: Progress, timeout: float | None, *, only_settled: bool
     ) -> AsyncGenerator[Operation]:
-        async with aclosing(self._changes(progress, timeout)) as changes:
+        async with aclosing(self._changes(progress, timeout, reports_each=True)) as changes:
             async for change in changes:
-                if not (only_settled and change.outcome is Outcome.PENDING):
+                is_settled = change.outcome is not Outcome.PENDING
+                if is_settled if only_settled else progress.report(change):
                     yield change.operation
 
-    async def _changes(self, progress: Progress, timeout: float | None) -> AsyncGenerator[Change]:
+    async def _changes(
+        self, progress: Progress, timeout: float | None, *, reports_each: bool
+    ) -> AsyncGenerator[Change]:
         """Yield the first record of each operation and every change until all are finished.
 
-        Raises WaitTimeoutError at the deadline, and the failure of a poll that ends the wait.
+        Raises WaitTimeoutError at the deadline, and the failure of a poll that ends the wait. At
+        the deadline, failures that no later poll has confirmed are final.
         """
         started = asyncio.get_running_loop().time()
-        queue = ChangeQueue(deadline=math.inf if timeout is None else started + timeout)
+        deadline = math.inf if timeout is None else started + timeout
+        queue = ChangeQueue(deadline, reports_each=reports_each)
         wait = WaitStarted(operations=tuple(progress.records), timeout=timeout)
         self._dispatcher.wait_started(wait)
         failure: NeonError | None = None
         try:
             self._start(progress, queue)
-            while not progress.is_complete:
-                change = await self._next_change(queue, progress)
-                if change is None:
-                    raise WaitTimeoutError(
-                        timeout=timeout or 0.0,
-                        settled=progress.settled(),
-                        pending=progress.pending(),
-                        last_error=queue.last_error,
-                    )
+            while not progress.is_complete and (change := await self._next_change(queue, progress)):
                 progress.note(change)
                 yield change
+            for change in progress.unconfirmed_failures():
+                progress.note(change)
+                yield change
+            if not progress.is_complete:
+                raise _timeout_error(progress, queue, timeout)
         except NeonError as error:
             failure = error
             raise
         finally:
-            ended = WaitEnded(
-                wait=wait,
-                unsuccessful=len(progress.settled(Outcome.UNSUCCESSFUL)),
-                pending=len(progress.pending()),
-                error=failure,
-                seconds=asyncio.get_running_loop().time() - started,
-            )
             # Notify before awaiting: a second cancellation would skip the notification.
-            self._dispatcher.wait_ended(ended)
+            self._dispatcher.wait_ended(_ended(wait, progress, failure, started))
             await self._pollers.release(progress.records, queue)
 
     def _start(self, progress: Progress, queue: ChangeQueue) -> None:
         """Deliver the records in a terminal state, and register the other operations."""
-        now = utc_now()
+        now = self._server_now()
         for ref, record in progress.records.items():
             current = Outcome.PENDING if record is None else outcome(record, now)
-            if record is None or current is Outcome.PENDING:
+            if record is None or current is Outcome.PENDING or progress.needs_confirmation(record):
                 self._pollers.add(ref, record, queue)
             else:
                 queue.deliver(Change(ref, record, current))
@@ -183,6 +189,29 @@ class Waiter:
                     return None
 
 
+def _ended(
+    wait: WaitStarted, progress: Progress, error: NeonError | None, started: float
+) -> WaitEnded:
+    return WaitEnded(
+        wait=wait,
+        unsuccessful=len(progress.settled(Outcome.UNSUCCESSFUL)),
+        pending=len(progress.pending()),
+        error=error,
+        seconds=asyncio.get_running_loop().time() - started,
+    )
+
+
+def _timeout_error(
+    progress: Progress, queue: ChangeQueue, timeout: float | None
+) -> WaitTimeoutError:
+    return WaitTimeoutError(
+        timeout=timeout or 0.0,
+        settled=progress.settled(),
+        pending=progress.pending(),
+        last_error=queue.last_error,
+    )
+
+
 def _raise_for_failures(progress: Progress) -> None:
     failed = progress.settled(Outcome.UNSUCCESSFUL)
     if failed:
@@ -196,6 +225,32 @@ def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     if timeout is None:
         return
     if isinstance(timeout, bool) or not isinstance(timeout, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is {timeout!r}: expected a number of seconds, or None")
+        raise TypeError(f"{name} is {shorten(timeout)}: expected a number of seconds, or None")
     if not timeout >= 0:
         raise ValueError(f"{name} is {timeout}: expected 0 or more seconds")
+
+
+def check_on_update(on_update: OnUpdate | None) -> None:
+    """Raise TypeError unless ``on_update`` is None or a plain function."""
+    if on_update is None:
+        return
+    if not callable(on_update):
+        raise TypeError(f"on_update is {on_update!r}: expected a function that takes an Operation")
+    if any(map(inspect.iscoroutinefunction, (on_update, type(on_update).__call__))):
+        raise TypeError(f"on_update is {on_update!r}, a coroutine function: {_PLAIN_FUNCTION}")
+
+
+def _check_result(on_update: OnUpdate, result: object) -> None:
+    if not inspect.isawaitable(result):
+        return
+    if inspect.iscoroutine(result):
+        result.close()  # otherwise Python warns that it was never awaited
+    raise TypeError(
+        f"on_update is {on_update!r} and returned {type(result).__name__}: {_PLAIN_FUNCTION}"
+    )
+
+
+_PLAIN_FUNCTION = (
+    "expected a plain function; to await something for each change, "
+    "iterate with `async for operation in neon.operations.watch(...)`"
+)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from neonctl_async.transport.protocol import Json
+from neonctl_async.transport.decoding import Json
 from tests.contract.description import Description, Endpoint, Schema
 from tests.contract.recorder import Exchange
 

@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 from aiohttp import ClientResponse, ClientSession, web
 from yarl import URL
 
-from neonctl_async.transport.protocol import Json
+from neonctl_async.transport.decoding import Json
 
 
 class Exchange(NamedTuple):

@@ -73,6 +73,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/engine/test_operations.py",
         "the records of the tables have no logic",
     ),
+    "neonctl_async/transport/decoding.py": (
+        "tests/transport/test_protocol_responses.py",
+        "bodies are decoded in responses",
+    ),
     "neonctl_async/types.py": ("tests/docs/test_exported_names.py", "it only exports names"),
 }
 """The test module of each module that has no test module of the same name, and the reason."""

@@ -1,6 +1,6 @@
 import pytest
 
-from neonctl_async import NotFoundError, Operation
+from neonctl_async import InvalidResponseError, NotFoundError, Operation
 from tests.models.records import OPERATION, decode
 from tests.resources.wire import Call, Response, record_in, responding_with
 
@@ -29,3 +29,13 @@ async def test_unknown_operation_raises_not_found_error() -> None:
         with pytest.raises(NotFoundError, match="no such operation"):
             await exchange.neon.operations.get("p-1", "op-1")
     assert exchange.sent.path == f"{PATH}/op-1"
+
+
+@pytest.mark.parametrize("change", [{"id": "op-2"}, {"project_id": "p-2"}])
+async def test_record_of_another_operation_is_an_invalid_response(change: dict[str, str]) -> None:
+    async with responding_with({"operation": {**OPERATION, **change}}) as exchange:
+        with pytest.raises(InvalidResponseError, match="another operation") as caught:
+            await exchange.neon.operations.get("p-1", "op-1")
+    error = caught.value
+    assert (error.method, error.path, error.status) == ("GET", f"{PATH}/op-1", 200)
+    assert "()" not in str(error)

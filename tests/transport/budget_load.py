@@ -28,13 +28,11 @@ async def send_all(budget: Budget, requests: Iterable[Planned]) -> list[tuple[fl
 
     async def send(request: Planned) -> None:
         await asyncio.sleep(request.at)
-        if request.is_poll:
-            await budget.acquire_poll_slot()
-        await budget.acquire(request.route, is_poll=request.is_poll)
+        slot = await budget.acquire(request.route, is_poll=request.is_poll)
         await asyncio.sleep(request.arrives_after * request.duration)
         arrived.append((now(), request.route))
         await asyncio.sleep((1 - request.arrives_after) * request.duration)
-        budget.release(request.route)
+        slot.release()
 
     await asyncio.gather(*(send(request) for request in requests))
     return arrived

@@ -89,9 +89,9 @@ async def test_requests_are_sent_in_the_order_of_the_calls() -> None:
     order: list[int] = []
 
     async def send(number: int) -> None:
-        await budget.acquire("GET /projects")
+        slot = await budget.acquire("GET /projects")
         order.append(number)
-        budget.release("GET /projects")
+        slot.release()
 
     await asyncio.gather(*(send(number) for number in range(20)))
     assert order == sorted(order)
@@ -123,13 +123,6 @@ async def test_unlimited_budget_delays_no_request() -> None:
     requests = [Planned(0.0, "a", is_poll=n % 2 == 0) for n in range(1000)]
     await send_all(Budget(RateBudget.unlimited(), 10_000), requests)
     assert now() == 0
-
-
-async def test_windows_of_idle_routes_are_deleted() -> None:
-    budget = Budget(RateBudget(), 100)
-    for number in range(250):
-        await send_all(budget, [Planned(0.2, f"GET /route/{number}")])
-        assert len(vars(budget)["_routes"]) <= 100
 
 
 @pytest.mark.parametrize(

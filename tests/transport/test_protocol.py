@@ -88,6 +88,33 @@ def test_id_is_percent_encoded(id: str | int, segment: str) -> None:
     assert url_of(id) == f"{BASE_URL}/projects/{segment}/operations"
 
 
+@pytest.mark.parametrize("id", ["x" * 256, "é" * 256])
+def test_longest_id_is_sent(id: str) -> None:
+    assert unquote(url_of(id)).endswith(f"/projects/{id}/operations")
+
+
+@pytest.mark.parametrize("id", ["x" * 257, "x" * 20_000, "é" * 20_000])
+def test_longer_id_is_refused_with_a_shortened_value(id: str) -> None:
+    with pytest.raises(ValueError, match=f"project_id is .*, with {len(id)} characters") as caught:
+        url_of(id)
+    assert len(str(caught.value)) < 300
+
+
+def test_very_long_values_are_shortened_in_errors() -> None:
+    long = "x/" * 10_000
+    wrong_type: Any = {long: 1}
+    with pytest.raises(ValueError, match="project_id") as by_id:
+        url_of(long)
+    with pytest.raises(ValueError, match="path is") as by_path:
+        raw_request("GET", f"/{long}", OperationsResponse)
+    with pytest.raises(ValueError, match="method is") as by_method:
+        raw_request(long, "/projects", OperationsResponse)
+    with pytest.raises(TypeError, match="q is") as by_query:
+        query_of({"q": wrong_type})
+    for caught in (by_id, by_path, by_method, by_query):
+        assert len(str(caught.value)) < 400
+
+
 def test_route_contains_no_id() -> None:
     call = request("GET", TEMPLATE, OperationsResponse, "p-1")
     assert call.route == "GET " + TEMPLATE.replace("{project_id}", "{id}")

@@ -10,6 +10,7 @@ from neonctl_async import (
     NeonClient,
     NeonError,
     RateBudget,
+    RateLimitedError,
     RequestTimeoutError,
     RetryPolicy,
     ServerError,
@@ -28,7 +29,9 @@ from tests.support.server import (
 
 pytestmark = pytest.mark.virtual_time
 
-ALWAYS = [423, 429, 503]
+ALWAYS = [423, 503]
+"""The statuses that are retried for every method, as often as the policy allows. So is 429, up to
+the deadline."""
 GET_ONLY = [408, 500, 502, 504]
 NEVER = [400, 401, 403, 404, 405, 409, 410, 412, 418, 422, 501, 505, 520]
 MUTATIONS = ["POST", "PUT", "PATCH", "DELETE"]
@@ -98,6 +101,55 @@ async def test_success_after_retries_is_returned(caplog: pytest.LogCaptureFixtur
 )
 async def test_attempts_are_limited_by_the_policy(policy: RetryPolicy, attempts: int) -> None:
     assert await count_requests("GET", http_response(503), policy) == attempts
+
+
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "0"}, {"Retry-After": "2"}])
+@pytest.mark.parametrize("method", ["GET", "POST"])
+async def test_429_is_retried_more_often_than_the_policy_allows(
+    method: str, headers: dict[str, str]
+) -> None:
+    limited = [http_response(429, headers=headers)] * 12
+    policy = RetryPolicy(attempts=2, deadline=1000)
+    async with responding(*limited, OK, retry=policy) as (server, neon):
+        assert await neon.request(method, "/projects") == {}
+    assert len(server.received) == 13
+
+
+async def test_429_does_not_count_as_one_of_the_attempts() -> None:
+    responses = [http_response(status) for status in (429, 503, 429, 429, 503, 503)]
+    policy = RetryPolicy(attempts=3, deadline=1000)
+    async with responding(*responses, OK, retry=policy) as (server, neon):
+        with pytest.raises(ServerError):
+            await neon.request("POST", "/projects")
+    assert len(server.received) == 6
+
+
+@pytest.mark.parametrize("headers", [{}, {"Retry-After": "2"}])
+async def test_429_until_the_deadline_is_raised(headers: dict[str, str]) -> None:
+    async with responding(http_response(429, headers=headers)) as (server, neon):
+        with pytest.raises(RateLimitedError):
+            await neon.request("POST", "/projects")
+        assert now() <= 60
+    assert len(server.received) > 5
+
+
+async def test_429_is_raised_if_the_client_holds_back_until_the_deadline() -> None:
+    settings = {"retry": RetryPolicy(initial=0, deadline=20.0), "budget": RateBudget(per_minute=1)}
+    async with responding(http_response(429), **settings) as (server, neon):
+        with pytest.raises(RateLimitedError):
+            await neon.request("POST", "/projects")
+        assert now() == pytest.approx(20, abs=0.2)
+    assert len(server.received) == 1
+
+
+async def test_429_without_retry_after_holds_back_the_whole_client() -> None:
+    async with responding(http_response(429), OK, retry=RetryPolicy.never()) as (server, neon):
+        with pytest.raises(RateLimitedError):
+            await neon.request("POST", "/projects")
+        limited_at = now()
+        await neon.request("GET", "/regions")
+        assert now() > limited_at + 0.1
+    assert len(server.received) == 2
 
 
 async def test_newest_failure_is_raised() -> None:

@@ -47,7 +47,7 @@ async def test_queued_changes_come_before_the_first_failure(fake_neon: FakeNeon)
     def fault(request: Received) -> Respond | None:
         if request.path.endswith("/gone") and now() > 3:
             return http_response(404)
-        return http_response(403) if request.path.endswith("/forbidden") and now() > 5 else None
+        return http_response(403) if request.path.endswith("/forbidden") and now() > 9 else None
 
     fake_neon.fault = fault
     refs = [ref(id) for id in ("forbidden", "gone", "a", "first")]

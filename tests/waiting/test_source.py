@@ -3,11 +3,11 @@
 import pytest
 from msgspec import UNSET
 
-from neonctl_async import OperationStatus, RateBudget
-from neonctl_async.waiting.source import operation_request, page_request
+from neonctl_async import InvalidResponseError, OperationStatus, RateBudget
+from neonctl_async.waiting.source import check_operation, operation_request, page_request
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import PROJECT, client_of, operation_json, ref
+from tests.support.records import PROJECT, client_of, operation, operation_json, ref
 from tests.support.server import hang, http_response, in_sequence
 
 pytestmark = pytest.mark.virtual_time
@@ -24,6 +24,13 @@ def test_page_request_has_limit_and_cursor() -> None:
     assert (request.method, request.path) == ("GET", f"/projects/{PROJECT}/operations")
     assert request.query == (("limit", "100"), ("cursor", "next"))
     assert page_request(PROJECT, UNSET).query == ()
+
+
+@pytest.mark.parametrize(("project_id", "id"), [(PROJECT, "op-2"), ("other", "op-1")])
+async def test_record_of_another_operation_is_refused(project_id: str, id: str) -> None:
+    check_operation(PROJECT, "op-1", operation("op-1"))
+    with pytest.raises(InvalidResponseError, match=f"{id}' in project '{project_id}"):
+        check_operation(PROJECT, "op-1", operation(id, project_id=project_id))
 
 
 async def test_wait_continues_after_polls_that_hang(fake_neon: FakeNeon) -> None:

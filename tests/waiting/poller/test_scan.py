@@ -1,13 +1,15 @@
 """The number of operations that a poll reads by page, and those that it reads by id."""
 
 import asyncio
+from contextlib import aclosing
 
 import pytest
 
-from neonctl_async import OperationRef, PollPolicy, RateBudget
+from neonctl_async import OperationRef, PollPolicy, RateBudget, WaitTimeoutError
+from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation, ref
-from tests.support.server import http_response
+from tests.support.server import Received, Respond, hang, http_response
 
 pytestmark = pytest.mark.virtual_time
 
@@ -52,34 +54,30 @@ async def test_scan_stops_when_all_operations_are_found(fake_neon: FakeNeon) -> 
 async def test_scan_depth_follows_the_oldest_pending_operation(fake_neon: FakeNeon) -> None:
     start(fake_neon, "older", 2000)
     refs = start(fake_neon, "a", 2, ends=20.0)
-    newer = start(fake_neon, "newer", 1500)
+    newer = start(fake_neon, "newer", 700)
     wait = asyncio.create_task(poll_every_second(fake_neon, refs))
     await asyncio.sleep(15.5)
-    assert fake_neon.pages[-2:] == [1000, 512]
+    assert fake_neon.pages[-2:] == [712, 712]
     fake_neon.hidden = {reference.id for reference in newer}
     await wait
-    assert fake_neon.pages[-5:] == [1000, 12, 12, 12, 12]
+    assert fake_neon.pages[-5:] == [712, 12, 12, 12, 12]
 
 
-async def test_scan_depth_doubles_until_missing_operations_are_found(fake_neon: FakeNeon) -> None:
+async def test_scan_gets_deeper_until_it_finds_the_missing_operations(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 3, ends=4.5)
     start(fake_neon, "newer", 60)
     await poll_every_second(fake_neon, refs)
-    # Read by id until the pages, which double in size, contain them.
-    assert fake_neon.pages[:3] == [13, 26, 52]
-    assert fake_neon.gets == 9
-    assert fake_neon.pages[3] == 104
-    assert set(fake_neon.pages[4:]) == {63 + 10}
+    assert fake_neon.pages == [13, 104, *[63 + 10] * 4]
+    assert fake_neon.gets == 3
 
 
-async def test_scan_reads_no_more_pages_than_operations_are_missing(fake_neon: FakeNeon) -> None:
+async def test_old_operations_are_read_by_id_if_pages_would_cost_more(fake_neon: FakeNeon) -> None:
     refs = start(fake_neon, "a", 2, ends=9.0)
     start(fake_neon, "newer", 5000)
     await poll_every_second(fake_neon, refs)
-    assert fake_neon.pages[-4:] == [1000, 1000, 1000, 1000]
     polls = 10
     assert fake_neon.gets == 2 * polls
-    assert len(fake_neon.pages) <= 2 * polls
+    assert fake_neon.pages == [12, 96, 768, 1000, 12, 12]
 
 
 async def test_failed_page_does_not_cause_reads_by_id(fake_neon: FakeNeon) -> None:
@@ -118,7 +116,7 @@ async def test_record_repeated_on_a_page_is_used_once(fake_neon: FakeNeon) -> No
     assert fake_neon.gets == 1
 
 
-@pytest.mark.parametrize(("newer", "pages"), [(900, [912]), (1100, [1000, 112])])
+@pytest.mark.parametrize(("newer", "pages"), [(400, [412]), (900, [912])])
 async def test_scan_depth_covers_found_operations_even_if_one_is_unlisted(
     fake_neon: FakeNeon, newer: int, pages: list[int]
 ) -> None:
@@ -167,17 +165,99 @@ async def test_at_most_16_operations_are_read_by_id_at_a_time(fake_neon: FakeNeo
     fake_neon.hidden = {reference.id for reference in refs}
     in_progress = maximum = 0
 
-    async def respond(writer: asyncio.StreamWriter) -> None:
-        nonlocal in_progress, maximum
-        in_progress += 1
-        maximum = max(maximum, in_progress)
-        await asyncio.sleep(0.1)
-        in_progress -= 1
-        await http_response(content={"operation": fake_neon.record("hidden-0")})(writer)
+    def respond_later(request: Received) -> Respond:
+        async def respond(writer: asyncio.StreamWriter) -> None:
+            nonlocal in_progress, maximum
+            in_progress += 1
+            maximum = max(maximum, in_progress)
+            await asyncio.sleep(0.1)
+            in_progress -= 1
+            record = fake_neon.record(request.path.rpartition("/")[2])
+            await http_response(content={"operation": record})(writer)
 
-    fake_neon.fault = lambda request: None if request.path.endswith("/operations") else respond
+        return respond
+
+    fake_neon.fault = lambda request: (
+        None if request.path.endswith("/operations") else respond_later(request)
+    )
     await poll_once(fake_neon, refs)
     assert maximum == 16
+
+
+async def test_20_unlisted_operations_cost_a_few_requests_per_poll(fake_neon: FakeNeon) -> None:
+    refs = start(fake_neon, "hidden", 20, ends=3.4)
+    fake_neon.hidden = {reference.id for reference in refs}
+    await fake_neon.client.operations.wait([operation(reference.id) for reference in refs])
+    assert now() < 6
+    assert len(fake_neon.received) <= 40
+
+
+async def test_unlisted_operations_are_all_found_whenever_they_finish(fake_neon: FakeNeon) -> None:
+    refs = [ref(f"hidden-{number}") for number in range(20)]
+    for number, reference in enumerate(refs):
+        fake_neon.start(reference.id, ends=number * 7 % 20)
+    fake_neon.hidden = {reference.id for reference in refs}
+    async with client_of(fake_neon, polling=PollPolicy.constant(1.0)) as neon:
+        async with aclosing(neon.operations.as_completed(refs)) as completed:
+            late = [now() - int(record.id.split("-")[1]) * 7 % 20 async for record in completed]
+    assert len(late) == 20
+    assert max(late) <= 10
+    assert len(fake_neon.received) <= 21 * 4 + 20
+
+
+async def test_last_poll_before_a_deadline_reads_all_unlisted_operations(
+    fake_neon: FakeNeon,
+) -> None:
+    refs = start(fake_neon, "hidden", 40, ends=1000)
+    fake_neon.start("hidden-39", ends=2.9)
+    fake_neon.hidden = {reference.id for reference in refs}
+    with pytest.raises(WaitTimeoutError) as caught:
+        await fake_neon.client.operations.wait(refs, timeout=3)
+    assert [record.id for record in caught.value.settled] == ["hidden-39"]
+
+
+async def test_unlisted_operations_and_a_history_of_50000_cost_few_requests(
+    fake_neon: FakeNeon,
+) -> None:
+    start(fake_neon, "history", 50_000)
+    refs = start(fake_neon, "a", 20, ends=60)
+    fake_neon.hidden = {reference.id for reference in refs[:10]}
+    async with client_of(fake_neon, polling=PollPolicy.constant(5.0)) as neon:
+        done = await neon.operations.wait(refs)
+    assert {record.status for record in done} == {"finished"}
+    assert now() <= 66
+    assert fake_neon.gets <= 12 * 3 + 10
+    assert sum(fake_neon.pages) <= 3000
+    assert len(fake_neon.pages) <= 14
+
+
+async def test_operations_started_during_a_scan_hide_no_tracked_one(fake_neon: FakeNeon) -> None:
+    start(fake_neon, "older", 100)
+    refs = start(fake_neon, "a", 1200, ends=5)
+
+    def start_more(request: Received) -> None:
+        if request.path.endswith("/operations"):
+            start(fake_neon, f"new-{len(fake_neon.received)}", 50, ends=100)
+
+    fake_neon.fault = start_more
+    await poll_every_second(fake_neon, refs)
+    assert now() <= 6
+    assert fake_neon.gets <= 50
+
+
+async def test_hanging_read_of_an_unlisted_operation_delays_no_other(fake_neon: FakeNeon) -> None:
+    refs = start(fake_neon, "hidden", 12, ends=2)
+    fake_neon.start("hidden-0", ends=1000)
+    fake_neon.hidden = {reference.id for reference in refs}
+    fake_neon.fault = lambda request: hang if request.path.endswith("/hidden-0") else None
+    async with client_of(fake_neon, polling=PollPolicy.constant(1.0)) as neon:
+        finished_at: list[float] = []
+        async with aclosing(neon.operations.as_completed(refs)) as completed:
+            async for _ in completed:
+                finished_at.append(now())
+                if len(finished_at) == 11:
+                    break
+    assert max(finished_at) <= 5
 
 
 async def test_dropped_operations_are_not_read_by_id(fake_neon: FakeNeon) -> None:

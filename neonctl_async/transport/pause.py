@@ -1,0 +1,75 @@
+"""The reaction of a client to a 429. Pure: times are passed in."""
+
+import math
+
+FIRST_PAUSE = 1.0
+"""The pause after a 429 without ``Retry-After``, in seconds. A repeated one is twice as long."""
+MAX_PAUSE = 60.0
+"""The longest pause, in seconds. Neon's windows are not longer."""
+TRIAL_SECONDS = 1.0
+"""The longest time for which other requests wait for the trial, in seconds."""
+SLOW_START_SECONDS = 15.0
+"""The time from the trial to full speed, in seconds."""
+SLOW_START_GAP = 0.1
+"""The time between two requests at the beginning of the slow start, in seconds."""
+
+
+class Pause:
+    """A pause after a 429, then one request alone as a trial, then a slow start.
+
+    A 429 means that other clients use the account too. A client that resumed at full speed would
+    get the next one.
+    """
+
+    __slots__ = ("_needs_trial", "_resumed_at", "_seconds", "_trial", "is_active", "sendable_at")
+
+    def __init__(self) -> None:
+        self.is_active: bool = False
+        """True from a 429 until the end of the slow start."""
+        self.sendable_at: float = -math.inf
+        """The time before which no request is sent."""
+        self._seconds = FIRST_PAUSE
+        self._needs_trial = False
+        self._trial: object = None
+        self._resumed_at = -math.inf
+
+    def start(self, retry_after: float | None, now: float) -> None:
+        """Pause for ``retry_after`` seconds, or for a growing time without it."""
+        if self._needs_trial or self._trial is not None:
+            # The response to a request that was sent before the pause: it has no news without a
+            # time. The 429 of a trial comes after its end.
+            if retry_after:
+                self.sendable_at = max(self.sendable_at, now + min(retry_after, MAX_PAUSE))
+                self._needs_trial, self._trial = True, None
+            return
+        grown = 2 * self._seconds * self._slowness(now)
+        self._seconds = min(max(grown, FIRST_PAUSE), MAX_PAUSE)
+        self.sendable_at = now + min(retry_after or self._seconds, MAX_PAUSE)
+        self._needs_trial = self.is_active = True
+
+    def note_sent(self, ticket: object, now: float) -> None:
+        """Record that a request is sent: as the trial, or in the slow start."""
+        if self._needs_trial:
+            self._needs_trial, self._trial = False, ticket
+            self.sendable_at = self._resumed_at = now + TRIAL_SECONDS
+        else:
+            self._trial = None  # other requests waited long enough for it
+            self.sendable_at = now + SLOW_START_GAP * self._slowness(now)
+            self.is_active = self.sendable_at > now
+
+    def note_ended(self, ticket: object, now: float) -> None:
+        """Record the end of a request. The end of the trial starts the slow start."""
+        if ticket is self._trial:
+            self._trial = None
+            self._resumed_at = now
+            self.sendable_at = now + SLOW_START_GAP
+
+    def note_cancelled(self, ticket: object) -> None:
+        """Record that a request was not sent. Another one becomes the trial."""
+        if ticket is self._trial:
+            self._needs_trial, self._trial = True, None
+            self.sendable_at = -math.inf
+
+    def _slowness(self, now: float) -> float:
+        """Return 1 at the beginning of the slow start, falling to 0 at its end."""
+        return min(max(1 - (now - self._resumed_at) / SLOW_START_SECONDS, 0.0), 1.0)

@@ -1,0 +1,86 @@
+"""How freely a client may poll, from what is left of its rate budget. Pure: no I/O."""
+
+import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+PLENTY = 5.0
+"""The polls left for each pending wait from which polls need not be saved."""
+MAX_STRETCH = 25.0
+"""The largest factor by which delays are stretched."""
+SCOUT_SHARE = 0.01
+"""The share of free slots that is spent at a time to learn how long operations take."""
+EXPLORERS = 0.03
+"""The share of projects that are polled at a time to see whether durations have changed."""
+POLLS_OF_PROJECT = 4
+"""The largest number of waits in a project that count: one poll serves many of them."""
+ORDER_SECONDS = 0.01
+"""The head start of a scout for each poll that it had less than another one."""
+WHOLE_PROJECT_STRETCH = 4.0
+"""The stretch from which one poll serves all waits of a project."""
+
+Kind: TypeAlias = tuple[str, ...]
+"""The actions of the operations of a wait."""
+
+
+class Pace:
+    """The pace of all polls of a client.
+
+    ``share`` returns how many polls the budget allows for each pending wait. From PLENTY on, each
+    project is polled at its own pace. Below it, delays are stretched, and only a few projects are
+    polled to learn how long operations take.
+    """
+
+    def __init__(
+        self,
+        share: Callable[[], float],
+        free: Callable[[], float],
+        note_pending: Callable[[int, int], None],
+    ) -> None:
+        self._share = share
+        self._free = free
+        self._note_pending = note_pending
+        self._waits = 0
+        self._scouted_at = -math.inf
+        self._scouted_ages: dict[Kind, float] = {}
+        self.projects = 0
+        """The number of projects with pending operations."""
+
+    def note_waits(self, before: int, now: int) -> None:
+        """Record that the number of pending waits of a project has changed."""
+        self._waits += min(now, POLLS_OF_PROJECT) - min(before, POLLS_OF_PROJECT)
+        self.projects += bool(now) - bool(before)
+        self._note_pending(self._waits, self.projects)
+
+    def stretch(self) -> float:
+        """Return the factor by which delays are stretched: 1 if the budget is plentiful."""
+        share = self._share()
+        return min(PLENTY / share, MAX_STRETCH) if 0 < share < PLENTY else _limit(share)
+
+    def scouted_age(self, kind: Kind) -> float:
+        """Return the largest age, in seconds, at which waits of a kind were seen pending."""
+        return self._scouted_ages.get(kind, 0.0)
+
+    def note_pending(self, kind: Kind, age: float) -> None:
+        """Record that a wait of a kind was still pending at this age."""
+        self._scouted_ages[kind] = max(age, self._scouted_ages.get(kind, 0.0))
+
+    def scout_at(self, delay: float, polls: int, stretch: float) -> float:
+        """Return when the next scout is polled, if the one of ``polls`` polls is next.
+
+        ``delay`` is the delay of a project that is polled alone.
+        """
+        scouts = max(SCOUT_SHARE * self._free(), self.projects / stretch**2)
+        return self._scouted_at + delay / scouts + polls * ORDER_SECONDS
+
+    def explore_at(self, delay: float, polls: int) -> float:
+        """Return when the next scout is polled to check whether durations have changed."""
+        return self._scouted_at + delay / (EXPLORERS * self.projects) + polls * ORDER_SECONDS
+
+    def note_scout(self, now: float) -> None:
+        """Record that a scout is polled now."""
+        self._scouted_at = now
+
+
+def _limit(share: float) -> float:
+    return 1.0 if share > 0 else MAX_STRETCH

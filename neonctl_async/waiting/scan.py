@@ -1,0 +1,159 @@
+"""The pages and the single operations that a poll reads, without I/O.
+
+A scan reads the newest operations of a project, page by page. Operations that a list lacks are
+read by id, a few in each poll.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.models.operations import Operation, OperationsPage
+from neonctl_async.waiting.tracked import TrackedOperation
+
+MAX_PAGE = 1000
+"""The largest page size that the API accepts."""
+SCAN_MARGIN = 10
+"""Number of operations that a scan reads beyond the tracked ones: other clients start some too."""
+MISSING_PER_EXTRA_PAGE = 100
+"""Number of missing operations for which a scan reads one page more than planned."""
+DEPTH_GROWTH = 8
+"""Factor from the depth of a scan to that of the next one, while operations are missing."""
+FRUITLESS_SCANS = 2
+"""Number of complete scans without a tracked operation, after which most polls skip the scan."""
+SCAN_INTERVAL = 4
+"""Number of polls from one scan to the next one, while scans find no tracked operation."""
+READS_PER_PAGE = 3
+"""Number of reads by id in each poll that justify a scan of one page more."""
+MIN_READS = 3
+"""Smallest number of missing operations that a poll reads by id, if as many are missing."""
+MAX_ROUND = 10
+"""Largest number of polls until each missing operation was read by id."""
+
+
+class PageScan:
+    """The scan of one poll: it turns pages into found and missing operations."""
+
+    def __init__(self, ids: Iterable[str], planned_depth: int) -> None:
+        self.missing: dict[str, None] = dict.fromkeys(ids)
+        """The ids of the operations that no page has contained so far."""
+        self.planned_depth = planned_depth
+        self.depth = 0
+        """The number of operations read so far."""
+        self.found_depth = 0
+        """The position of the oldest operation found so far, 0 if none was found."""
+        self.cursor: str | UnsetType | None = UNSET
+        """The cursor of the next page, UNSET for the first one, None after the last one."""
+
+    def next_page_size(self) -> int:
+        """Return the size of the next page, 0 if the missing operations are read by id."""
+        if not self.missing or self.cursor is None:
+            return 0
+        if self.depth < self.planned_depth:
+            return min(self.planned_depth - self.depth, MAX_PAGE)
+        extra = len(self.missing) // MISSING_PER_EXTRA_PAGE * MAX_PAGE
+        return MAX_PAGE if self.depth < self.planned_depth + extra else 0
+
+    def add_page(self, page: OperationsPage) -> list[Operation]:
+        """Return the records of missing operations on a page, in the order in which they finished.
+
+        They are not missing any more. The first of two records of one operation is used.
+        """
+        found: list[Operation] = []
+        for position, record in enumerate(page.operations, self.depth + 1):
+            if record.id in self.missing:
+                del self.missing[record.id]
+                found.append(record)
+                self.found_depth = position
+        self.depth += len(page.operations)
+        has_more = bool(page.operations) and page.pagination is not None
+        self.cursor = page.pagination.next_cursor if has_more and page.pagination else None
+        return sorted(found, key=lambda record: record.updated_at)
+
+
+class ScanPlan:
+    """The scans of one project: whether a poll scans, and how deep.
+
+    Scans get deeper while they miss operations, up to a limit. Then these operations count as
+    unlisted: they are read by id, and the depth follows the others again. If scans find no tracked
+    operation at all, most polls skip them.
+    """
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._unlisted: set[str] = set()
+        self._fruitless = 0
+        self._skipped = 0
+
+    def start(self, ids: Collection[str]) -> PageScan | None:
+        """Return the scan for a poll of these operations, None if it reads them by id only."""
+        is_hopeless = self._fruitless >= FRUITLESS_SCANS and self._unlisted.issuperset(ids)
+        if is_hopeless and self._skipped < SCAN_INTERVAL - 1:
+            self._skipped += 1
+            return None
+        self._skipped = 0
+        self._depth = max(self._depth, len(ids) + SCAN_MARGIN)
+        return PageScan(ids, self._depth)
+
+    def finish(self, scan: PageScan, *, are_all: bool) -> None:
+        """Choose the depth of the next scan.
+
+        ``are_all`` is True if the scan was for all tracked operations of the project.
+        """
+        missing = set(scan.missing)
+        pages = max(reads_per_poll(len(missing)) // READS_PER_PAGE, 1)
+        limit = scan.found_depth + pages * MAX_PAGE
+        is_complete = scan.cursor is None or scan.planned_depth >= limit
+        if is_complete or missing <= self._unlisted:
+            self._unlisted = missing
+            self._fruitless = 0 if scan.found_depth else self._fruitless + 1
+            if are_all:
+                self._depth = scan.found_depth + SCAN_MARGIN
+        else:
+            self._fruitless = 0
+            self._depth = max(self._depth, min(DEPTH_GROWTH * scan.planned_depth, limit))
+
+
+def reads_per_poll(missing: int) -> int:
+    """Return how many of the missing operations a poll reads by id."""
+    return min(missing, max(MIN_READS, math.ceil(missing / MAX_ROUND)))
+
+
+class ReadQueue:
+    """The missing operations of one poll, in the order in which they are read by id.
+
+    The operations that were read least recently come first. In the last poll before the deadline
+    of a wait, its operations are all read: ``last_deadline`` is the latest such deadline.
+    """
+
+    def __init__(self, missing: Sequence[TrackedOperation], last_deadline: float) -> None:
+        urgent: list[TrackedOperation] = []
+        others: list[TrackedOperation] = []
+        for entry in missing:
+            is_urgent = any(queue.deadline <= last_deadline for queue in entry.queues)
+            (urgent if is_urgent else others).append(entry)
+        others.sort(key=lambda entry: entry.read_at)
+        count = max(reads_per_poll(len(missing)) - len(urgent), 0)
+        self.first: list[TrackedOperation] = [*urgent, *others[:count]]
+        """The operations that the poll reads in any case."""
+        self.later: list[TrackedOperation] = others[count:]
+        """The other operations. Each one is read by this poll or by a later one."""
+        self._read_at = {entry: entry.read_at for entry in self.later}
+        self._next = iter(self.later)
+
+    def take(
+        self, count: int, is_tracked: Callable[[TrackedOperation], bool]
+    ) -> Iterator[TrackedOperation]:
+        """Yield the next operations, up to ``count``, and mark them as being polled.
+
+        Operations are left out if another poll has read them since, or reads them now.
+        """
+        for entry in self._next:
+            is_read = entry.is_being_polled or entry.read_at > self._read_at[entry]
+            if is_tracked(entry) and not is_read:
+                entry.is_being_polled = True
+                yield entry
+                count -= 1
+            if count == 0:
+                return

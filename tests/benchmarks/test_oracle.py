@@ -1,0 +1,54 @@
+"""The client that knows when each operation finishes."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from benchmarks.loads.load import Branch, Load
+from benchmarks.loads.oracle import Optimum, optimum
+from benchmarks.servers.control_plane import Settings
+
+
+def load_of(
+    durations: Sequence[float], *, projects: int = 1, per_minute: int = 700, per_second: int = 40
+) -> Load:
+    branches = tuple(
+        Branch(f"b{n}", f"p{n % projects}", 0.0, ((seconds,),))
+        for n, seconds in enumerate(durations)
+    )
+    settings = Settings(per_minute=per_minute, per_route_per_second=per_second)
+    return Load(name="load", branches=branches, settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("durations", "polls", "end"),
+    [
+        ([3.0], 1, 3.0),
+        ([3.0, 4.0], 1, 4.0),
+        ([3.0, 4.1], 2, 4.1),
+        ([3.0, 3.9, 4.8], 2, 4.8),
+    ],
+)
+def test_one_poll_serves_the_ends_of_a_second(
+    durations: list[float], polls: int, end: float
+) -> None:
+    assert optimum(load_of(durations)) == Optimum(len(durations) + polls, end)
+
+
+def test_projects_do_not_share_polls() -> None:
+    assert optimum(load_of([3.0, 3.0], projects=2)).requests == 4
+
+
+def test_creates_obey_the_limit_of_their_route() -> None:
+    assert optimum(load_of([1.0] * 5, projects=5, per_second=2)) == Optimum(10, 3.0)
+
+
+def test_polls_wait_for_the_account_and_then_serve_more_waits() -> None:
+    # Both slots of the first minute are spent on the creates.
+    assert optimum(load_of([1.0, 9.0], per_minute=2)) == Optimum(3, 60.0)
+
+
+def test_parallel_operations_end_with_the_longest_and_later_ones_add_to_it() -> None:
+    branch = Branch("b", "p", 2.0, ((1.0, 4.0), (0.5,)))
+    load = Load(name="load", branches=(branch,), settings=Settings(per_minute=700))
+    assert optimum(load) == Optimum(2, 6.5)
