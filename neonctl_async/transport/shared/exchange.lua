@@ -254,12 +254,11 @@ local function before_call(want_route, since)
 end
 
 local function take_polls(slots, want_route, polls, since, most, ahead)
-  local minute, route, earlier = 0, 0, 0
+  local minute, route, earlier = others_calls, 0, 0
   for _, one in ipairs(lacks_of_others(since)) do
     local earlier_polls = one[3] and one[2][POLLS] or 0
-    local before = one[2][CALLS] + earlier_polls
-    minute = minute + before
-    route = route + (one[1] == want_route and before or 0)
+    minute = minute + earlier_polls
+    route = route + (one[1] == want_route and one[2][CALLS] + earlier_polls or 0)
     earlier = earlier + earlier_polls
   end
   local count = math.min(polls, most)

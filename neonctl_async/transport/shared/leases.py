@@ -270,9 +270,10 @@ class Leases:
             )
 
     def return_all(self) -> None:
-        """Return every unused slot with the next exchange."""
+        """Return every unused slot with the next exchange, and lease no more."""
         for known in self._routes.values():
             self._drop_expired(known, math.inf)
+            known.has_spare = False
         self._asked.clear()
         self._low.clear()
 

@@ -55,14 +55,13 @@ def exchange(state: State, request: Request, now: int) -> Reply:
     leasing = _Leasing(state, request)
     for want in request.wants:
         leasing.lease(want)
-    others = [one for name, one in state.holders.items() if name != request.holder]
     return Reply(
         generation=state.generation,
         used=leasing.used,
         valid=leasing.valid,
         holders=leasing.active,
-        calls=sum(one.calls for one in others if one.seen_at + ACTIVE > now),
-        waits=sum(one.waits for one in others),
+        calls=leasing.calls,
+        waits=sum(one.waits for name, one in state.holders.items() if name != request.holder),
         grants=leasing.grants,
         denials=leasing.denials,
         refills=_refills(state.minute, now),
@@ -78,8 +77,11 @@ class _Leasing:
         self._limit = request.limit or UNLIMITED
         others = [one for name, one in state.holders.items() if name != request.holder]
         self._waiting = sum(bool(one.lacks) for one in others)
-        self.active = 1 + sum(one.seen_at + ACTIVE > state.now for one in others)
+        active = [one for one in others if one.seen_at + ACTIVE > state.now]
+        self.active = 1 + len(active)
         """The number of active clients."""
+        self.calls = sum(one.calls for one in active)
+        """The calls of other clients that wait for a slot."""
         self.valid = VALID_ALONE if self.active == 1 else VALID
         self.used = used_slots(state)
         self.grants: list[Grant] = []
@@ -118,12 +120,12 @@ class _Leasing:
 
     def _take_polls(self, slots: "_Slots", want: Want, since: int, most: int) -> int:
         """Lease slots for polls, after the calls of all clients. Each tenth slot is for a poll."""
-        minute, route, earlier = 0, 0, 0
+        minute, route, earlier = self.calls, 0, 0
         for other_route, lack, is_earlier in self._lacks(since):
-            before = lack.calls + (lack.polls if is_earlier else 0)
-            minute += before
-            route += before if other_route == want.route else 0
-            earlier += lack.polls if is_earlier else 0
+            polls = lack.polls if is_earlier else 0
+            minute += polls
+            route += lack.calls + polls if other_route == want.route else 0
+            earlier += polls
         count = min(want.polls, most)
         if self._state.calls_since_poll >= CALLS_PER_POLL and not earlier:
             return slots.take(min(count, 1), 0, 0)

@@ -2,9 +2,11 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
+from typing import Any
 
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.budget import Budget
@@ -79,6 +81,23 @@ class Neon:
         return sum(start <= time < end for time, _ in self.arrivals)
 
 
+class Link:
+    """The connection of one client to the store, which can be cut."""
+
+    def __init__(self, store: Store) -> None:
+        self.name = store.name
+        self.is_cut = False
+        self._store = store
+
+    async def exchange(self, request: Request) -> Reply:
+        if self.is_cut:
+            await asyncio.Event().wait()
+        return await self._store.exchange(request)
+
+    async def aclose(self) -> None:
+        await self._store.aclose()
+
+
 _NUMBERS: Iterator[int] = count()
 
 
@@ -93,9 +112,10 @@ class SharingClient:
     sent: list[float] = field(default_factory=list[float])
 
     def __post_init__(self) -> None:
+        self.link = Link(self.store)
         self.account = SharedAccount(
             self.limits,
-            self.store,
+            self.link,
             holder=f"client-{next(_NUMBERS)}",
             longest_request=30.0,
             fallback_parts=self.fallback_parts,
@@ -106,18 +126,36 @@ class SharingClient:
         self, route: str = "GET /projects", seconds: float = 0.02, *, is_poll: bool = False
     ) -> None:
         slot = await self.budget.acquire(route, is_poll=is_poll)
-        self.sent.append(now())
         try:
-            await self.neon.request(route, seconds)
+            if not self.link.is_cut:
+                self.sent.append(now())
+                await self.neon.request(route, seconds)
         finally:
             slot.release()
 
-    async def run(self, routes: list[str], seconds: float, *, until: float) -> None:
-        """Send requests one after another."""
+    async def run(self, routes: Sequence[str], *, seconds: float = 0.02, until: float) -> None:
+        """Send requests one after another, until a time or until the client is killed."""
         number = 0
-        while now() < until:
+        while now() < until and not self.link.is_cut:
             await self.request(routes[number % len(routes)], seconds)
             number += 1
 
+    def kill(self) -> None:
+        """Send nothing any more, neither to Neon nor to the store."""
+        self.link.is_cut = True
+
     async def aclose(self) -> None:
         await self.budget.aclose()
+
+
+@asynccontextmanager
+async def sharing(
+    number: int, store: Store, neon: Neon, **settings: Any
+) -> AsyncIterator[list[SharingClient]]:
+    """Provide clients that share an account."""
+    clients = [SharingClient(store, neon, **settings) for _ in range(number)]
+    try:
+        yield clients
+    finally:
+        for client in clients:
+            await client.aclose()
