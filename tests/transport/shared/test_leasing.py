@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neonctl_async.transport.shared.leasing import (
@@ -64,6 +64,7 @@ def test_every_slot_is_free_again_in_the_end(history: list[Step]) -> None:
     assert reply.used == 12
 
 
+@settings(max_examples=20)
 @given(st.lists(st.integers(1, 3), min_size=2, max_size=8), st.integers(0, 10))
 def test_every_waiting_client_is_served(wants: list[int], polls: int) -> None:
     """Clients ask again as late as they may, and always want more."""
