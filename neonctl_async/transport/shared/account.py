@@ -163,7 +163,7 @@ class SharedAccount:
         try:
             reply = await self._ask(request)
         except Exception as error:  # noqa: BLE001 - a store may fail in any way
-            self._leases.fail(request, _time())
+            self._leases.fail(request, sent_at)
             self._lose(error)
         else:
             self._leases.apply(request, reply, sent_at, _time())

@@ -255,10 +255,10 @@ class Leases:
             self._routes[route].has_spare = False
         self._prune(now)
 
-    def fail(self, request: Request, now: float) -> None:
+    def fail(self, request: Request, sent_at: float) -> None:
         """Take back a message that the store may not have received. Drop all leases."""
         for lease, route, age, count in request.ended:
-            self._ended.extendleft([(lease, route, now - age / 1000)] * count)
+            self._ended.extendleft([(lease, route, sent_at - age / 1000)] * count)
         self._returned.update(dict(request.returned))
         self._returned.update({want.lease: ALL_SLOTS for want in request.wants})
         self._returned.update({adopted.lease: ALL_SLOTS for adopted in request.adopted})

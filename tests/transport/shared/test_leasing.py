@@ -1,6 +1,7 @@
 """Leases of the slots of a shared account."""
 
 from itertools import pairwise
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -193,7 +194,7 @@ def test_calls_of_all_clients_go_before_polls() -> None:
 
 def test_each_tenth_slot_is_for_a_poll_while_calls_wait() -> None:
     state = new_account()
-    limits = {"limit": 1000, "route_limit": 1}
+    limits: dict[str, Any] = {"limit": 1000, "route_limit": 1}
     exchange(state, wants_calls("caller", 1, **limits), NOW)
     kinds: list[str] = []
     for number in range(1, 41):

@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from neonctl_async.transport.shared import sqlite_store
 from neonctl_async.transport.shared.messages import Ended, Reply, Request
 from neonctl_async.transport.shared.sqlite_store import SqliteStore
 from tests.transport.shared.clients import Neon, SharingClient
@@ -145,14 +144,14 @@ def test_closing_without_an_exchange_creates_no_file(path: Path) -> None:
 async def test_full_disk_replaces_the_store_by_a_part_of_the_limits(
     path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    connect = sqlite3.connect
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
 
     def connect_to_full_disk(path: Path, **options: Any) -> sqlite3.Connection:
         connection = connect(path, **options)
         connection.execute("PRAGMA max_page_count = 1")
         return connection
 
-    monkeypatch.setattr(sqlite_store.sqlite3, "connect", connect_to_full_disk)
+    monkeypatch.setattr(sqlite3, "connect", connect_to_full_disk)
     client = SharingClient(SqliteStore(path, "account"), Neon())
     for _ in range(20):
         await client.request(seconds=0)
@@ -188,7 +187,7 @@ async def test_hanging_file_system_blocks_neither_requests_nor_closing(
         asyncio.run_coroutine_threadsafe(is_over.wait(), loop).result()
         raise sqlite3.OperationalError("disk I/O error")
 
-    monkeypatch.setattr(sqlite_store.sqlite3, "connect", hang)
+    monkeypatch.setattr(sqlite3, "connect", hang)
     client = SharingClient(SqliteStore(path, "account"), Neon())
     await client.request()
     assert client.account.limit == 175
