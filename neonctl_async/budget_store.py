@@ -5,6 +5,7 @@ import hmac
 import importlib.util
 import re
 from pathlib import Path
+from types import NoneType
 from urllib.parse import urlsplit
 
 import msgspec
@@ -31,11 +32,11 @@ class BudgetStore(msgspec.Struct, frozen=True, kw_only=True):
     fallback_parts: int = 4
 
     def __post_init__(self) -> None:
-        if not isinstance(self.url.reveal(), str):
+        if type(self.url.reveal()) is not str:
             raise _wrong_type("URL", "a string")
-        if not isinstance(self.account, str | None):
+        if type(self.account) not in {str, NoneType}:
             raise _wrong_type("account name", "a string or None")
-        if not isinstance(self.fallback_parts, int):
+        if type(self.fallback_parts) is not int:
             raise _wrong_type("fallback_parts", "an integer")
         if (problem := _problem(self.url.reveal())) is not None:
             raise ConfigurationError(f"the URL of a shared rate budget {problem}")

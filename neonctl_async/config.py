@@ -275,7 +275,7 @@ def _url_problem(url: str) -> str | None:
             "contains a space, a backslash, a query, a fragment or a character that is not ASCII: "
             f"expected a URL like {DEFAULT_BASE_URL}"
         )
-    if parts.scheme == "http" and not _is_loopback(host):
+    if parts.scheme == "http" and not is_loopback(host):
         return (
             f"is {shorten(url)}: plain http would send the API key unencrypted; use https "
             "(http is allowed for loopback addresses only)"
@@ -305,7 +305,8 @@ def _check_text(name: str, value: Secret) -> None:
         raise ConfigurationError(f"{name} is of type {kind.__name__}: expected a string")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether ``host`` is an address or the name of this machine."""
     if host == "localhost":
         return True
     try:

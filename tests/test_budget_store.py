@@ -95,7 +95,10 @@ def test_wrong_setting_is_refused(settings: dict[str, object], message: str) -> 
 
 
 def test_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
+    def find_nothing(_name: str) -> None:
+        return None
+
+    monkeypatch.setattr(importlib.util, "find_spec", find_nothing)
     with pytest.raises(ConfigurationError, match=r"pip install 'neonctl-async\[redis\]'"):
         RateBudget.shared("redis://localhost")
     RateBudget.shared("sqlite:///budget.db")

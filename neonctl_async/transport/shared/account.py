@@ -5,6 +5,7 @@ import logging
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from typing import TypeAlias
 
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import Demand, LocalAccount
@@ -22,6 +23,8 @@ MAX_RETRY_SECONDS = 10.0
 DEMAND_SECONDS = 15.0
 """The time for which the demand of other clients is remembered."""
 
+OnChange: TypeAlias = Callable[[], None]
+
 _logger = logging.getLogger(__name__)
 
 
@@ -32,9 +35,6 @@ class SharedAccount:
     each exchange with the store; there is no task in between, and none while the client is idle.
     """
 
-    on_change: Callable[[], None]
-    """Called after each exchange, because slots may have become free."""
-
     def __init__(
         self,
         limits: RateBudget,
@@ -44,7 +44,7 @@ class SharedAccount:
         longest_request: float,
         fallback_parts: int,
     ) -> None:
-        self.on_change = _ignore
+        self.on_change: OnChange = _ignore
         self._limits = limits
         self._store = store
         self._leases = Leases(limits, holder, longest_request)

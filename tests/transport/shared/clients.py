@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -151,7 +151,7 @@ class SharingClient:
 @asynccontextmanager
 async def sharing(
     number: int, store: Store, neon: Neon, **settings: Any
-) -> AsyncIterator[list[SharingClient]]:
+) -> AsyncGenerator[list[SharingClient]]:
     """Provide clients that share an account."""
     clients = [SharingClient(store, neon, **settings) for _ in range(number)]
     try:

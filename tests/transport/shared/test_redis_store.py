@@ -31,11 +31,10 @@ def store_of(server: RedisServer, account: str = "account") -> RedisStore:
 
 def decode_state(packed: Any) -> State:
     """Decode the data of Lua, in which an empty table looks like an empty list."""
-    generation, now, closed_until, calls, ends, *tables = msgspec.msgpack.decode(packed)
-    routes, leases, holders = (table or {} for table in tables)
-    for holder in holders.values():
+    fields: list[Any] = msgspec.msgpack.decode(packed)
+    fields[-3:] = [table or {} for table in fields[-3:]]
+    for holder in fields[-1].values():
         holder[-1] = holder[-1] or {}
-    fields = [generation, now, closed_until, calls, ends, routes, leases, holders]
     return msgspec.convert(fields, State)
 
 

@@ -6,7 +6,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ from tests.transport.shared.requests import ROUTE, leased, request_of, wants_cal
 @asynccontextmanager
 async def opened(
     path: Path, account: str = "account", clock: Callable[[], float] = time.monotonic
-) -> AsyncIterator[SqliteStore]:
+) -> AsyncGenerator[SqliteStore]:
     store = SqliteStore(path, account, clock)
     try:
         yield store
