@@ -34,8 +34,8 @@ class RedisStore:
     def __init__(self, url: Secret, name: str, account: str) -> None:
         self.name = name
         self._key = KEY_PREFIX + account
-        new_client: Any = Redis.from_url  # its types are incomplete
-        self._redis = new_client(
+        redis: Any = Redis  # its types are incomplete
+        self._redis = redis.from_url(
             url.reveal(),
             retry=Retry(NoBackoff(), 1),  # the server may have closed an idle connection
             max_connections=2,
