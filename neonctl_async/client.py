@@ -41,6 +41,7 @@ from neonctl_async.transport.protocol import QueryValue, raw_request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
 
 T = TypeVar("T")
@@ -121,9 +122,12 @@ class NeonClient:
         dispatcher = HookDispatcher(self._config.hooks)
         self._session = Session(self._config, dispatcher)
         source = OperationSource(self._session)
-        self._waiter = Waiter(source, polling, dispatcher)
+        self._waiter = Waiter(source, polling, dispatcher, self._session.server_now)
         locks = ProjectLocks(source, self._waiter)
-        self._requester = Requester(self._session, self._waiter, locks)
+        self._states = StateWaits(
+            source, polling, self._waiter, dispatcher, per_minute=budget.per_minute
+        )
+        self._requester = Requester(self._session, self._waiter, locks, self._states)
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)
         self.branches = ProvisionedBranches(self._requester)
@@ -172,6 +176,14 @@ class NeonClient:
         event loop of the client.
         """
         return self._session.requests_last_minute
+
+    @property
+    def poll_stretch(self) -> float:
+        """The factor by which polls come later than usual now, 1.0 if the rate budget suffices.
+
+        Read this property on the event loop of the client.
+        """
+        return self._waiter.pollers.stretch()
 
     @property
     def budget(self) -> RateBudget:
@@ -224,6 +236,7 @@ class NeonClient:
     async def aclose(self) -> None:
         """Close all connections. Running calls and waits raise ClientClosedError."""
         try:
+            await self._states.aclose()
             await self._waiter.aclose()
         finally:
             await self._session.aclose()

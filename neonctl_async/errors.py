@@ -21,6 +21,7 @@
     └── WaitError                               a wait was not successful
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
+            └── StateTimeoutError           an object did not reach a state
 
 Invalid arguments raise a plain ValueError or TypeError. Cancellation is never converted.
 """
@@ -283,6 +284,40 @@ class WaitTimeoutError(WaitError, TimeoutError):
         )
         self.timeout = timeout
         self.last_error = last_error
+
+
+class StateTimeoutError(WaitTimeoutError):
+    """An object did not reach a state within ``timeout`` seconds.
+
+    ``what`` describes the object. ``wanted`` is the state that the wait was for. ``state`` is the
+    newest state, and ``pending_state`` the state that the object was changing to; both are None if
+    no response arrived. ``pending`` and ``settled`` contain the operations of the object that the
+    wait has followed.
+    """
+
+    def __init__(
+        self,
+        *,
+        what: str,
+        wanted: str,
+        state: str | None,
+        pending_state: str | None,
+        timeout: float,
+        settled: Sequence[Operation],
+        pending: Sequence[Operation | OperationRef],
+        last_error: NeonError | None,
+    ) -> None:
+        super().__init__(timeout=timeout, settled=settled, pending=pending, last_error=last_error)
+        seen = "its state could not be read" if state is None else f"it is {state!r}"
+        changing = f", changing to {pending_state!r}" if pending_state else ""
+        running = f"; pending: {_list(pending)}" if pending else ""
+        last = f"; last error: {last_error}" if last_error else ""
+        goal = f"{what} did not become {wanted!r} within {timeout:g} s"
+        self.args = (f"{goal}: {seen}{changing}{running}{last}",)
+        self.what = what
+        self.wanted = wanted
+        self.state = state
+        self.pending_state = pending_state
 
 
 _MAX_LISTED = 3

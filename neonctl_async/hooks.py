@@ -58,10 +58,14 @@ class StatusChanged(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 
 
 class WaitStarted(msgspec.Struct, frozen=True, eq=False, kw_only=True):
-    """A wait starts. ``timeout`` is its time limit in seconds, None without a limit."""
+    """A wait starts. ``timeout`` is its time limit in seconds, None without a limit.
+
+    A wait for a state has a ``goal``, such as ``branch br-1 in p-1 is ready``, and no operations.
+    """
 
     operations: tuple[OperationRef, ...]
     timeout: float | None
+    goal: str = ""
 
 
 class WaitEnded(msgspec.Struct, frozen=True, eq=False, kw_only=True):

@@ -9,8 +9,7 @@
 import asyncio
 import sys
 from collections import Counter
-from datetime import datetime, timedelta
-from itertools import islice
+from datetime import timedelta
 from types import TracebackType
 from typing import NamedTuple, Self, TextIO
 
@@ -26,7 +25,7 @@ except ImportError as _missing:
 from neonctl_async.client import NeonClient
 from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-from neonctl_async.waiting.status import SUCCEEDED, UNSUCCESSFUL, Outcome, outcome
+from neonctl_async.waiting.status import SUCCEEDED, UNSUCCESSFUL, Outcome, outcome, supersedes
 
 FRAME_SECONDS = 0.25
 """Seconds between two frames on a terminal."""
@@ -142,17 +141,18 @@ class WaitProgress:
         elapsed = timedelta(seconds=int(self._loop.time() - self._started))
         spent, limit = self._neon.requests_last_minute, self._neon.budget.per_minute
         of_limit = "" if limit is None else f" of {limit}"
+        stretch = self._neon.poll_stretch
+        scarce = f", polls {stretch:.1f} times as far apart" if stretch > 1 else ""
         return Text(
             f"{done} of {total} operations done in {elapsed}, "
-            f"{spent}{of_limit} requests in the last minute"
+            f"{spent}{of_limit} requests in the last minute{scarce}"
         )
 
 
 class _State(NamedTuple):
-    """The counted state of an operation, from its newest record."""
+    """The counted state of an operation: its newest record and the outcome then."""
 
-    status: OperationStatus
-    updated_at: datetime
+    record: Operation
     outcome: Outcome
 
 
@@ -201,31 +201,33 @@ class _Tally:
     def note(self, operation: Operation) -> _Failure | None:
         """Count a record. Return its failure if it is the first with this error text."""
         before = self._states.get(operation.ref)
-        if before is not None and operation.updated_at < before.updated_at:
+        if before is not None and not supersedes(operation, before.record):
             return None  # one wait may be behind another
-        state = _State(operation.status, operation.updated_at, outcome(operation, utc_now()))
+        state = _State(operation, outcome(operation, utc_now()))
         self._states[operation.ref] = state
         project = self.projects.setdefault(operation.project_id, _Project())
         if before is not None:
             project.count(before, -1)
-            self._statuses[before.status] -= 1
+            self._statuses[before.record.status] -= 1
         project.count(state, 1)
-        self._statuses[state.status] += 1
+        self._statuses[operation.status] += 1
         had_failed = before is not None and before.outcome is Outcome.UNSUCCESSFUL
-        if state.outcome is Outcome.UNSUCCESSFUL and not had_failed:
-            return self._note_failure(operation)
+        if state.outcome is Outcome.UNSUCCESSFUL:
+            return None if had_failed else self._note_failure(operation)
+        if before is not None and had_failed:
+            self._failures[_error_text(before.record)].times -= 1  # Neon runs it again
         return None
 
     def _note_failure(self, operation: Operation) -> _Failure | None:
-        text = operation.error or operation.status
-        failure = self._failures.setdefault(text, _Failure(operation))
+        failure = self._failures.setdefault(_error_text(operation), _Failure(operation))
         failure.times += 1
         return failure if failure.times == 1 else None
 
     def failures(self) -> list[Text]:
         """Return a line for each error text, at most MAX_FAILURES and a line for the rest."""
-        lines = [failure.line() for failure in islice(self._failures.values(), MAX_FAILURES)]
-        if (rest := len(self._failures) - MAX_FAILURES) > 0:
+        failures = [failure for failure in self._failures.values() if failure.times]
+        lines = [failure.line() for failure in failures[:MAX_FAILURES]]
+        if (rest := len(failures) - MAX_FAILURES) > 0:
             lines.append(Text(f"and {_number(rest, 'more failure')}", "red"))
         return lines
 
@@ -237,6 +239,10 @@ class _Tally:
             if count
         ]
         return [Text(", ").join(counts)] if counts else []
+
+
+def _error_text(operation: Operation) -> str:
+    return operation.error or operation.status
 
 
 def _bars(projects: dict[str, _Project], rows: int, width: int) -> Table:

@@ -77,9 +77,10 @@ class _Spans:
         span.end()
 
     def start_wait(self, wait: WaitStarted) -> None:
-        self._open[wait] = self._tracer.start_span(
-            "wait", attributes={"neon.operations.count": len(wait.operations)}
-        )
+        attributes: dict[str, str | int] = {"neon.operations.count": len(wait.operations)}
+        if wait.goal:
+            attributes["neon.wait.goal"] = wait.goal
+        self._open[wait] = self._tracer.start_span("wait", attributes=attributes)
 
     def end_wait(self, ended: WaitEnded) -> None:
         span = self._open.pop(ended.wait)

@@ -29,6 +29,7 @@ from neonctl_async import (
     RateLimitedError,
     RequestTimeoutError,
     ServerError,
+    StateTimeoutError,
     TransportError,
     WaitError,
     WaitTimeoutError,
@@ -108,6 +109,20 @@ def timed_out(count: int = 1, last_error: NeonError | None = None) -> WaitTimeou
     )
 
 
+def never_ready(**more: Any) -> StateTimeoutError:
+    fields: dict[str, Any] = {
+        "what": "branch br-1 in p-1",
+        "wanted": "ready",
+        "state": "init",
+        "pending_state": "ready",
+        "timeout": 2.5,
+        "settled": [operation("op-succeeded", "finished")],
+        "pending": [operation("op-pending")],
+        "last_error": None,
+    }
+    return StateTimeoutError(**{**fields, **more})
+
+
 EVERY_ERROR: list[NeonError] = [
     NeonError("failed"),
     ConfigurationError("no API key"),
@@ -123,6 +138,8 @@ EVERY_ERROR: list[NeonError] = [
     failed(),
     timed_out(),
     timed_out(last_error=api_error(503)),
+    never_ready(),
+    never_ready(state=None, pending_state=None, pending=[], last_error=api_error(503)),
 ]
 
 
@@ -281,6 +298,18 @@ def test_timed_out_wait_lists_pending_operations_and_last_error() -> None:
     assert isinstance(error.last_error, ServerError)
     assert "1 of 2 operations did not finish within 2.5 s: op-0 in p-1" in str(error)
     assert str(error).endswith(f"last error: {api_error(503)}")
+
+
+def test_state_that_was_not_reached_is_shown_with_the_pending_operations() -> None:
+    error = never_ready()
+    assert str(error) == (
+        "branch br-1 in p-1 did not become 'ready' within 2.5 s: it is 'init', changing to "
+        "'ready'; pending: create_branch op-pending in late-frost-12345678 is running"
+    )
+    assert (error.wanted, error.state, error.pending_state) == ("ready", "init", "ready")
+    assert [record.id for record in error.settled] == ["op-succeeded"]
+    unread = never_ready(state=None, pending_state=None, pending=[], last_error=api_error(503))
+    assert "within 2.5 s: its state could not be read; last error: POST /projects" in str(unread)
 
 
 @pytest.mark.parametrize(("count", "listed", "more"), [(3, 3, ""), (4, 3, "1"), (500, 3, "497")])

@@ -14,7 +14,7 @@ from neonctl_async import NeonClient, Operation, OperationStatus
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.progress import WaitProgress
 from tests.support.pages import TEXTS, code_blocks
-from tests.support.records import API_KEY, operation
+from tests.support.records import API_KEY, EPOCH, operation
 
 pytestmark = [
     pytest.mark.virtual_time,
@@ -160,6 +160,22 @@ async def test_failure_with_the_same_text_is_printed_once_and_counted(idle: Neon
             progress
         )
     assert written(console).count("disk full") == 1
+
+
+async def test_failure_of_an_operation_that_neon_runs_again_disappears(idle: NeonClient) -> None:
+    with WaitProgress(idle, console=file_console()) as progress:
+        progress(failed("a", "disk full"))
+        assert shown(progress)[-1].startswith("create_branch failed in")
+        progress(operation("a", "running"))
+        assert shown(progress)[-1] == "1 running"
+
+
+async def test_finished_record_counts_even_if_it_is_older(idle: NeonClient) -> None:
+    with WaitProgress(idle, console=file_console()) as progress:
+        later = EPOCH + timedelta(seconds=1)
+        progress(msgspec.structs.replace(operation("a"), updated_at=later))
+        progress(operation("a", "finished"))
+        assert shown(progress)[-1] == "1 finished"
 
 
 async def test_failures_are_red_on_a_terminal(idle: NeonClient, terminal: Console) -> None:

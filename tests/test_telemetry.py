@@ -112,6 +112,14 @@ async def test_wait_and_each_of_its_polls_are_spans(
     assert all((span.attributes or {})["neon.request.is_poll"] for span in polls)
 
 
+async def test_wait_for_a_state_has_its_goal(fake_neon: FakeNeon, traced: FinishedSpans) -> None:
+    fake_neon.fault = lambda _request: http_response(404)
+    async with client_of(fake_neon, hooks=traced.hooks) as neon:
+        await neon.branches.wait_for(PROJECT, "br-1", "deleted")
+    [wait] = traced.spans("wait")
+    assert (wait.attributes or {})["neon.wait.goal"] == f"branch br-1 in {PROJECT} is deleted"
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "error"),
     [

@@ -16,8 +16,12 @@ COLUMNS = (
     *("load", "branches", "projects", "last end", "oracle", "delay", "worst", "median", "p90"),
     *("requests", "polls", "allowed", "of oracle", "429", "rate", "gap", "most polls"),
 )
-"""Times are in seconds: the last operation's end and the oracle's, the delay after the last, the
-lateness of waits (worst, median, p90), and the longest time without a poll of a project."""
+"""The titles of the columns. Times are in seconds.
+
+"last end" is the end of the last operation, and "oracle" that of the oracle's last wait. "worst",
+"median" and "p90" are the lateness of waits. "gap" is the longest time without a poll of a project
+with a pending wait.
+"""
 NAME_WIDTH = 60
 
 

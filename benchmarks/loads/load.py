@@ -7,7 +7,7 @@ import msgspec
 from benchmarks.servers.control_plane import Settings
 
 Stages = tuple[tuple[float, ...], ...]
-"""The seconds of the operations of a branch: stages run in turn, those of one stage together."""
+"""The seconds of the operations of a branch: one stage after another, all of one together."""
 
 
 class Branch(msgspec.Struct, frozen=True):
@@ -48,6 +48,11 @@ class Load(msgspec.Struct, frozen=True, kw_only=True):
         assert self.settings.per_minute is not None
         return self.settings.per_minute
 
+    @property
+    def available(self) -> int:
+        """The requests a minute that another client of the account leaves."""
+        return self.per_minute - int(self.settings.others_per_second * 60.0)
+
 
 def branch_name(number: int, stages: Stages) -> str:
     """Return the name from which the simulator reads the durations."""
@@ -60,7 +65,7 @@ def words_of(stages: Stages) -> str:
 
 
 def in_order(count: int, projects: int, *, is_interleaved: bool) -> Sequence[str]:
-    """Return the project of each branch: project by project, or each project in turn."""
+    """Return the project of each branch: project by project, or one of each, repeatedly."""
     if is_interleaved:
         return [f"p{n % projects}" for n in range(count)]
     return [f"p{n * projects // count}" for n in range(count)]

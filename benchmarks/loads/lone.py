@@ -1,4 +1,4 @@
-"""Single waits in projects of their own, without a rate limit: by new clients and by a learned one.
+"""Single waits in projects of their own, without a rate limit, with and without history.
 
 All waits of a case run at the same time, but each has its own project, and a new client its own
 history. They start at random times, because timestamps of whole seconds depend on the fraction.
@@ -28,7 +28,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     durations: tuple[float, ...]
     settings: Settings = Settings()
-    learned: tuple[float, ...] = ()
+    earlier: tuple[float, ...] = ()
     """The durations that the client has waited for before; empty for a new client per wait."""
     max_lateness: float | None = None
     """The limit of the median lateness."""
@@ -79,24 +79,26 @@ TITLES = ("median", "p90", "worst", "polls", "most")
 HEAD = " ".join(["wait".ljust(NAME_WIDTH), *(title.rjust(8) for title in TITLES)])
 
 
-def cases(seed: int) -> Iterator[Case]:
-    """Yield all cases of a seed."""
+def cases(seed: int, waits: int = WAITS) -> Iterator[Case]:
+    """Yield all cases of a seed, with this number of waits."""
     rng = Random(f"{seed} lone")
     limits = {1.0: (0.30, 4), 10.0: (1.5, 9)}
     for seconds in (1.0, 3.0, 10.0, 30.0):
         lateness, polls = limits.get(seconds, (None, None))
         yield Case(
             name=f"{seconds:g} s, without history",
-            durations=_varied(rng, seconds, WAITS),
+            durations=_varied(rng, seconds, waits),
             max_lateness=lateness,
             max_polls=polls,
         )
     for seconds in (3.0, 10.0):
-        yield from _with_history(rng, seconds)
+        yield from _with_history(rng, seconds, waits)
     few = _with_outliers(rng, 60)
     many = _with_outliers(rng, 240)
     yield Case(name="0.8 s, 3 % of 10 s, without history", durations=many)
-    yield Case(name="0.8 s, 3 % of 10 s, learned from 60", durations=many, learned=few)
+    yield Case(
+        name="0.8 s, 3 % of 10 s, a client with 60 earlier waits", durations=many, earlier=few
+    )
     yield Case(
         name="0.8 s, 3 % of 10 s, in a project with such history",
         durations=many,
@@ -104,7 +106,7 @@ def cases(seed: int) -> Iterator[Case]:
     )
 
 
-def _with_history(rng: Random, seconds: float) -> Iterator[Case]:
+def _with_history(rng: Random, seconds: float, waits: int) -> Iterator[Case]:
     """Yield waits in projects with finished operations, by the fields of their records."""
     records = {
         "": Settings(),
@@ -119,7 +121,7 @@ def _with_history(rng: Random, seconds: float) -> Iterator[Case]:
         equal = msgspec.structs.replace(settings, history=(repr(seconds),) * HISTORY)
         yield Case(
             name=f"{seconds:g} s, history{described}",
-            durations=(seconds,) * WAITS,
+            durations=(seconds,) * waits,
             settings=equal,
             max_lateness=lateness if settings.has_total_duration else None,
             max_polls=polls if settings.has_total_duration else None,
@@ -127,7 +129,7 @@ def _with_history(rng: Random, seconds: float) -> Iterator[Case]:
         past = tuple(map(repr, _varied(rng, seconds, HISTORY)))
         yield Case(
             name=f"{seconds:g} s +-20 %, history{described}",
-            durations=_varied(rng, seconds, WAITS),
+            durations=_varied(rng, seconds, waits),
             settings=msgspec.structs.replace(settings, history=past),
         )
 
@@ -161,11 +163,11 @@ def run(case: Case, seed: int = 0) -> Result:
                     )
                 )
 
-            if not case.learned:
+            if not case.earlier:
                 neons = [await new_client() for _ in case.durations]
                 return await _wait(plane, neons, case.durations, "new", starts)
             neon = await new_client()
-            await _wait(plane, [neon] * len(case.learned), case.learned, "learned", starts)
+            await _wait(plane, [neon] * len(case.earlier), case.earlier, "earlier", starts)
             return await _wait(plane, [neon] * len(case.durations), case.durations, "new", starts)
 
     return virtual_time.run(main, case.settings, seed)

@@ -38,7 +38,7 @@ class Wait(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """What happened in a run of a load. Times are in seconds since its start."""
+    """The results of a run of a load. Times are in seconds since its start."""
 
     load: Load
     oracle: Optimum
@@ -82,17 +82,17 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_scarce(self) -> bool:
         """True if even the oracle needs most of the limit, so that only the rate is limited."""
-        return self.oracle.requests > SCARCE * self.load.per_minute
+        return self.oracle.requests > SCARCE * self.load.available
 
     @property
     def rate(self) -> float:
         """The share of the useful limit that was used until the last operation finished.
 
-        The limit is ``per_minute`` for each minute, and at least for one, because the window of
-        the first minute may be used up at once. No more is useful than the oracle's requests.
+        The limit is what is available in each minute. A run of less than a minute may use all of
+        the first one. No more than the oracle's requests is useful.
         """
-        used = sum(one.at <= self.finished for one in self.requests)
-        limit = self.load.per_minute * max(self.finished, 60.0) / 60.0
+        used = sum(one.at <= self.finished and one.status != 429 for one in self.requests)
+        limit = self.load.available * max(self.finished, 60.0) / 60.0
         return used / min(limit, self.oracle.requests)
 
     def polls_by_project(self) -> dict[str, list[float]]:
@@ -127,20 +127,28 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
         return criteria
 
 
+class Calls(msgspec.Struct, frozen=True):
+    """The time on the loop's clock at which each branch's call returned, and the errors."""
+
+    returned: dict[str, float]
+    failures: list[str]
+
+
 def run(load: Load, seed: int = 0) -> Outcome:
-    """Run a load with a new client that has the budget of the account."""
+    """Run a load on the fake clock, with a new client that has the budget of the account."""
 
     async def main(plane: ControlPlane) -> Outcome:
         budget = RateBudget(per_minute=load.per_minute)
         async with NeonClient(API_KEY, base_url=virtual_time.BASE_URL, budget=budget) as neon:
             if load.is_one_wait:
                 return await _wait_for_all(neon, plane, load)
-            return await _create_all(neon, plane, load)
+            return evaluate(load, await create_all(neon, load), plane.report(), started=0.0)
 
     return virtual_time.run(main, load.settings, seed)
 
 
-async def _create_all(neon: NeonClient, plane: ControlPlane, load: Load) -> Outcome:
+async def create_all(neon: NeonClient, load: Load) -> Calls:
+    """Create each branch when it arrives, and wait for its operations."""
     failures: list[str] = []
     returned: dict[str, float] = {}
 
@@ -153,13 +161,29 @@ async def _create_all(neon: NeonClient, plane: ControlPlane, load: Load) -> Outc
         returned[branch.name] = asyncio.get_running_loop().time()
 
     await asyncio.gather(*(create(branch) for branch in load.branches))
-    report = plane.report()
+    return Calls(returned, failures)
+
+
+def evaluate(load: Load, calls: Calls, report: Report, started: float) -> Outcome:
+    """Return the outcome of a run that started at ``started`` on the clock of the report."""
     waits = [
-        Wait(branch.project_id, life.created, life.finishes, returned[branch.name])
+        Wait(
+            project_id=branch.project_id,
+            created=life.created - started,
+            finished=life.finishes - started,
+            returned=calls.returned[branch.name] - started,
+        )
         for branch in load.branches
         if (life := report.branches.get(branch.name)) is not None
     ]
-    return _outcome(load, waits, failures, report)
+    requests = [msgspec.structs.replace(one, at=one.at - started) for one in report.requests]
+    return Outcome(
+        load=load,
+        oracle=optimum(load),
+        waits=waits,
+        failures=calls.failures,
+        requests=requests,
+    )
 
 
 async def _wait_for_all(neon: NeonClient, plane: ControlPlane, load: Load) -> Outcome:
@@ -173,16 +197,8 @@ async def _wait_for_all(neon: NeonClient, plane: ControlPlane, load: Load) -> Ou
     returned = now()
     report = plane.report()
     waits = [Wait(one.project_id, since, report.finishes[one.id], returned) for one in started]
-    return _outcome(load, waits, [], report)
-
-
-def _outcome(load: Load, waits: list[Wait], failures: list[str], report: Report) -> Outcome:
     return Outcome(
-        load=load,
-        oracle=optimum(load),
-        waits=waits,
-        failures=failures,
-        requests=report.requests,
+        load=load, oracle=optimum(load), waits=waits, failures=[], requests=report.requests
     )
 
 

@@ -1,16 +1,15 @@
 """The oracle: a client that knows when each operation finishes.
 
-It sends each create as soon as the limits allow, and polls each project when waits of it have
-ended. Its definition:
+It sends each create as soon as the limits allow, and polls each project when its waits are over.
+Its definition:
 
 - A create is due when its branch arrives. Creates go before polls that are due.
-- A poll is due for each wait at the end of its last operation. A poll may be up to one second late,
-  so that one request serves all waits of a project that end within one second: the poll is sent at
-  the last of these ends.
-- One request serves all waits of its project that have ended until then. Under the limits a poll
-  may be late, and then serves more of them.
+- A poll is due for each wait at the end of its last operation.
+- One request serves all waits of a project whose ends lie within one second. It is sent at the last
+  of these ends, so a wait may be up to one second late.
+- Under the limits a poll may be later. It then serves all waits of its project that are over.
 - All requests obey the limit of the account and that of their route, as the client's do. All polls
-  count as one route.
+  count as one route. The share of another client is subtracted from the limit of the account.
 """
 
 import bisect
@@ -25,14 +24,17 @@ TOGETHER = 1.0
 
 
 class Optimum(msgspec.Struct, frozen=True):
-    """The requests of the oracle, and the end of its last wait."""
+    """The requests of the oracle, the end of its last wait, and its worst lateness of a wait."""
 
     requests: int
     end: float
+    delay: float = 0.0
+    """The time from the end of the last operation to the end of the last wait."""
+    worst: float = 0.0
 
 
 def optimum(load: Load) -> Optimum:
-    """Return what the oracle needs for a load. The round trip takes no requests."""
+    """Return the results of the oracle for a load. It has no round trip."""
     return _Oracle(load).run()
 
 
@@ -41,7 +43,7 @@ class _Oracle:
 
     def __init__(self, load: Load) -> None:
         route = load.settings.per_route_per_second
-        self._account = SlidingWindow(load.settings.per_minute, 60.0)
+        self._account = SlidingWindow(load.available, 60.0)
         self._creates = SlidingWindow(route, 1.0)
         self._polls = SlidingWindow(route, 1.0)
         self._is_one_wait = load.is_one_wait
@@ -50,6 +52,8 @@ class _Oracle:
         """The ends of the unserved waits of each project, in order."""
         self._requests = 0
         self._end = 0.0
+        self._last_finish = 0.0
+        self._worst = 0.0
 
     def run(self) -> Optimum:
         """Send all requests."""
@@ -66,7 +70,7 @@ class _Oracle:
                 self._create(now)
             else:
                 self._poll(project_id, now)
-        return Optimum(self._requests, self._end)
+        return Optimum(self._requests, self._end, self._end - self._last_finish, self._worst)
 
     def _create_at(self, now: float) -> float:
         if not self._queue:
@@ -84,12 +88,16 @@ class _Oracle:
     def _create(self, now: float) -> None:
         self._send(self._creates, now)
         branch = self._queue.pop(0)
-        bisect.insort(self._ends.setdefault(branch.project_id, []), now + branch.seconds)
+        finishes = now + branch.seconds
+        self._last_finish = max(self._last_finish, finishes)
+        bisect.insort(self._ends.setdefault(branch.project_id, []), finishes)
 
     def _poll(self, project_id: str, now: float) -> None:
         self._send(self._polls, now)
         self._end = now
-        unserved = [end for end in self._ends.pop(project_id) if end > now]
+        ends = self._ends.pop(project_id)
+        self._worst = max(self._worst, now - ends[0])
+        unserved = [end for end in ends if end > now]
         if unserved:
             self._ends[project_id] = unserved
 

@@ -8,6 +8,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { setTimeout } from "node:timers/promises";
 
 import * as fixedResponses from "./fixed_responses.mjs";
 
@@ -21,18 +22,28 @@ const methods = {
   waitForEach: (neon, { operations }) =>
     outcomes(operations.map((one) => neon.operations.waitFor({ operations: [one] }))),
 
-  create: (neon, { branches }) =>
-    outcomes(branches.map(({ projectId, name }) => neon.branches.create({ projectId, name }))),
+  create: (neon, { branches }) => outcomes(branches.map((branch) => create(neon, branch))),
 
   pendingMemory,
 
   ...fixedResponses,
 };
 
+async function create(neon, { projectId, name, arrives }) {
+  if (arrives) await setTimeout(arrives * 1000);
+  return neon.branches.create({ projectId, name });
+}
+
 async function outcomes(calls) {
+  const times = calls.map((call) => call.then(now));
   const results = await Promise.all(calls);
-  const at = Number(process.hrtime.bigint()) / 1e9;
-  return { at, outcomes: results.map(({ error }) => (error ? failure(error) : null)) };
+  const at = now();
+  const each = await Promise.all(times);
+  return { at, each, outcomes: results.map(({ error }) => (error ? failure(error) : null)) };
+}
+
+function now() {
+  return Number(process.hrtime.bigint()) / 1e9;
 }
 
 function failure({ kind, status, message }) {

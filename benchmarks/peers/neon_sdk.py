@@ -8,7 +8,9 @@
 
 import asyncio
 import itertools
+import os
 import shutil
+import signal
 from asyncio.subprocess import PIPE, Process
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,10 +36,12 @@ class Failure(msgspec.Struct, frozen=True):
 
 
 class Returned(msgspec.Struct, frozen=True):
-    """The time by ``time.monotonic()`` at which all calls had returned, and the error of each."""
+    """The times by ``time.monotonic()`` at which all calls had returned, and each of them."""
 
     at: float
     outcomes: list[Failure | None]
+    """The error of each call."""
+    each: list[float]
 
     def returned_at(self) -> float:
         """Return when the last call returned. Raises RuntimeError if a call failed."""
@@ -72,7 +76,7 @@ class NeonSdk:
             raise RuntimeError("@neon/sdk or Node.js is not installed; run `make bench`")
         command = (node, "--no-warnings", "--expose-gc", _DRIVER, INSTALLED)
         self._process = await asyncio.create_subprocess_exec(
-            *command, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE
+            *command, stdin=PIPE, stdout=PIPE, limit=_LONGEST_LINE, start_new_session=True
         )
         assert self._process.stdout is not None
         self._reader = asyncio.create_task(self._read(self._process.stdout))
@@ -83,7 +87,9 @@ class NeonSdk:
         assert self._process.stdin is not None
         assert self._reader is not None
         if self._process.returncode is None:
-            self._process.kill()  # a cancelled call may still be running there
+            # A cancelled call may still be running there. The command ``node`` may be a script
+            # that starts the real one, which has to end as well.
+            os.killpg(self._process.pid, signal.SIGKILL)
         await self._process.wait()
         await self._reader
 
@@ -95,9 +101,22 @@ class NeonSdk:
         """Call ``waitFor`` once per operation, concurrently."""
         return await self.call("waitForEach", Returned, baseUrl=base_url, operations=operations)
 
-    async def create(self, base_url: str, branches: Sequence[tuple[str, str]]) -> Returned:
-        """Call ``branches.create`` for each project and name, concurrently; each call waits."""
-        arguments = [{"projectId": project_id, "name": name} for project_id, name in branches]
+    async def create(
+        self,
+        base_url: str,
+        branches: Sequence[tuple[str, str]],
+        arrivals: Sequence[float] | None = None,
+    ) -> Returned:
+        """Call ``branches.create`` for each project and name, concurrently; each call waits.
+
+        Each call starts after the seconds in ``arrivals``, by default at once.
+        """
+        arguments = [
+            {"projectId": project_id, "name": name, "arrives": arrives}
+            for (project_id, name), arrives in zip(
+                branches, arrivals or [0.0] * len(branches), strict=True
+            )
+        ]
         return await self.call("create", Returned, baseUrl=base_url, branches=arguments)
 
     async def bytes_per_operation(self, base_url: str, responses: Sequence[bytes]) -> float:

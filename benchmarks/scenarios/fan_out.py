@@ -127,10 +127,9 @@ async def start(server: SimulatorProcess, durations: Sequence[float]) -> list[Op
 
 
 def branches_of(count: int, projects: int) -> list[Branch]:
-    """Return branches that take 1 to 3 s, evenly divided among projects."""
-    share = count // projects
+    """Return branches that take 1 to 3 s. Successive branches belong to different projects."""
     return [
-        Branch(f"p{n // share}", seconds, fails=(n + 1) % FAILING == 0)
+        Branch(f"p{n % projects}", seconds, fails=(n + 1) % FAILING == 0)
         for n, seconds in enumerate(spread_evenly(1.0, 3.0, count))
     ]
 

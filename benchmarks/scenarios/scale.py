@@ -15,8 +15,9 @@ from benchmarks.harness import results
 from benchmarks.harness.results import NEON_SDK, OURS, Row, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.neon_sdk import NeonSdk
-from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy
+from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy, RateBudget
 from neonctl_async.models.operations import OperationsPage
+from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
@@ -54,6 +55,7 @@ class InProcess(OperationSource):
                 self._encoded[operations[0].project_id] = msgspec.json.encode(page)
             else:
                 self._pages[operations[0].project_id] = page
+        self._budget = Budget(RateBudget.unlimited(), connections=100)
         self._polls = 0
         self._until = 0
         self._reached = asyncio.Event()
@@ -77,18 +79,24 @@ class InProcess(OperationSource):
         await self._reached.wait()
         return self._polls - before
 
-    async def acquire_poll_slot(self) -> None:
-        """Return at once: there is no rate budget."""
+    @property
+    def budget(self) -> Budget:
+        """A rate budget without limits."""
+        return self._budget
 
-    async def get(self, ref: OperationRef) -> Operation:
+    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Raise: no operation is missing from its page."""
-        raise NotImplementedError(ref)
+        raise NotImplementedError(ref, slot)
 
     async def newest(
-        self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
+        self,
+        project_id: str,
+        limit: int,
+        cursor: str | UnsetType = UNSET,
+        slot: Slot | None = None,
     ) -> OperationsPage:
         """Return all operations of the project."""
-        del limit, cursor
+        del limit, cursor, slot
         await asyncio.sleep(0)
         self._polls += 1
         if self._polls == self._until:

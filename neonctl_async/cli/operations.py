@@ -27,7 +27,7 @@ from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.source import MAX_PAGE
+from neonctl_async.waiting.scan import MAX_PAGE
 
 app: Final = typer.Typer(
     help="Operations of a project: list, read, wait, watch.",

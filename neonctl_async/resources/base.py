@@ -15,6 +15,7 @@ from neonctl_async.pagination import Page, Paginator
 from neonctl_async.transport.protocol import QueryValue, Request, check_aware, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
+from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Waiter, check_timeout
 
 
@@ -78,8 +79,11 @@ def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) 
 class Requester:
     """Sends the requests of all resources of a client."""
 
-    def __init__(self, session: Session, waiter: Waiter, locks: ProjectLocks) -> None:
+    def __init__(
+        self, session: Session, waiter: Waiter, locks: ProjectLocks, states: StateWaits
+    ) -> None:
         self.waiter = waiter
+        self.states = states
         self._session = session
         self._locks = locks
 

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
-from typing import Literal
+from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -25,6 +25,8 @@ from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import SortOrder, check_within, drop_unset, whole_seconds
 from neonctl_async.resources.branch_data import BranchData, branch_and_computes
 from neonctl_async.transport.protocol import request
+from neonctl_async.waiting.states.sources import BranchSource
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 MAX_PAGE = 10_000
 
@@ -265,6 +267,59 @@ class Branches(BranchData):
         return await self._send(
             "POST", f"{_BRANCH}/recover", BranchRecovered, project_id, branch_id
         )
+
+    @overload
+    async def wait_for(
+        self,
+        project_id: str,
+        branch_id: str,
+        state: Literal["deleted"],
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> None: ...
+
+    @overload
+    async def wait_for(
+        self,
+        project_id: str,
+        branch_id: str,
+        state: Literal["init", "ready", "archived"] = "ready",
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Branch: ...
+
+    @overload
+    async def wait_for(
+        self,
+        project_id: str,
+        branch_id: str,
+        state: str,
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Branch | None: ...
+
+    async def wait_for(
+        self,
+        project_id: str,
+        branch_id: str,
+        state: str = "ready",
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Branch | None:
+        """Wait until a branch is in a state, whoever changes it. Return the branch.
+
+        Returns None for the state ``deleted``, which a branch has as soon as Neon does not find it.
+        Any other name of a state is accepted. The branch must not be changing to another state.
+
+        The wait reads the branch at once. It then follows the pending operations of the branch, and
+        reads the branch again when one of them finishes. Without any, it reads the branch with the
+        delays of :class:`PollPolicy`.
+
+        Raises NotFoundError if the branch does not exist. Raises StateTimeoutError, with the newest
+        state, after ``timeout`` seconds; None waits without limit.
+        """
+        source = BranchSource(project_id, branch_id)
+        return await self._requester.states.wait_for(source, state, timeout)
 
     async def list_endpoints(self, project_id: str, branch_id: str) -> builtins.list[Endpoint]:
         """Return the computes of a branch."""

@@ -1,6 +1,7 @@
 """Computes. The API calls them endpoints."""
 
 import builtins
+from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 
@@ -13,6 +14,8 @@ from neonctl_async.models.endpoints import (
     EndpointUpdated,
 )
 from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.waiting.states.sources import ComputeSource
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 _ENDPOINTS = "/projects/{project_id}/endpoints"
 _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
@@ -125,6 +128,53 @@ class Endpoints(Resource):
         return await self._start(
             "DELETE", _ENDPOINT, EndpointDeleted, project_id, endpoint_id, wait=wait
         )
+
+    @overload
+    async def wait_for(
+        self,
+        project_id: str,
+        endpoint_id: str,
+        state: Literal["deleted"],
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> None: ...
+
+    @overload
+    async def wait_for(
+        self,
+        project_id: str,
+        endpoint_id: str,
+        state: Literal["init", "active", "idle"] = "active",
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Endpoint: ...
+
+    @overload
+    async def wait_for(
+        self,
+        project_id: str,
+        endpoint_id: str,
+        state: str,
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Endpoint | None: ...
+
+    async def wait_for(
+        self,
+        project_id: str,
+        endpoint_id: str,
+        state: str = "active",
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Endpoint | None:
+        """Wait until a compute is in a state, whoever changes it. Return the compute.
+
+        Returns None for the state ``deleted``, which a compute has as soon as Neon does not find
+        it. :meth:`neon.branches.wait_for` describes how the wait works. A wait does not start or
+        suspend the compute.
+        """
+        source = ComputeSource(project_id, endpoint_id)
+        return await self._requester.states.wait_for(source, state, timeout)
 
     async def start(
         self, project_id: str, endpoint_id: str, *, wait: bool | float = False

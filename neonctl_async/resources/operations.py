@@ -8,8 +8,8 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.models.operations import Operation
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource, check_within
+from neonctl_async.waiting.scan import MAX_PAGE
 from neonctl_async.waiting.source import (
-    MAX_PAGE,
     check_operation,
     operation_request,
     page_request,
@@ -58,15 +58,46 @@ class Operations(Resource):
 
         ``timeout`` is in seconds; None waits without limit. ``on_update`` is called with each new
         record, the first one included. The client polls all operations of a project together, and
-        projects concurrently. Transient failures do not stop a wait; 401, 403 and 404 do.
+        projects concurrently. Transient failures do not stop a wait; 401 and 403 do, and a 404 that
+        lasts longer than ``PollPolicy.missing_grace``.
 
         Raises OperationFailedError if an operation failed, after all have finished. With
         ``fail_fast`` it raises at the first failure; with ``raise_on_failure=False`` it never does.
         Raises WaitTimeoutError at the timeout, and TypeError or ValueError for an invalid
-        ``what``.
+        ``what`` or ``on_update``, such as a coroutine function.
         """
         return await self._requester.waiter.wait(
             what,
+            timeout=timeout,
+            fail_fast=fail_fast,
+            on_update=on_update,
+            raise_on_failure=raise_on_failure,
+        )
+
+    async def wait_for_project(
+        self,
+        project_id: str,
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+        fail_fast: bool = False,
+        on_update: Callable[[Operation], object] | None = None,
+        raise_on_failure: bool = True,
+    ) -> builtins.list[Operation]:
+        """Wait until no operation of a project is pending. Return those that finished meanwhile.
+
+        The wait covers operations that anybody started, before or during the wait. It lists the
+        100 newest operations, and older ones as long as some of these are pending. When they have
+        finished, it lists again. The result is sorted by the start, oldest first. It is empty if
+        nothing was running.
+
+        The options are those of :meth:`wait`. ``on_update`` is called for an operation that starts
+        during the wait as soon as the earlier ones have finished.
+
+        Raises OperationFailedError if an operation failed, after all have finished. Raises
+        StateTimeoutError at the timeout.
+        """
+        return await self._requester.states.wait_for_project(
+            project_id,
             timeout=timeout,
             fail_fast=fail_fast,
             on_update=on_update,

@@ -1,7 +1,7 @@
 """Projects."""
 
 import builtins
-from typing import Literal
+from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 
@@ -27,6 +27,8 @@ from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import check_within, drop_unset
 from neonctl_async.resources.project_access import ProjectAccess
 from neonctl_async.transport.protocol import request
+from neonctl_async.waiting.states.sources import ProjectSource, ReadyProjectSource
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 MAX_PAGE = 400
 TIMEOUT_MILLISECONDS = 100, 30_000
@@ -179,6 +181,45 @@ class Projects(ProjectAccess):
         return await self._start(
             "POST", f"{_PROJECT}/recover", ProjectRecovered, project_id, wait=wait
         )
+
+    @overload
+    async def wait_for(
+        self,
+        project_id: str,
+        state: Literal["deleted"],
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> None: ...
+
+    @overload
+    async def wait_for(
+        self,
+        project_id: str,
+        state: Literal["ready"] = "ready",
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Project: ...
+
+    async def wait_for(
+        self,
+        project_id: str,
+        state: Literal["ready", "deleted"] = "ready",
+        *,
+        timeout: float | None = DEFAULT_TIMEOUT,
+    ) -> Project | None:
+        """Wait until a project is ready or deleted, whoever changes it. Return the project.
+
+        A project is ``ready`` when its default branch is ready, and no operation of the default
+        branch or of the whole project is pending. Operations of other branches do not matter;
+        :meth:`neon.operations.wait_for_project` waits for those, too. Returns None for ``deleted``.
+
+        Raises ValueError for another state, and otherwise the errors of
+        :meth:`neon.branches.wait_for`.
+        """
+        if state not in {"ready", "deleted"}:
+            raise ValueError(f"state is {state!r}: expected 'ready' or 'deleted'")
+        source = ReadyProjectSource(project_id) if state == "ready" else ProjectSource(project_id)
+        return await self._requester.states.wait_for(source, state, timeout)
 
     async def connection_uri(
         self,

@@ -1,5 +1,6 @@
 """The rate at which calls come. Pure: times are passed in."""
 
+from collections import deque
 from statistics import median
 
 SECONDS = 10
@@ -13,21 +14,28 @@ class Arrivals:
     before its calls could be expected to continue.
     """
 
-    __slots__ = ("_counts",)
+    __slots__ = ("_count", "_counts", "_rate", "_second")
 
     def __init__(self) -> None:
-        self._counts: dict[int, int] = {}
+        self._second = 0
+        self._count = 0
+        self._counts = deque([0] * SECONDS, maxlen=SECONDS)
+        self._rate = 0.0
 
     def note(self, now: float) -> None:
         """Record a call."""
-        second = int(now)
-        if second not in self._counts:
-            oldest = second - SECONDS
-            self._counts = {at: count for at, count in self._counts.items() if at >= oldest}
-            self._counts[second] = 0
-        self._counts[second] += 1
+        if int(now) != self._second:
+            self._start_second(int(now))
+        self._count += 1
 
     def per_second(self, now: float) -> float:
         """Return the rate of calls."""
-        last = int(now)
-        return median(self._counts.get(second, 0) for second in range(last - SECONDS, last))
+        if int(now) != self._second:
+            self._start_second(int(now))
+        return self._rate
+
+    def _start_second(self, second: int) -> None:
+        self._counts.append(self._count)
+        self._counts.extend([0] * min(second - self._second - 1, SECONDS))
+        self._second, self._count = second, 0
+        self._rate = median(self._counts)

@@ -269,14 +269,15 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     value = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"[0-9]{1,9}(\.[0-9]+)?", value):
         return float(value)
-    until = _http_date(value)
+    until = http_date(value)
     if until is None:
         return None
-    now = _http_date(headers.get("Date", "")) or datetime.now(UTC)
+    now = http_date(headers.get("Date", "")) or datetime.now(UTC)
     return max(0.0, (until - now).total_seconds())
 
 
-def _http_date(value: str) -> datetime | None:
+def http_date(value: str) -> datetime | None:
+    """Return the date in an HTTP header, None if it is invalid."""
     try:
         date = parsedate_to_datetime(value)
     except (ValueError, TypeError, IndexError, OverflowError):

@@ -45,13 +45,11 @@ class _Line(Generic[T]):
         self._routes: dict[str, OrderedDict[T, None]] = {}
         self._number = 0
         self.length = 0
-        self.mutations = 0
 
     def add(self, ticket: T) -> None:
         self._number += 1
         ticket.number = self._number
         self.length += 1
-        self.mutations += ticket.is_mutation
         self._routes.setdefault(ticket.route, OrderedDict())[ticket] = None
 
     def remove(self, ticket: T) -> bool:
@@ -63,7 +61,6 @@ class _Line(Generic[T]):
         if not tickets:
             del self._routes[ticket.route]
         self.length -= 1
-        self.mutations -= ticket.is_mutation
         return True
 
     def first_of_routes(self) -> Iterator[T]:

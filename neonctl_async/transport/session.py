@@ -5,11 +5,13 @@ import itertools
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import datetime
 from functools import partial
 from typing import Self, TypeVar
 
 import anyio
 
+from neonctl_async.clock import utc_now
 from neonctl_async.config import Config
 from neonctl_async.errors import ClientClosedError, NeonError, RateLimitedError, RequestTimeoutError
 from neonctl_async.hooks import RequestSent, ResponseReceived
@@ -18,6 +20,7 @@ from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, Response, Wire
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, Retries, may_retry
+from neonctl_async.transport.server_clock import ServerClock
 from neonctl_async.transport.shared.opening import open_account
 
 T = TypeVar("T")
@@ -75,6 +78,7 @@ class Session:
         self._wire = Wire(config.base_url, config.api_key, config.max_response_bytes)
         self._adapter = AiohttpAdapter(config, self._wire)
         self._budget = Budget(config.budget, config.max_connections, open_account(config))
+        self._server_clock = ServerClock()
         self._calls: set[_Call] = set()
         self._is_closed = False
         self._requests_sent = 0
@@ -89,6 +93,10 @@ class Session:
     def requests_last_minute(self) -> int:
         """The number of requests that count against the limit per minute now."""
         return self._budget.requests_last_minute()
+
+    def server_now(self) -> datetime:
+        """Return the time of day on the server, as its newest response shows it."""
+        return self._server_clock.utc_now(_now(), utc_now())
 
     def open(self) -> None:
         """Bind to the running event loop. Raises ConfigurationError if bound to another one."""
@@ -175,6 +183,7 @@ class Session:
             call.is_in_flight = True
             response = await self._exchange(request, request_id, timeout, is_poll=is_poll)
             call.is_in_flight = False
+            self._server_clock.note(response.headers.get("Date"), _now())
         except NeonError:
             call.is_in_flight = False
             raise

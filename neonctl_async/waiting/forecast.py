@@ -5,8 +5,9 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MIN_DURATIONS = 5
-"""Finished operations of an action that a prediction needs."""
+from neonctl_async.waiting.history import Histories
+from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, Prediction, Share, agree
+
 SAMPLE_SIZE = 256
 """Operations of an action that are observed at a time, and durations that are remembered."""
 MIN_KNOWN_RATIO = 0.5
@@ -19,44 +20,13 @@ REPLAN_SHARE = 0.05
 """Relative change of an action's expected end that makes all pollers plan again."""
 
 
-class Share(NamedTuple):
-    """The share of all operations that finish within a number of seconds."""
-
-    finished: float
-    seconds: float
-
-
-class Prediction(NamedTuple):
-    """How long operations of one action probably take, in seconds from their start."""
-
-    shares: tuple[Share, ...] = ()
-    """The observed shares, in order; empty without history."""
-    end: float = 0.0
-    """The duration of the longest operations: observed, or an estimate for pending ones."""
-    is_complete: bool = True
-    """True if the end was observed, False if it is an estimate for pending operations."""
-
-    def seconds_of(self, share: float) -> float:
-        """Return the time within which this share of the operations finishes."""
-        place = bisect_left(self.shares, share - 1e-9, key=lambda one: one.finished)
-        if place < len(self.shares):
-            return self.shares[place].seconds
-        if self.is_complete:
-            return self.end
-        last = self.shares[-1]
-        progress = (share - last.finished) / (1 - last.finished)
-        return last.seconds + progress * (self.end - last.seconds)
-
-
-UNKNOWN = Prediction()
-
-
 class Observation:
     """An operation of the sample. Its times are seconds on one clock."""
 
-    __slots__ = ("action", "pending_at", "started_at")
+    __slots__ = ("action", "pending_at", "project_id", "started_at")
 
-    def __init__(self, action: str, started_at: float) -> None:
+    def __init__(self, project_id: str, action: str, started_at: float) -> None:
+        self.project_id: str = project_id
         self.action: str = action
         self.started_at: float = started_at
         self.pending_at: float = started_at
@@ -82,7 +52,7 @@ class _ActionSample:
         self.reported_end = 0.0
         """The last quantile at the time of the newest report to the pollers."""
 
-    def observe(self, action: str, started_at: float) -> Observation | None:
+    def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
         if not self.pending:
             self.offered, self.stride = 0, 1
         self.offered += 1
@@ -92,7 +62,7 @@ class _ActionSample:
             # The sample is full: keep every second operation, and take half as many new ones.
             self.pending = dict.fromkeys(list(self.pending)[::2])
             self.stride *= 2
-        observation = Observation(action, started_at)
+        observation = Observation(project_id, action, started_at)
         self.pending[observation] = None
         return observation
 
@@ -143,12 +113,14 @@ class Forecast:
     """
 
     def __init__(self) -> None:
+        self.histories = Histories()
         self._samples: dict[str, _ActionSample] = {}
         self._changed: set[str] = set()
 
-    def observe(self, action: str, started_at: float) -> Observation | None:
+    def observe(self, project_id: str, action: str, started_at: float) -> Observation | None:
         """Add an operation to the sample. Return None if the sample leaves it out."""
-        return self._samples.setdefault(action, _ActionSample()).observe(action, started_at)
+        sample = self._samples.setdefault(action, _ActionSample())
+        return sample.observe(project_id, action, started_at)
 
     def note_pending(self, observation: Observation, now: float) -> None:
         """Record that an operation is still pending."""
@@ -158,6 +130,7 @@ class Forecast:
 
     def note_finished(self, observation: Observation, seconds: float) -> None:
         """Record the duration of an operation that reached a terminal state."""
+        self.histories.note_finished(observation.project_id, observation.action, seconds)
         duration = _Duration(seconds, is_final=True)
         if self._samples[observation.action].release(observation, duration):
             self._changed.add(observation.action)
@@ -178,10 +151,18 @@ class Forecast:
         """True if there is no prediction for any action yet."""
         return not any(sample.reported_end for sample in self._samples.values())
 
-    def prediction(self, action: str) -> Prediction:
-        """Return the prediction for an action, ``UNKNOWN`` without enough history."""
+    def prediction(self, action: str, project_id: str) -> Prediction:
+        """Return the prediction for an action in a project, UNKNOWN without enough history.
+
+        What this client observed counts for all projects, and comes before the project's own
+        history. The history decides if the two contradict each other.
+        """
         sample = self._samples.get(action)
-        return UNKNOWN if sample is None else sample.prediction
+        observed = UNKNOWN if sample is None else sample.prediction
+        own = self.histories.of_project(action, project_id)
+        if own.shares and not (observed.shares and agree(own, observed)):
+            return own
+        return observed if observed.shares else self.histories.of_all(action)
 
 
 def _finished_shares(

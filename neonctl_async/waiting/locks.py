@@ -3,7 +3,6 @@
 import asyncio
 from weakref import WeakValueDictionary
 
-from neonctl_async.clock import utc_now
 from neonctl_async.errors import NeonError
 from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.status import Outcome, outcome
@@ -32,7 +31,7 @@ class ProjectLock:
         Return False if no operation is running or reading them fails: then the lock may have
         another cause.
         """
-        now = utc_now()
+        now = self._waiter.server_now()
         try:
             page = await self._source.newest(self._project_id, NEWEST_OPERATIONS)
             running = [

@@ -1,16 +1,21 @@
 """How freely a client may poll, from what is left of its rate budget. Pure: no I/O."""
 
+import logging
 import math
 from collections.abc import Callable
 from typing import TypeAlias
 
-PLENTY = 5.0
+_logger = logging.getLogger(__name__)
+
+PLENTY = 4.5
 """The polls left for each pending wait from which polls need not be saved."""
-MAX_STRETCH = 25.0
+AMPLE = 20.0
+"""The polls left for each pending wait from which a crowded project gets more of them."""
+MAX_STRETCH = 15.0
 """The largest factor by which delays are stretched."""
 SCOUT_SHARE = 0.01
 """The share of free slots that is spent at a time to learn how long operations take."""
-EXPLORERS = 0.03
+EXPLORERS = 0.01
 """The share of projects that are polled at a time to see whether durations have changed."""
 POLLS_OF_PROJECT = 4
 """The largest number of waits in a project that count: one poll serves many of them."""
@@ -41,6 +46,7 @@ class Pace:
         self._free = free
         self._note_pending = note_pending
         self._waits = 0
+        self._is_short = False
         self._scouted_at = -math.inf
         self._scouted_ages: dict[Kind, float] = {}
         self.projects = 0
@@ -55,7 +61,22 @@ class Pace:
     def stretch(self) -> float:
         """Return the factor by which delays are stretched: 1 if the budget is plentiful."""
         share = self._share()
-        return min(PLENTY / share, MAX_STRETCH) if 0 < share < PLENTY else _limit(share)
+        if share >= PLENTY:
+            self._is_short = self._is_short and share < AMPLE
+            return 1.0
+        if not self._is_short:
+            self._is_short = True
+            _logger.info(
+                "the rate budget is short: it allows %.2g polls for each of %d pending waits, "
+                "so polls come later than usual",
+                max(share, 0.0),
+                self._waits,
+            )
+        return min(PLENTY / share, MAX_STRETCH) if share > 0 else MAX_STRETCH
+
+    def is_ample(self) -> bool:
+        """Return whether a crowded project may get more polls than usual."""
+        return self._share() >= AMPLE
 
     def scouted_age(self, kind: Kind) -> float:
         """Return the largest age, in seconds, at which waits of a kind were seen pending."""
@@ -80,7 +101,3 @@ class Pace:
     def note_scout(self, now: float) -> None:
         """Record that a scout is polled now."""
         self._scouted_at = now
-
-
-def _limit(share: float) -> float:
-    return 1.0 if share > 0 else MAX_STRETCH

@@ -2,29 +2,39 @@
 
 import math
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
-from neonctl_async.waiting import schedule
-from neonctl_async.waiting.forecast import UNKNOWN, Forecast
+from neonctl_async.waiting.forecast import Forecast
 from neonctl_async.waiting.pace import WHOLE_PROJECT_STRETCH, Pace
+from neonctl_async.waiting.placement import CROWD, Conditions, Placement
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, age, duration, queues_of
 
 MIN_POLL_SHARE = 0.12
 """Shortest time between two polls, as a share of the wait for the youngest operation."""
+MIN_POLL_SHARE_OF_CROWD = 0.04
+"""The same for CROWD or more waits."""
 MIN_POLL_GAP = 0.05
 """Shortest time between two polls that the schedule did not plan, in seconds."""
 LAST_POLL_MARGIN = 0.05
 """Shortest time between the last poll and the deadline, in seconds."""
 
-PATIENCE = 1.0
-"""Seconds for which an operation waits for durations of others, times the stretch."""
-
 
 def random_draw() -> float:
     """Return a random number from 0 to 1."""
     return random.random()  # noqa: S311 - spreads the load, protects no secret
+
+
+class _Poll(NamedTuple):
+    """The newest poll of a project."""
+
+    number: int
+    started_at: float
+    jitter: float
+    seconds: float = 0.0
+    """The duration of the newest poll that is over."""
 
 
 class ProjectPlan:
@@ -43,31 +53,28 @@ class ProjectPlan:
     ) -> None:
         self.next_poll_at: float = math.inf
         """The time of the next poll, inf if no poll is planned."""
+        self.is_stretched: bool = False
+        """True if the plan depends on the rate budget, and has to be made again now and then."""
         self._policy = policy
-        self._min_delay = policy.initial * (1 - policy.jitter)
-        self._max_delay = policy.maximum * (1 - policy.jitter)
         self._forecast = forecast
         self._pace = pace
-        self.is_stretched = False
-        self._is_scout = False
-        self._polls = 0
-        self._waits = 0
+        self._placement = Placement(policy, forecast, pace)
         self._draw = draw
-        self._jitter = draw()
-        self._poll_started_at = -math.inf
-        self._poll_seconds = 0.0
+        self._poll = _Poll(0, -math.inf, draw())
+        self._waits = 0
         self._has_unseen = False
+        self._is_scout = False
 
     def add(self, entry: TrackedOperation, queue: Queue, now: float) -> None:
         """Plan a poll for an operation that the wait of ``queue`` needs from now on."""
         if entry.record is None:
             self._has_unseen = True
             poll_at = self._first_poll_at(now)
+        elif entry.has_new_failure:
+            poll_at = entry.recheck_at
         else:
-            earliest = self._poll_started_at + self._min_delay
-            stretch = self._pace.stretch() if self._policy.growth > 1 else 1.0
-            self.is_stretched = stretch > 1
-            poll_at = self._poll_of_wait_at([entry], earliest, stretch)
+            earliest = self._poll.started_at + self._min_delay
+            poll_at = self._placement.place([entry], self._conditions(earliest)).at
         self.next_poll_at = min(self.next_poll_at, poll_at, self._last_poll_at(queue, now))
 
     def note_waits(self, count: int) -> None:
@@ -75,17 +82,28 @@ class ProjectPlan:
         self._pace.note_waits(self._waits, count)
         self._waits = count
 
+    def wants_history(self, ready: Sequence[TrackedOperation]) -> bool:
+        """Return whether a list with finished operations would make the next polls better."""
+        return self._policy.growth > 1 and any(
+            entry.record is not None
+            and not self._forecast.histories.has(entry.ref.project_id)
+            and not self._forecast.prediction(entry.record.action, entry.ref.project_id).shares
+            for entry in ready
+        )
+
+    def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
+        """Learn from the finished operations of a project that nobody waits for."""
+        self._forecast.histories.note(project_id, operations)
+
     def start_poll(self, now: float) -> None:
         """Record the start of a poll of all operations without a poll in progress."""
         self.next_poll_at = math.inf
         self._has_unseen = False
-        self._poll_started_at = now
-        self._polls += 1
-        self._jitter = self._draw()
+        self._poll = _Poll(self._poll.number + 1, now, self._draw(), self._poll.seconds)
 
     def finish_poll(self, seconds: float) -> None:
         """Record the duration of a poll. Call :meth:`replan` afterwards."""
-        self._poll_seconds = seconds
+        self._poll = self._poll._replace(seconds=seconds)
 
     def replan(self, ready: Sequence[TrackedOperation], now: float) -> None:
         """Set the time of the next poll: by the schedule, or just before a deadline.
@@ -98,9 +116,16 @@ class ProjectPlan:
             last_polls = (self._last_poll_at(queue, now) for queue in queues_of(ready))
             self.next_poll_at = min(self._scheduled_poll_at(ready), *last_polls)
 
-    def last_deadline(self, now: float) -> float:
-        """Return the latest deadline for which a poll at the time ``now`` is the last one."""
-        return now + self._last_poll_margin + MIN_POLL_GAP
+    def claim(self, now: float) -> None:
+        """Record that a poll was asked for now, so that no other project scouts with it."""
+        if self._is_scout:
+            self._pace.note_scout(now)
+            self._is_scout = False
+
+    @property
+    def last_poll_margin(self) -> float:
+        """The time between the last poll of a wait and its deadline."""
+        return max(2 * self._poll.seconds, LAST_POLL_MARGIN)
 
     def note_record(
         self, entry: TrackedOperation, record: Operation, now: float, *, is_settled: bool
@@ -109,7 +134,9 @@ class ProjectPlan:
         if entry.record is None:
             entry.started_at -= age(record)
             if not is_settled:
-                entry.observation = self._forecast.observe(record.action, entry.started_at)
+                entry.observation = self._forecast.observe(
+                    record.project_id, record.action, entry.started_at
+                )
         if entry.observation is None:
             return
         if is_settled:
@@ -129,92 +156,50 @@ class ProjectPlan:
         return min(recheck_at, self._poll_of_pending_at(pending)) if pending else recheck_at
 
     def _poll_of_pending_at(self, ready: Sequence[TrackedOperation]) -> float:
+        conditions = self._conditions(-math.inf)
+        stretch = conditions.stretch
+        youngest = max(ready, key=lambda entry: entry.started_at)
+        waits = _waits(ready)
+        gap = self._gap(len(waits), self._poll.started_at - youngest.started_at)
+        conditions = conditions._replace(earliest=self._poll.started_at + gap * stretch)
+        if self._forecast.is_empty and stretch == 1:
+            waits = [[youngest]]  # Without history, the youngest operation alone sets the delay.
+        polls = [self._placement.place(wait, conditions) for wait in waits]
+        # One poll serves all waits of the project if there are hardly any.
+        poll = max(polls) if stretch > WHOLE_PROJECT_STRETCH else min(polls)
+        self._is_scout = poll.is_scout
+        return poll.at
+
+    def _conditions(self, earliest: float) -> Conditions:
         stretch = self._pace.stretch() if self._policy.growth > 1 else 1.0
         self.is_stretched = stretch > 1
-        self._is_scout = False
-        youngest = max(ready, key=lambda entry: entry.started_at)
-        # Among many predictions one is always near. The gap keeps the number of polls small.
-        waited = self._poll_started_at - youngest.started_at
-        gap = max(min(MIN_POLL_SHARE * waited, self._max_delay), self._min_delay)
-        if self._forecast.is_empty and stretch == 1:
-            # Without history, the youngest operation alone sets the delay.
-            return self._poll_of_wait_at([youngest], self._poll_started_at + gap, 1.0)
-        earliest = self._poll_started_at + gap * stretch
-        polls = [self._poll_of_wait_at(wait, earliest, stretch) for wait in _waits(ready)]
-        return max(polls) if stretch > WHOLE_PROJECT_STRETCH else min(polls)
+        return Conditions(earliest, self._poll.jitter, self._poll.number, stretch)
 
-    def _poll_of_wait_at(
-        self, entries: Sequence[TrackedOperation], earliest: float, stretch: float
-    ) -> float:
-        groups = self._groups(entries)
-        started_at = max(entry.started_at for entry in entries)
-        polled_at = max(entry.polled_at for entry in entries)
-        marks = schedule.marks_of(
-            [group._replace(starts_after=group.starts_after - started_at) for group in groups],
-            stretch,
-        )
-        minimum = max(earliest - polled_at, 0.0)
-        waited = polled_at - started_at
-        planned_at = polled_at + schedule.delay(
-            self._policy, waited, self._jitter, marks, minimum, stretch
-        )
-        if stretch == 1:
-            return planned_at
-        if marks.seconds and marks.is_complete:
-            alone = schedule.delay(self._policy, waited, self._jitter, minimum=minimum)
-            scout_at = max(polled_at + alone, self._pace.explore_at(alone, self._polls))
-            self._is_scout = scout_at < planned_at
-            return min(scout_at, planned_at)
-        kind = tuple(sorted({str(entry.record.action) for entry in entries if entry.record}))
-        self._pace.note_pending(kind, waited)
-        age = self._pace.scouted_age(kind)
-        alone = schedule.delay(self._policy, age, self._jitter)
-        if not marks.seconds:
-            planned_at = max(planned_at, polled_at + PATIENCE * stretch, started_at + age + alone)
-        scout_at = max(
-            started_at + age + alone,
-            self._pace.scout_at(alone, self._polls, stretch),
-            polled_at + minimum,
-        )
-        self._is_scout = scout_at < planned_at
-        return min(scout_at, planned_at)
+    def _gap(self, waits: int, waited: float) -> float:
+        """Return the shortest time between two polls of the schedule, in seconds.
 
-    def _groups(self, entries: Sequence[TrackedOperation]) -> list[schedule.Group]:
-        """Return the operations of a wait by action. Their starts are on the loop's clock."""
-        groups: dict[str, schedule.Group] = {}
-        for entry in entries:
-            if entry.record is None or self._policy.growth == 1:
-                return [schedule.Group(UNKNOWN, 1, entry.started_at)]
-            action = entry.record.action
-            known = groups.get(action)
-            if known is None:
-                prediction = self._forecast.prediction(action)
-                groups[action] = schedule.Group(prediction, 1, entry.started_at)
-            else:
-                groups[action] = known._replace(
-                    operations=known.operations + 1,
-                    starts_after=max(known.starts_after, entry.started_at),
-                )
-        return list(groups.values())
+        Among the marks of many waits one is always near. The gap keeps the number of polls small.
+        If the rate budget is ample, many waits are worth more polls.
+        """
+        if waits == 1:
+            return self._min_delay
+        crowd = min(waits / CROWD, 1.0) if self._pace.is_ample() else 0.0
+        share = MIN_POLL_SHARE - (MIN_POLL_SHARE - MIN_POLL_SHARE_OF_CROWD) * crowd
+        longest = self._policy.maximum * (1 - self._policy.jitter)
+        return max(min(share * waited, longest), self._min_delay)
 
-    def claim(self, now: float) -> None:
-        """Record that a poll was asked for now, so that no other project scouts with it."""
-        if self._is_scout:
-            self._pace.note_scout(now)
-            self._is_scout = False
+    @property
+    def _min_delay(self) -> float:
+        return self._policy.initial * (1 - self._policy.jitter)
 
     def _first_poll_at(self, now: float) -> float:
         """Return when to poll operations without a record: now, or together after MIN_POLL_GAP."""
-        return max(now, self._poll_started_at + MIN_POLL_GAP)
+        return max(now, self._poll.started_at + MIN_POLL_GAP)
 
     def _last_poll_at(self, queue: Queue, now: float) -> float:
         """Return when to poll before a deadline. One poll serves deadlines close together."""
-        poll_at = queue.deadline - self._last_poll_margin
-        return max(poll_at, self._poll_started_at + MIN_POLL_GAP) if poll_at > now else math.inf
-
-    @property
-    def _last_poll_margin(self) -> float:
-        return max(2 * self._poll_seconds, LAST_POLL_MARGIN)
+        poll_at = queue.deadline - self.last_poll_margin
+        return max(poll_at, self._poll.started_at + MIN_POLL_GAP) if poll_at > now else math.inf
 
 
 def _waits(ready: Sequence[TrackedOperation]) -> list[list[TrackedOperation]]:

@@ -3,28 +3,21 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import TypeGuard, TypeVar
+from typing import TypeVar
 
 import anyio
 from anyio.abc import TaskStatus
 from msgspec import UNSET
 
-from neonctl_async.errors import (
-    APIError,
-    ClientClosedError,
-    InvalidResponseError,
-    NeonError,
-    NotFoundError,
-    TransportError,
-)
-from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoundError
+from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
-from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.history import HISTORY_PAGE
 from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.scan import PageScan, ReadQueue, ScanPlan
-from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.source import OperationSource, is_transient
 from neonctl_async.waiting.tracked import TrackedOperation, end_polls
 
 T = TypeVar("T")
@@ -40,9 +33,9 @@ MAX_PAUSE = 60.0
 class Poller:
     """Polls the pending operations of one project while any wait needs them.
 
-    A single pending operation is read by id. For two or more, list pages are read, and then a few
-    of the operations missing from them by id: a missing operation is still pending. A poll that
-    hangs delays only its own operations. A transient failure ends no wait; 401, 403 and other
+    A single pending operation is read by id. For two or more, list pages are read. A few of the
+    operations missing from them are then read by id: a missing operation is still pending. A poll
+    that hangs delays only its own operations. A transient failure ends no wait; 401, 403 and other
     permanent failures end it at once.
     """
 
@@ -143,7 +136,8 @@ class Poller:
 
     async def _poll(self, *, task_status: TaskStatus[None]) -> None:
         """Poll the operations that are ready once there is a slot. Then the next poll may start."""
-        slot = await self._source.acquire_poll_slot(is_list=len(self._operations) > 1)
+        is_list = len(self._operations) > 1 or self._plan.wants_history(self._operations.ready())
+        slot = await self._source.acquire_poll_slot(is_list=is_list)
         try:
             ready = self._start_poll()
             task_status.started()
@@ -155,9 +149,10 @@ class Poller:
     async def _poll_ready(self, ready: Sequence[TrackedOperation], slot: Slot) -> None:
         started = _time()
         ids = [entry.ref.id for entry in ready]
-        scan = self._scans.start(ids) if len(ready) > 1 else None
+        wants_history = self._plan.wants_history(ready)
+        scan = self._scans.start(ids, HISTORY_PAGE if wants_history else 0)
         missing = ready if scan is None else await self._read_pages(ready, scan, slot)
-        reads = ReadQueue(missing, self._plan.last_deadline(_time()))
+        reads = ReadQueue(missing, _time(), self._plan.last_poll_margin)
         end_polls(reads.later, _time(), were_read=False)
         if len(reads.first) < len(ready):
             self._finish_poll(started)
@@ -183,12 +178,18 @@ class Poller:
             if page is None:
                 end_polls(missing, _time(), were_read=False)
                 return []
+            if not scan.depth:
+                self._note_history(page)
             found = scan.add_page(page)
             end_polls((by_id[record.id] for record in found), _time())
             for record in found:
                 self._operations.update(by_id[record.id], record, _time())
         self._scans.finish(scan, are_all=are_all)
         return [by_id[id] for id in scan.missing]
+
+    def _note_history(self, page: OperationsPage) -> None:
+        others = [one for one in page.operations if one.id not in self._operations]
+        self._plan.note_history(self._project_id, others)
 
     async def _read_by_id(self, queue: ReadQueue, slot: Slot | None) -> None:
         """Read operations by id, the first one with ``slot``.
@@ -238,20 +239,13 @@ class Poller:
             self._operations.fail(final, error)
             if again:
                 self._operations.note_failure(again, error)
-        elif _is_transient(error):
+        elif is_transient(error):
             self._operations.note_failure(entries, error)
             if isinstance(error, APIError) and error.retry_after:
                 pause = min(error.retry_after, MAX_PAUSE)
                 self._not_before = max(self._not_before, _time() + pause)
         else:
             self._operations.fail(entries, error)
-
-
-def _is_transient(error: Exception) -> TypeGuard[NeonError]:
-    """Return whether the next poll may succeed after this failure."""
-    if isinstance(error, APIError):
-        return error.status in TRANSIENT_STATUSES or error.status >= 500
-    return isinstance(error, TransportError | InvalidResponseError)
 
 
 def _time() -> float:

@@ -24,7 +24,8 @@ from neonctl_async.waiting.status import (
 )
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, queues_of
 
-_logger = logging.getLogger(__name__)
+# The name of the poller's module, by which applications filter these records.
+_logger = logging.getLogger("neonctl_async.waiting.poller")
 
 
 class ProjectOperations:
@@ -52,6 +53,9 @@ class ProjectOperations:
 
     def __len__(self) -> int:
         return len(self._by_id)
+
+    def __contains__(self, id: str) -> bool:
+        return id in self._by_id
 
     def ready(self) -> list[TrackedOperation]:
         """Return the operations without a poll in progress."""
@@ -114,7 +118,7 @@ class ProjectOperations:
             self._drop(entry)
 
     def note_failure(self, entries: Iterable[TrackedOperation], error: NeonError) -> None:
-        """Record a failed poll that ends no wait."""
+        """Record a failed poll after which the operations are polled again."""
         _logger.warning("a poll of operations failed and will be repeated: %s", error)
         for queue in queues_of(entries):
             queue.last_error = error

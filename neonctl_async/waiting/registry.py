@@ -53,6 +53,10 @@ class PollerRegistry:
             self._by_project[ref.project_id] = poller
         poller.add(ref, record, queue)
 
+    def stretch(self) -> float:
+        """Return the factor by which polls come later than usual, 1 if the rate budget suffices."""
+        return self._pace.stretch()
+
     async def release(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
         """Stop deliveries to ``queue``, and stop pollers without tracked operations."""
         by_project: dict[str, list[OperationRef]] = {}

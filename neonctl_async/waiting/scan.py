@@ -14,6 +14,8 @@ from neonctl_async.waiting.tracked import TrackedOperation
 
 MAX_PAGE = 1000
 """The largest page size that the API accepts."""
+MIN_SCANNED = 2
+"""Number of operations from which a poll reads a list."""
 SCAN_MARGIN = 10
 """Number of operations that a scan reads beyond the tracked ones: other clients start some too."""
 MISSING_PER_EXTRA_PAGE = 100
@@ -86,8 +88,15 @@ class ScanPlan:
         self._fruitless = 0
         self._skipped = 0
 
-    def start(self, ids: Collection[str]) -> PageScan | None:
-        """Return the scan for a poll of these operations, None if it reads them by id only."""
+    def start(self, ids: Collection[str], least_depth: int = 0) -> PageScan | None:
+        """Return the scan for a poll of these operations, None if it reads them by id only.
+
+        The scan reads at least ``least_depth`` operations, for their durations.
+        """
+        if least_depth:
+            return PageScan(ids, max(least_depth, len(ids) + SCAN_MARGIN))
+        if len(ids) < MIN_SCANNED:
+            return None
         is_hopeless = self._fruitless >= FRUITLESS_SCANS and self._unlisted.issuperset(ids)
         if is_hopeless and self._skipped < SCAN_INTERVAL - 1:
             self._skipped += 1
@@ -123,15 +132,16 @@ def reads_per_poll(missing: int) -> int:
 class ReadQueue:
     """The missing operations of one poll, in the order in which they are read by id.
 
-    The operations that were read least recently come first. In the last poll before the deadline
-    of a wait, its operations are all read: ``last_deadline`` is the latest such deadline.
+    The operations that were read least recently come first. From ``margin`` seconds before the
+    deadline of a wait on, each of its operations is read at least once.
     """
 
-    def __init__(self, missing: Sequence[TrackedOperation], last_deadline: float) -> None:
+    def __init__(self, missing: Sequence[TrackedOperation], now: float, margin: float) -> None:
         urgent: list[TrackedOperation] = []
         others: list[TrackedOperation] = []
         for entry in missing:
-            is_urgent = any(queue.deadline <= last_deadline for queue in entry.queues)
+            last_polls = [queue.deadline - margin for queue in entry.queues]
+            is_urgent = any(entry.read_at < last_poll <= now for last_poll in last_polls)
             (urgent if is_urgent else others).append(entry)
         others.sort(key=lambda entry: entry.read_at)
         count = max(reads_per_poll(len(missing)) - len(urgent), 0)

@@ -5,10 +5,18 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.waiting.forecast import Prediction
+from neonctl_async.waiting.prediction import Prediction
 
 QUARTERS = 4
 """The number of polls of a wait, if the rate budget is plentiful and durations vary."""
+SLOW_AFTER = 8.0
+"""The delay, as a multiple of the first one, from which delays grow more slowly."""
+SLOW_GROWTH = 0.44
+"""The growth of such delays, as a share of that of the first ones."""
+MARGIN_SHARE = 0.02
+MAX_MARGIN_SECONDS = 0.1
+MIN_MARGIN_SECONDS = 0.02
+"""The time from a predicted end to its poll: a share of the duration, within limits."""
 LAST_SHARE = 0.97
 """The share of waits that have ended at their last mark. The others are exceptions."""
 
@@ -33,6 +41,11 @@ class Group(NamedTuple):
     starts_after: float
     """The start of the youngest one, in seconds after the start that marks are relative to."""
 
+    def with_operation(self, starts_after: float) -> "Group":
+        """Return the group with another operation."""
+        later = max(self.starts_after, starts_after)
+        return Group(self.prediction, self.operations + 1, later)
+
 
 def marks_of(groups: Sequence[Group], stretch: float = 1.0) -> Marks:
     """Return the marks of a wait that ends with the last one of these operations.
@@ -49,7 +62,8 @@ def marks_of(groups: Sequence[Group], stretch: float = 1.0) -> Marks:
         each = share ** (1 / operations)
         ends = (one.starts_after + one.prediction.seconds_of(each) for one in groups)
         # Slightly later, so that a poll finds the operations that finish at this time.
-        mark = max(ends) * 1.02 + 0.02
+        end = max(ends)
+        mark = end + MIN_MARGIN_SECONDS + min(MARGIN_SHARE * end, MAX_MARGIN_SECONDS)
         if marks and mark - marks[-1] < 0.1 * mark:
             marks.pop()  # one poll serves both
         marks.append(mark)
@@ -62,6 +76,7 @@ def delay(
     draw: float,
     marks: Marks = NO_MARKS,
     minimum: float = 0.0,
+    *,
     stretch: float = 1.0,
 ) -> float:
     """Return the delay before the next poll of a wait of ``waited`` seconds so far.
@@ -76,14 +91,14 @@ def delay(
     """
     times, is_complete = marks
     seconds = _growing_delay(policy, waited, draw) * stretch
-    if times and not is_complete and stretch == 1.0:
+    if times and not is_complete and stretch <= 1:
         minimum = max(minimum, seconds / 3)
     index = bisect_right(times, waited + minimum)
     if index < len(times):
         to_mark = times[index] - waited
         is_last = index == len(times) - 1
         if is_last and not is_complete:
-            seconds = min(seconds, to_mark) if stretch == 1.0 else to_mark
+            seconds = min(seconds, to_mark) if stretch <= 1 else to_mark
         elif is_last and index and waited >= times[index - 1]:
             passed = times[index - 1]
             bound = _growing_delay(policy, waited - passed, draw) * stretch
@@ -95,7 +110,8 @@ def delay(
         seconds = minimum
     elif times and is_complete:
         seconds = _growing_delay(policy, waited - times[-1], draw) * stretch
-    return max(min(seconds, policy.maximum * stretch), min(minimum, policy.maximum * stretch))
+    longest = policy.maximum * max(stretch, 1.0)
+    return max(min(seconds, longest), min(minimum, longest))
 
 
 def _growing_delay(policy: PollPolicy, waited: float, draw: float) -> float:
@@ -103,9 +119,12 @@ def _growing_delay(policy: PollPolicy, waited: float, draw: float) -> float:
 
     The delays ``initial``, ``initial * growth``, ``initial * growth**2``, … add up to
     ``initial * (growth**n - 1) / (growth - 1)``. Each delay is therefore ``initial`` plus
-    ``growth - 1`` times the time waited, and does not depend on the number of polls. Without
-    jitter, a result is late by at most ``initial`` plus ``growth - 1`` times the wait. ``draw``
-    spreads the delay by ``jitter`` in both directions, up to ``maximum``.
+    ``growth - 1`` times the time waited, and does not depend on the number of polls. From
+    ``SLOW_AFTER`` times ``initial`` on, delays grow by ``SLOW_GROWTH`` of that only: each further
+    poll is then worth its request. ``draw`` spreads the delay by ``jitter`` in both directions, up
+    to ``maximum``.
     """
-    seconds = min(policy.initial + (policy.growth - 1) * waited, policy.maximum)
+    growth = policy.growth - 1
+    slow = max(SLOW_AFTER * policy.initial, SLOW_GROWTH * growth * waited)
+    seconds = min(policy.initial + growth * waited, slow, policy.maximum)
     return min(seconds * (1 + policy.jitter * (2 * draw - 1)), policy.maximum)

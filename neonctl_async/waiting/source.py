@@ -1,9 +1,11 @@
-"""The requests of a poll: one operation by id, or the newest operations of a project."""
+"""The requests of a poll: an operation, the newest operations of a project, or a state."""
+
+from typing import TypeGuard, TypeVar
 
 from msgspec import UNSET, UnsetType
 
 from neonctl_async._shorten import shorten
-from neonctl_async.errors import InvalidResponseError
+from neonctl_async.errors import APIError, InvalidResponseError, NeonError, TransportError
 from neonctl_async.models.operations import (
     Operation,
     OperationRef,
@@ -12,8 +14,10 @@ from neonctl_async.models.operations import (
 )
 from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.protocol import Request, request
+from neonctl_async.transport.retry import TRANSIENT_STATUSES
 from neonctl_async.transport.session import Session
-from neonctl_async.waiting.scan import MAX_PAGE as MAX_PAGE
+
+T = TypeVar("T")
 
 POLL_TIMEOUT = 10.0
 """The timeout of a poll, in seconds. After it, a new request is more likely to succeed."""
@@ -116,3 +120,14 @@ class OperationSource:
         page = await self._session.poll(poll, POLL_TIMEOUT, slot)
         check_page(project_id, page)
         return page
+
+    async def poll(self, request: Request[T]) -> T:
+        """Send any other request as a poll, as soon as the rate budget allows it."""
+        return await self._session.poll(request, POLL_TIMEOUT)
+
+
+def is_transient(error: Exception) -> TypeGuard[NeonError]:
+    """Return whether the next poll may succeed after this failure."""
+    if isinstance(error, APIError):
+        return error.status in TRANSIENT_STATUSES or error.status >= 500
+    return isinstance(error, TransportError | InvalidResponseError)

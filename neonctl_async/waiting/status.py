@@ -28,7 +28,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def is_retryable_failure(operation: Operation) -> bool:
-    """Return whether an operation has failed, and its record does not say if Neon will retry it.
+    """Return whether an operation has failed, and its record has no time of a retry.
 
     Neon documents ``failed`` both as final and as a status after which it may retry.
     """

@@ -45,6 +45,15 @@ class Waiter:
         self._dispatcher = dispatcher
         self._server_now = server_now
 
+    @property
+    def pollers(self) -> PollerRegistry:
+        """The pollers that all waits share."""
+        return self._pollers
+
+    def server_now(self) -> datetime:
+        """Return the time on Neon's clock, with which ``retry_at`` is compared."""
+        return self._server_now()
+
     async def wait(
         self,
         what: Waitable,
@@ -56,10 +65,7 @@ class Waiter:
     ) -> list[Operation]:
         """See ``Operations.wait``."""
         check_timeout(timeout)
-        if fail_fast and not raise_on_failure:
-            raise ValueError(
-                "fail_fast=True and raise_on_failure=False contradict each other: leave one out"
-            )
+        check_options(fail_fast=fail_fast, raise_on_failure=raise_on_failure)
         check_on_update(on_update)
         progress = Progress(targets_of(what))
         await self._follow(progress, timeout, fail_fast=fail_fast, on_update=on_update)
@@ -115,7 +121,7 @@ class Waiter:
         async with aclosing(changing) as changes:
             async for change in changes:
                 if on_update is not None and progress.report(change):
-                    _check_result(on_update, on_update(change.operation))
+                    notify(on_update, change.operation)
                 if fail_fast and change.outcome is Outcome.UNSUCCESSFUL:
                     return
 
@@ -220,6 +226,14 @@ def _raise_for_failures(progress: Progress) -> None:
         )
 
 
+def check_options(*, fail_fast: bool, raise_on_failure: bool) -> None:
+    """Raise ValueError for options that contradict each other."""
+    if fail_fast and not raise_on_failure:
+        raise ValueError(
+            "fail_fast=True and raise_on_failure=False contradict each other: leave one out"
+        )
+
+
 def check_timeout(timeout: float | None, name: str = "timeout") -> None:
     """Raise TypeError or ValueError unless ``timeout`` is None or 0 or more seconds."""
     if timeout is None:
@@ -240,7 +254,9 @@ def check_on_update(on_update: OnUpdate | None) -> None:
         raise TypeError(f"on_update is {on_update!r}, a coroutine function: {_PLAIN_FUNCTION}")
 
 
-def _check_result(on_update: OnUpdate, result: object) -> None:
+def notify(on_update: OnUpdate, operation: Operation) -> None:
+    """Call ``on_update``. Raise TypeError if it returns an awaitable."""
+    result = on_update(operation)
     if not inspect.isawaitable(result):
         return
     if inspect.iscoroutine(result):

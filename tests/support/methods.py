@@ -13,9 +13,13 @@ CONVENIENCES: Mapping[str, str] = {
     "branches.default": "searches the pages of a listing",
     "branches.ephemeral": "creates, waits and deletes",
     "branches.reset_from_parent": "reads the branch, then restores it",
+    "branches.wait_for": "polls",
+    "endpoints.wait_for": "polls",
     "operations.as_completed": "polls",
     "operations.wait": "polls",
+    "operations.wait_for_project": "polls",
     "operations.watch": "polls",
+    "projects.wait_for": "polls",
 }
 """The methods that are not exactly one request, with the reason."""
 

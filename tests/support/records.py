@@ -1,5 +1,6 @@
 """Records of the API for the tests."""
 
+import math
 import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ from typing import Any
 
 from neonctl_async import NeonClient, Operation, OperationRef, OperationStatus, RateBudget
 from neonctl_async.types import OperationAction
+from neonctl_async.waiting.pace import Pace
 from tests.support.server import MisbehavingServer, Respond, in_sequence
 
 API_KEY = "napi_test_key_that_must_never_show"
@@ -68,6 +70,11 @@ def branch_json(id: str = "br-quiet-sun-87654321") -> JsonObject:
 def statuses(records: Iterable[Operation]) -> list[tuple[str, str]]:
     """Return the id and the status of each operation."""
     return [(record.id, record.status) for record in records]
+
+
+def free_pace() -> Pace:
+    """Return the pace of a client without rate limits."""
+    return Pace(lambda: math.inf, lambda: math.inf, lambda _waits, _projects: None)
 
 
 def ref(id: str) -> OperationRef:

@@ -6,6 +6,8 @@ import ssl
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import NamedTuple, Self
 
+from neonctl_async.local.server.listener import stop_listening
+
 Respond = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
@@ -90,13 +92,7 @@ class Server:
         return self
 
     async def __aexit__(self, *_exc_info: object) -> None:
-        # asyncio leaks a connection that it has accepted but not served yet when a server closes.
-        loop = asyncio.get_running_loop()
-        for listener in self._server.sockets:
-            loop.remove_reader(listener.fileno())
-        for _ in range(3):
-            await asyncio.sleep(0)
-        self._server.close()
+        await stop_listening(self._server)
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from tools.faults.records import RECORD_FAULTS
+
 ROOT = Path(__file__).parents[2]
 FAULTS = 300
 
 
-@pytest.mark.process
-async def test_calls_report_the_truth_under_every_fault() -> None:
+async def counts_of_campaign(*arguments: str) -> dict[str, int]:
+    """Run a campaign without violations. Return how often each fault was injected."""
     campaign = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-W", "error", "-m", "tools.faults"),
-        *("--faults", str(FAULTS), "--seeds", "7", "--seconds-between-kills", "1.5"),
+        *(sys.executable, "-W", "error", "-m", "tools.faults", "--seeds", "7", *arguments),
         cwd=ROOT,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
@@ -23,7 +24,21 @@ async def test_calls_report_the_truth_under_every_fault() -> None:
     output = (await campaign.communicate())[0].decode()
     assert campaign.returncode == 0, output
     assert output.rstrip().endswith("0 violations")
-    counts = {name: int(count) for name, count in re.findall(r"(?m)^(\S.*?)  +(\d+) ", output)}
+    return {name: int(count) for name, count in re.findall(r"(?m)^(\S.*?)  +(\d+) ", output)}
+
+
+@pytest.mark.timeout(90)
+@pytest.mark.process
+async def test_calls_report_the_truth_under_every_fault() -> None:
+    counts = await counts_of_campaign("--faults", str(FAULTS), "--seconds-between-kills", "1.5")
     assert counts.pop("total") >= FAULTS
     assert counts["the control plane is killed"] > 0
     assert len(counts) > 50
+
+
+@pytest.mark.process
+@pytest.mark.timeout(90)  # its waits take some seconds, and more on a busy machine
+async def test_waits_report_the_truth_under_every_fault_of_records() -> None:
+    names = ("record", "404 for", "failed")
+    counts = await counts_of_campaign("--faults", str(FAULTS // 2), "--only", *names)
+    assert len(counts.keys() & RECORD_FAULTS.keys()) >= 8  # some are drawn too rarely

@@ -1,6 +1,7 @@
 """The rate budget, on a fake clock."""
 
 import asyncio
+import math
 
 import pytest
 from hypothesis import given, settings
@@ -8,11 +9,13 @@ from hypothesis import strategies as st
 
 from neonctl_async import OperationRef, RateBudget
 from neonctl_async.testing import FakeClockLoop
+from neonctl_async.transport.account import LocalAccount
 from neonctl_async.transport.budget import Budget
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import PROJECT, client_of, responding
 from tests.support.server import OK, MisbehavingServer, Received, Respond, http_response
+from tests.support.tasks import cancel
 from tests.transport.budget_load import Planned, most_within, send_all
 
 pytestmark = pytest.mark.virtual_time
@@ -117,6 +120,114 @@ async def test_cancelled_request_uses_no_slot() -> None:
         task.cancel()
     await asyncio.wait(waiting)
     assert now() == pytest.approx(60)
+
+
+@pytest.mark.parametrize("is_poll", [True, False])
+@pytest.mark.parametrize("turns", range(6))
+async def test_cancellation_at_any_step_leaves_no_slot_occupied(
+    turns: int, *, is_poll: bool
+) -> None:
+    budget = Budget(RateBudget.unlimited(), connections=1)
+    slot = await budget.acquire("a")
+    waiting = asyncio.create_task(budget.acquire("a", is_poll=is_poll))
+    following = asyncio.create_task(budget.acquire("a", is_poll=is_poll))
+    for turn in range(6):
+        if turn == 2:
+            slot.release()
+        if turn == turns:
+            waiting.cancel()
+        await asyncio.sleep(0)
+    if not waiting.cancelled():
+        waiting.result().release()
+    async with asyncio.timeout(1):
+        (await following).cancel()
+        await budget.acquire("a")
+
+
+@pytest.mark.parametrize("is_cancelled_first", [True, False])
+async def test_slot_granted_to_a_cancelled_task_goes_to_the_next(
+    *, is_cancelled_first: bool
+) -> None:
+    budget = Budget(RateBudget.unlimited(), connections=1)
+    slot = await budget.acquire("a")
+    waiting = [asyncio.create_task(budget.acquire("a")) for _ in range(2)]
+    await asyncio.sleep(0)
+    if is_cancelled_first:
+        waiting[0].cancel()
+    slot.release()
+    if not is_cancelled_first:
+        waiting[0].cancel()
+    async with asyncio.timeout(1):
+        await waiting[1]
+    assert waiting[0].cancelled()
+
+
+async def test_slot_is_released_or_cancelled_only_once() -> None:
+    budget = Budget(RateBudget(per_minute=10), connections=2)
+    first, second = await budget.acquire("a"), await budget.acquire("a")
+    assert budget.requests_last_minute() == 2
+    for _ in range(2):
+        first.cancel()
+        first.release()
+        assert budget.requests_last_minute() == 1
+        second.release()
+        second.cancel()
+        assert budget.requests_last_minute() == 1
+    assert budget.free() == 9
+    await send_all(budget, [Planned(0.0, "a", duration=1.0)] * 3)
+    assert now() == pytest.approx(2)
+
+
+async def test_fewer_pending_projects_let_calls_continue_at_once() -> None:
+    budget = Budget(RateBudget(per_minute=100), 100)
+    budget.note_pending(waits=50, projects=50)
+    assert budget.share() == 95 / 50
+    calls = asyncio.create_task(
+        send_all(budget, [Planned(0.0, f"POST /{n % 9}") for n in range(70)])
+    )
+    await asyncio.sleep(5)
+    assert budget.requests_last_minute() == 50
+    budget.note_pending(waits=0, projects=0)
+    async with asyncio.timeout(1):
+        await calls
+
+
+class ChangingAccount(LocalAccount):
+    """An account whose free slots are known only after a change."""
+
+    has_slots = False
+    is_closed = False
+
+    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
+        return super().free_at(route, now, is_poll=is_poll) if self.has_slots else math.inf
+
+    async def aclose(self) -> None:
+        self.is_closed = True
+
+
+async def test_change_of_the_account_gives_out_slots() -> None:
+    account = ChangingAccount(RateBudget())
+    budget = Budget(RateBudget(), 100, account)
+    waiting = asyncio.create_task(budget.acquire("a"))
+    await asyncio.sleep(5)
+    assert not waiting.done()
+    account.has_slots = True
+    account.on_change()
+    await waiting
+    assert now() == pytest.approx(5)
+    await budget.aclose()
+    assert account.is_closed
+
+
+async def test_closed_budget_leaves_no_timer() -> None:
+    budget = Budget(RateBudget(per_minute=1), 100)
+    await send_all(budget, [Planned(0.0, "a")])
+    waiting = asyncio.create_task(budget.acquire("a"))
+    await asyncio.sleep(1)
+    await budget.aclose()
+    await asyncio.sleep(100)
+    assert not waiting.done()
+    await cancel(waiting)
 
 
 async def test_unlimited_budget_delays_no_request() -> None:

@@ -9,14 +9,14 @@ from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.forecast import Forecast
 from neonctl_async.waiting.plan import LAST_POLL_MARGIN, MIN_POLL_GAP, ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
-from tests.support.records import operation, ref
+from tests.support.records import free_pace, operation, ref
 
 POLICY = PollPolicy(initial=1.0, growth=2.0, maximum=10.0, jitter=0.0)
 
 
 def plan_of(*entries: TrackedOperation, deadline: float = math.inf) -> ProjectPlan:
     """Return a plan with these operations, added at the time 0."""
-    plan = ProjectPlan(POLICY, Forecast(), draw=lambda: 0.5)
+    plan = ProjectPlan(POLICY, Forecast(), free_pace(), draw=lambda: 0.5)
     for entry in entries:
         plan.add(entry, add_queue(entry, deadline), now=0.0)
     return plan
@@ -57,7 +57,7 @@ def test_delays_grow_from_poll_to_poll() -> None:
         entry.polled_at = now
         plan.finish_poll(0.0)
         plan.replan([entry], now)
-    assert polled_at == pytest.approx([1.0, 3.0, 7.0, 15.0, 25.0])
+    assert polled_at == pytest.approx([1.0, 3.0, 7.0, 15.0, 23.0])
 
 
 def test_reference_added_during_a_poll_is_polled_shortly_after_its_start() -> None:
@@ -79,3 +79,33 @@ def test_last_poll_comes_before_the_deadline_by_twice_the_duration_of_a_poll() -
     plan.finish_poll(0.1)
     plan.replan([entry], now=0.2)
     assert plan.next_poll_at == pytest.approx(0.3)
+
+
+def test_new_failure_is_read_again_when_its_grace_is_over() -> None:
+    entry = seen("a")
+    entry.failure_final_at = 1.5
+    plan = plan_of(entry)
+    assert plan.next_poll_at == 1.5
+    plan.replan([entry, seen("b")], now=0.1)
+    assert plan.next_poll_at == pytest.approx(1.0)
+    plan.replan([entry], now=0.1)
+    assert plan.next_poll_at == 1.5
+
+
+def test_failure_that_the_poll_after_its_grace_did_not_confirm_is_polled_on_schedule() -> None:
+    entry = seen("a")
+    entry.failure_final_at = 1.5
+    plan = plan_of(entry)
+    plan.start_poll(1.5)
+    entry.polled_at = 1.5
+    plan.replan([entry], now=1.5)
+    assert plan.next_poll_at == pytest.approx(1.5 + 2.5)
+
+
+def test_404_is_confirmed_when_its_grace_is_over() -> None:
+    entry = seen("a")
+    plan = plan_of(entry)
+    plan.start_poll(6.0)
+    entry.polled_at, entry.missing_final_at = 6.0, 7.5
+    plan.replan([entry], now=6.0)
+    assert plan.next_poll_at == 7.5

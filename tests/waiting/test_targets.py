@@ -1,12 +1,14 @@
+from datetime import timedelta
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 
 from neonctl_async import Operation
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.waiting.status import Change, Outcome
 from neonctl_async.waiting.targets import Progress, Target, Waitable, targets_of
-from tests.support.records import operation, ref
+from tests.support.records import EPOCH, operation, ref
 
 A, B = operation("a"), operation("b")
 
@@ -50,3 +52,48 @@ def test_progress_is_complete_when_each_operation_is_finished() -> None:
     assert [record.id for record in progress.settled()] == ["a", "b"]
     assert [record.id for record in progress.settled(Outcome.UNSUCCESSFUL)] == ["b"]
     assert [record.id for record in progress.newest()] == ["a", "b", "a"]
+
+
+def at(seconds: int, status: str) -> Operation:
+    updated_at = EPOCH + timedelta(seconds=seconds)
+    return msgspec.structs.replace(operation("a", status), updated_at=updated_at)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (at(1, "running"), at(0, "finished")),
+        (at(1, "running"), at(0, "failed")),
+        (at(1, "failed"), at(0, "finished")),
+        (at(0, "running"), at(1, "running")),
+        (at(0, "finished"), at(1, "finished")),
+    ],
+)
+def test_terminal_record_is_the_newest_of_two_in_any_order(
+    first: Operation, second: Operation
+) -> None:
+    for targets in ([first, second], [second, first]):
+        assert Progress(targets).records == {first.ref: second}
+
+
+def test_record_is_reported_once_until_it_changes() -> None:
+    progress = Progress([A])
+    changed = msgspec.structs.replace(A, failures_count=1)
+    records = [A, msgspec.structs.replace(A, total_duration_ms=5), changed, changed]
+    reported = [progress.report(Change(A.ref, record, Outcome.PENDING)) for record in records]
+    assert reported == [True, False, True, False]
+
+
+def test_failures_are_unconfirmed_until_their_outcome_is_known() -> None:
+    failed = operation("a", "failed")
+    progress = Progress([failed, B, operation("c", "error")])
+    assert progress.unconfirmed_failures() == [Change(A.ref, failed, Outcome.UNSUCCESSFUL)]
+    progress.note(Change(A.ref, failed, Outcome.UNSUCCESSFUL))
+    assert progress.unconfirmed_failures() == []
+
+
+def test_only_the_failures_of_a_new_response_need_a_confirmation() -> None:
+    failed = operation("a", "failed")
+    assert Progress([failed], are_new=True).needs_confirmation(failed)
+    assert not Progress([failed]).needs_confirmation(failed)
+    assert not Progress([A], are_new=True).needs_confirmation(operation("a", "error"))

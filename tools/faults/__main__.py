@@ -6,7 +6,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.faults.campaign import run
+from tools.faults.campaign import NAMES, run
 
 
 def main() -> int:
@@ -20,12 +20,24 @@ def main() -> int:
         default=15.0,
         help="how long the control plane runs before it is killed",
     )
+    parser.add_argument(
+        "--only",
+        nargs="+",
+        default=[""],
+        metavar="TEXT",
+        help="inject only the faults whose names contain one of these texts",
+    )
     options = parser.parse_args()
+    names = [name for name in NAMES if any(text in name for text in options.only)]
+    if not names:
+        parser.error(f"--only is {options.only}: expected parts of {', '.join(NAMES)}")
     logging.disable()
     violations: list[str] = []
     for seed in options.seeds:
         with tempfile.TemporaryDirectory() as directory:
-            campaign = run(options.faults, seed, Path(directory), options.seconds_between_kills)
+            campaign = run(
+                options.faults, seed, Path(directory), options.seconds_between_kills, names
+            )
         sys.stdout.write(f"seed {seed}\n")
         sys.stdout.writelines(f"{line}\n" for line in campaign.table())
         sys.stdout.writelines(f"{line}\n" for line in campaign.violations[:20])

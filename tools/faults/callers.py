@@ -12,16 +12,22 @@ from neonctl_async import (
     EndpointSpec,
     Hooks,
     NeonClient,
+    Operation,
     PollPolicy,
     RateBudget,
     RequestSent,
+    ResponseReceived,
     RetryPolicy,
+    StatusChanged,
     Timeout,
+    WaitEnded,
 )
 from neonctl_async.types import ApiKeyCreated, BranchCreated, ProjectCreated
+from tests.support.clock import now
 from tools.faults.faults import OVERSIZED
 
-WAIT = 3.0
+WAIT = 4.0
+"""The timeout of a wait: more than the longest time for which an operation is missing."""
 RETRY = RetryPolicy(attempts=4, initial=0.01, maximum=0.05, deadline=3.0)
 MAX_SECONDS = 2 * RETRY.deadline + WAIT
 """The longest time that a call may take. A 429 may delay later requests by the retry deadline."""
@@ -34,7 +40,8 @@ The resulting exception is not the library's, so it counts as a violation.
 
 Kind = Literal["key", "revoked key", "project", "branch", "list"]
 WEIGHTS: dict[Kind, int] = {"key": 30, "revoked key": 10, "project": 10, "branch": 35, "list": 15}
-_requests: ContextVar[list[str]] = ContextVar("_requests")
+_current: ContextVar["Outcome"] = ContextVar("_current")
+_clock: ContextVar[Callable[[], float]] = ContextVar("_clock")
 
 
 class Outcome(msgspec.Struct, kw_only=True):
@@ -46,15 +53,32 @@ class Outcome(msgspec.Struct, kw_only=True):
 
     kind: Kind
     name: str
+    project_id: str = ""
     id: str | None = None
-    operations: list[str] = []
+    operations: list[Operation] = []
+    """The operations of the result, or of the error's ``result``."""
     error: BaseException | None = None
     seconds: float = 0.0
+    """The seconds for which this process could run."""
+    loop_seconds: float = 0.0
+    """The seconds on the clock of the event loop, which suspensions advance."""
     requests: list[str] = []
+    received: dict[str, float] = {}
+    """The time of each response with status 200, in seconds before the end of the call."""
+    changes: list[Operation] = []
+    """The records with a new status."""
+    wait: WaitEnded | None = None
+    too_early: list[str] = []
+    """The operations that the control plane had not reported as finished before a success."""
+
+    @property
+    def is_late(self) -> bool:
+        """True if the wait lasted until its timeout."""
+        return self.wait is not None and self.wait.seconds > WAIT - 0.1
 
 
 def client_of(base_url: str, key: str) -> NeonClient:
-    """Return a client with short timeouts, which records the ids of each call's requests."""
+    """Return a client with short timeouts, which records the events of each call."""
     return NeonClient(
         key,
         base_url=base_url,
@@ -62,13 +86,33 @@ def client_of(base_url: str, key: str) -> NeonClient:
         retry=RETRY,
         budget=RateBudget.unlimited(),
         polling=PollPolicy(initial=0.02, maximum=0.2),
-        hooks=[Hooks(on_request=_record)],
+        hooks=[
+            Hooks(
+                on_request=_note_request,
+                on_response=_note_response,
+                on_status=_note_status,
+                on_wait_ended=_note_wait,
+            )
+        ],
         max_response_bytes=OVERSIZED // 2,
     )
 
 
-def _record(sent: RequestSent) -> None:
-    _requests.get().append(sent.id)
+def _note_request(sent: RequestSent) -> None:
+    _current.get().requests.append(sent.id)
+
+
+def _note_response(response: ResponseReceived) -> None:
+    if response.status == 200:
+        _current.get().received[response.request.id] = _clock.get()()
+
+
+def _note_status(change: StatusChanged) -> None:
+    _current.get().changes.append(change.operation)
+
+
+def _note_wait(wait: WaitEnded) -> None:
+    _current.get().wait = wait
 
 
 class Caller:
@@ -103,7 +147,7 @@ class Caller:
         return outcome
 
     def _start(self, outcome: Outcome) -> Awaitable[object]:
-        project_id = self._chance.choice(self._projects)
+        project_id = outcome.project_id = self._chance.choice(self._projects)
         match outcome.kind:
             case "key":
                 return self._neon.api_keys.create(key_name=outcome.name)
@@ -123,10 +167,13 @@ class Caller:
 
 async def run_call(outcome: Outcome, call: Awaitable[object], clock: Callable[[], float]) -> None:
     """Await ``call`` and complete ``outcome``."""
-    _requests.set(outcome.requests)
-    started = clock()
+    _current.set(outcome)
+    _clock.set(clock)
+    started, loop_started = clock(), now()
     [result] = await asyncio.gather(asyncio.wait_for(call, HANG_SECONDS), return_exceptions=True)
-    outcome.seconds = clock() - started
+    ended = clock()
+    outcome.seconds, outcome.loop_seconds = ended - started, now() - loop_started
+    outcome.received = {id: ended - at for id, at in outcome.received.items()}
     if isinstance(result, BaseException):
         outcome.error = result
         result = getattr(result, "result", None)
@@ -137,6 +184,6 @@ async def run_call(outcome: Outcome, call: Awaitable[object], clock: Callable[[]
             outcome.id = result.project.id
         case BranchCreated():
             outcome.id = result.branch.id
-            outcome.operations = [operation.id for operation in result.operations]
+            outcome.operations = result.operations
         case _:
             pass

@@ -5,6 +5,11 @@ that injects faults into most of them. Meanwhile the control plane is killed and
 file, and clocks jump. At the end, each outcome is compared with the state of the control plane:
 
 - A successful call was executed exactly once, and the operations that it waited for are finished.
+- A result contains all operations of the call, and no others.
+- A wait raises no error for a transient 404 or for a failure that Neon retries.
+- A wait does not time out after a terminal record of each operation has arrived.
+- A call gives up after a 429 only when its deadline is near.
+- The status of an operation never goes back.
 - An error that reports that nothing was done is right.
 - An object that an error reports as created exists.
 - No call takes longer than its limits, and only the library's exceptions are raised.
@@ -15,7 +20,7 @@ import asyncio
 import gc
 import random
 from collections import Counter
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Collection, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from unittest import mock
@@ -25,11 +30,12 @@ from yarl import URL
 from neonctl_async import NeonClient, NeonError
 from tests.local.client import Http
 from tests.support.server_process import serving
-from tools.faults.callers import Caller, Outcome, client_of, run_call
+from tools.faults.callers import RETRY, Caller, Outcome, client_of, run_call
 from tools.faults.clocks import MODULES, ProcessClock, SuspendableLoop, jumping_wall_clock
 from tools.faults.final_state import FinalState
-from tools.faults.proxy import FaultLog, FaultProxy
-from tools.faults.unreachable import unreachable_clients
+from tools.faults.log import FaultLog
+from tools.faults.proxy import PROXY_FAULTS, FaultProxy
+from tools.faults.unreachable import UNREACHABLE, unreachable_clients
 
 CALLERS = 60
 PROJECTS = 4
@@ -45,18 +51,28 @@ It usually needs 0.1 to 3 s. Virtual machines may lose their processors without 
 SUSPENSION = 2.0
 """The seconds for which the machine is suspended, and twice as long until the next time."""
 SUSPENDED, JUMPED = "the machine was suspended", "the wall clock jumped"
+NAMES = (*PROXY_FAULTS, *UNREACHABLE, SUSPENDED, JUMPED)
+"""All faults of a campaign, except that the control plane is killed."""
 RESULTS = ("succeeded", "not executed", "maybe executed", "wait failed")
 
 
 class Campaign:
     """One campaign with its faults, outcomes and violations."""
 
-    def __init__(self, faults: int, seed: int, data: Path, seconds_between_kills: float) -> None:
+    def __init__(
+        self,
+        faults: int,
+        seed: int,
+        data: Path,
+        seconds_between_kills: float,
+        names: Collection[str],
+    ) -> None:
         self.outcomes: list[Outcome] = []
         self.log = FaultLog()
         self.violations: list[str] = []
         self._clock = ProcessClock()
         self._wanted = faults
+        self._names = names
         self._chance = random.Random(seed)
         self._arguments = ("--data", str(data), "--duration", "0.05", "--quiet")
         self._seconds_between_kills = seconds_between_kills
@@ -104,17 +120,22 @@ class Campaign:
         projects = [one["project"]["id"] for one in created]
         jumping = jumping_wall_clock(self._chance, lambda: self._count(JUMPED))
         async with AsyncExitStack() as stack:
-            for module in MODULES:
+            for module in MODULES if JUMPED in self._names else ():
                 stack.enter_context(mock.patch(f"neonctl_async.{module}.datetime", jumping))
-            proxy = FaultProxy(base_url, self._chance, SHARE, self.log)
+            # A pause after a 429 takes real time.
+            stack.enter_context(
+                mock.patch("neonctl_async.transport.pause.MAX_PAUSE", RETRY.deadline)
+            )
+            proxy = FaultProxy(base_url, self._chance, SHARE, self.log, self._names)
             await stack.enter_async_context(proxy)
             unreachable = await stack.enter_async_context(unreachable_clients(key))
             async with running(self._clock.run()), asyncio.TaskGroup() as group:
                 for number in range(CALLERS):
                     group.create_task(self._call(f"c{number}", proxy.base_url, key, projects))
-                for name, neon in unreachable.items():
-                    group.create_task(self._call_unreachable(name, neon))
-                group.create_task(self._suspend())
+                for name in unreachable.keys() & set(self._names):
+                    group.create_task(self._call_unreachable(name, unreachable[name]))
+                if SUSPENDED in self._names:
+                    group.create_task(self._suspend())
         return projects
 
     @property
@@ -125,7 +146,10 @@ class Campaign:
         async with client_of(base_url, key) as neon:
             caller = Caller(name, neon, projects, self._chance.random(), self._clock)
             while not self._is_over:
-                self.outcomes.append(await caller.call())
+                outcome = await caller.call()
+                finished = self.log.finished
+                outcome.too_early = [one.id for one in outcome.operations if one.id not in finished]
+                self.outcomes.append(outcome)
 
     async def _call_unreachable(self, fault: str, neon: NeonClient) -> None:
         while not self._is_over:
@@ -151,7 +175,7 @@ class Campaign:
     async def _check(self, base_url: str, key: str, projects: list[str]) -> None:
         async with Http(base_url, key) as http:
             state = await FinalState.read(http, projects)
-        self.violations += state.violations(self.outcomes)
+        self.violations += state.violations(self.outcomes, self.log)
         if (blocked := self._clock.longest_block) > LONGEST_BLOCK:
             self.violations.append(f"the event loop was blocked for {blocked:.1f} s")
         left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -179,9 +203,15 @@ def result_of(outcome: Outcome) -> str:
     return "maybe executed" if is_open else "not executed"
 
 
-def run(faults: int, seed: int, directory: Path, seconds_between_kills: float) -> Campaign:
+def run(
+    faults: int,
+    seed: int,
+    directory: Path,
+    seconds_between_kills: float,
+    names: Collection[str] = NAMES,
+) -> Campaign:
     """Run a campaign on its own event loop, and check for open files."""
-    campaign = Campaign(faults, seed, directory / "plane.db", seconds_between_kills)
+    campaign = Campaign(faults, seed, directory / "plane.db", seconds_between_kills, names)
     before = open_files()
     with asyncio.Runner(loop_factory=SuspendableLoop) as runner:
         runner.run(campaign.run())

@@ -27,6 +27,12 @@ class SuspendableLoop(asyncio.SelectorEventLoop):
         return super().time() + self.suspended
 
 
+def suspended_seconds() -> float:
+    """Return the seconds for which the machine was suspended."""
+    loop = asyncio.get_running_loop()
+    return loop.suspended if isinstance(loop, SuspendableLoop) else 0.0
+
+
 def jumping_wall_clock(chance: random.Random, on_jump: Callable[[], None]) -> type[datetime]:
     """Return a ``datetime`` whose ``now()`` sometimes jumps by up to two days."""
     offset = timedelta()

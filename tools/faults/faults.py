@@ -6,17 +6,22 @@ import random
 import re
 import socket
 import struct
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
+from tests.support.clock import now
 from tests.support.server import Received, Respond, drop, http_response, raw
 
 SILENCE = 2.0
 """The silence of a half-open connection in seconds, longer than the clients' timeout."""
 OVERSIZED = 200_000
 """The size of an oversized body: more than the clients accept, in bytes."""
+
+LIMITED_SECONDS = (0.3, 1.0)
+"""The shortest and the longest time for which all requests of a client get 429."""
 
 _BOMB = gzip.compress(b"[" + b" " * 20_000_000 + b"]")
 _HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
@@ -27,10 +32,11 @@ class PlaneResponse(NamedTuple):
 
     status: int
     body: bytes
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def complete(self) -> Respond:
         """Send the response unchanged."""
-        return http_response(self.status, body=self.body)
+        return http_response(self.status, body=self.body, headers=self.headers)
 
 
 class Exchange:
@@ -96,8 +102,11 @@ def dripping(pause: float, parts: int) -> Fault:
     async def fault(exchange: Exchange) -> Respond:
         response = await exchange.forward()
 
+        fields = {**response.headers, "Content-Length": str(len(response.body))}
+        head = _HEAD + "".join(f"{name}: {fields[name]}\r\n" for name in fields).encode()
+
         async def respond(writer: asyncio.StreamWriter) -> None:
-            await raw(_HEAD + b"Content-Length: %d\r\n\r\n" % len(response.body))(writer)
+            await raw(head + b"\r\n")(writer)
             size = max(1, len(response.body) // parts)
             for start in range(0, len(response.body), size):
                 await asyncio.sleep(pause)
@@ -156,23 +165,48 @@ async def unknown_status(exchange: Exchange) -> Respond:
     """Replace the statuses of pending operations by unknown ones."""
     response = await exchange.forward()
     body = response.body.replace(b'"running"', b'"hibernating"')
-    return http_response(response.status, body=body.replace(b'"scheduling"', b'"dreaming"'))
+    body = body.replace(b'"scheduling"', b'"dreaming"')
+    return http_response(response.status, body=body, headers=response.headers)
+
+
+class Limiting:
+    """Responds 429 without ``Retry-After`` to all requests of a client for some time."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+
+    async def __call__(self, exchange: Exchange) -> Respond:
+        """Start the time of a client, or continue it."""
+        end = now() + exchange.chance.uniform(*LIMITED_SECONDS)
+        self._until.setdefault(client_of_request(exchange.request), end)
+        return http_response(429, {"message": "slow down"})
+
+    def applies_to(self, request: Received) -> bool:
+        """Return whether a request comes in the time of its client."""
+        client = client_of_request(request)
+        if self._until.get(client, now()) <= now():
+            self._until.pop(client, None)
+            return False
+        return True
 
 
 class Lagging:
-    """Sends the previous response of the same URL."""
+    """Sends the previous response of the same URL to the same client."""
 
     def __init__(self) -> None:
-        self._previous: dict[str, PlaneResponse] = {}
+        self._previous: dict[tuple[str, str], PlaneResponse] = {}
 
     async def __call__(self, exchange: Exchange) -> Respond:
         """Forward the request, and send the response before this one."""
         new = await exchange.forward()
-        old = self._previous.get(exchange.request.target, new)
-        self._previous[exchange.request.target] = new
+        key = client_of_request(exchange.request), exchange.request.target
+        old = self._previous.get(key, new)
+        self._previous[key] = new
         return old.complete()
 
 
+LIMITED = "429 without Retry-After, in a row"
+LIMITING = Limiting()
 _GZIP = {"Content-Encoding": "gzip"}
 _HTML = {"Content-Type": "text/html"}
 
@@ -216,6 +250,7 @@ ANY_REQUEST: dict[str, Fault] = {
     },
     "423 once": before(http_response(423, {"message": "locked"})),
     "429 without Retry-After": before(http_response(429)),
+    LIMITED: LIMITING,
     "429, Retry-After 1 s": limited(lambda: "1"),
     "429, Retry-After 0": limited(lambda: "0"),
     "429, Retry-After two hours": limited(lambda: "7200"),
@@ -233,6 +268,11 @@ POLLS: dict[str, Fault] = {
     "list lags behind": Lagging(),
 }
 """The faults of requests that read operations."""
+
+
+def client_of_request(request: Received) -> str:
+    """Return the part of the request id that all requests of a client share."""
+    return request.headers["x-request-id"][:-8]
 
 
 def is_poll(request: Received) -> bool:

@@ -3,12 +3,17 @@
 from collections.abc import AsyncGenerator, Iterator
 from urllib.parse import quote
 
-from neonctl_async import NeonError, OperationFailedError
+from neonctl_async import NeonError, RateLimitedError
 from tests.local.client import Http
-from tools.faults.callers import MAX_SECONDS, Outcome
+from tools.faults.callers import MAX_SECONDS, RETRY, Outcome
+from tools.faults.log import FaultLog
+from tools.faults.waits import wrong_waits
 
 TOLERANCE = 5.0
 """The seconds by which a loaded machine may delay a call."""
+
+MIN_SECONDS_OF_429 = RETRY.deadline / 3
+"""The shortest time after which a call may give up because of 429 without ``Retry-After``."""
 
 
 class FinalState:
@@ -17,8 +22,8 @@ class FinalState:
     def __init__(self) -> None:
         self.created: dict[tuple[str, str], list[str]] = {}
         """The ids of existing objects, by kind and name."""
-        self.operations: dict[str, str] = {}
-        """The statuses of operations, by id."""
+        self.operations: dict[str, dict[str, str]] = {}
+        """The records of operations, by id."""
 
     @classmethod
     async def read(cls, http: Http, projects: list[str]) -> "FinalState":
@@ -34,17 +39,21 @@ class FinalState:
                 state._add("branch", branch["name"], branch["id"])
             path = f"{of_project}/operations?limit=1000"
             async for operation in _all(http, path, "operations", "cursor"):
-                state.operations[operation["id"]] = operation["status"]
+                state.operations[operation["id"]] = operation
         return state
 
     def _add(self, kind: str, name: str, id: str) -> None:
         self.created.setdefault((kind, name), []).append(id)
 
-    def violations(self, outcomes: list[Outcome]) -> Iterator[str]:
+    def violations(self, outcomes: list[Outcome], log: FaultLog) -> Iterator[str]:
         """Yield a description of each wrong outcome."""
         revoked = {one.name for one in outcomes if one.kind == "revoked key"}
         for one in outcomes:
-            for violation in (*self._wrong_results(one, revoked), *_wrong_errors(one)):
+            for violation in (
+                *self._wrong_results(one, revoked),
+                *wrong_waits(one, log),
+                *_wrong_errors(one),
+            ):
                 yield f"{one.kind} {one.name}: {violation} (the call raised {one.error!r})"
 
     def _wrong_results(self, one: Outcome, revoked: set[str]) -> Iterator[str]:
@@ -63,7 +72,16 @@ class FinalState:
                 yield f"the call returned {one.id}, but {existing} exist"
         elif existing and not _possibly_executed(one):
             yield "reported as not created, but it exists"
-        if one.error is None and {self.operations.get(id) for id in one.operations} - {"finished"}:
+        if one.kind == "branch" and one.id is not None:
+            yield from self._wrong_operations(one)
+
+    def _wrong_operations(self, one: Outcome) -> Iterator[str]:
+        started = {id for id, record in self.operations.items() if record["branch_id"] == one.id}
+        if (returned := {operation.id for operation in one.operations}) != started:
+            yield f"the result contains the operations {returned} instead of {started}"
+        if {operation.project_id for operation in one.operations} != {one.project_id}:
+            yield "the result contains an operation of another project"
+        if one.error is None and {self.operations[id]["status"] for id in started} - {"finished"}:
             yield "the wait returned, but an operation is not finished"
 
     def _wrong_revocations(self, one: Outcome) -> Iterator[str]:
@@ -81,8 +99,12 @@ def _possibly_executed(one: Outcome) -> bool:
 def _wrong_errors(one: Outcome) -> Iterator[str]:
     if one.error is not None and not isinstance(one.error, NeonError):
         yield "the exception is not the library's"
-    if isinstance(one.error, OperationFailedError):
-        yield "no operation fails in a campaign"
+    if (
+        isinstance(one.error, RateLimitedError)
+        and not one.error.retry_after
+        and one.loop_seconds < MIN_SECONDS_OF_429
+    ):
+        yield f"the call gave up after {one.loop_seconds:.1f} s of 429"
     if one.seconds > MAX_SECONDS + TOLERANCE:
         yield f"the call took {one.seconds:.1f} s"
 

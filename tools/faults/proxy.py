@@ -2,44 +2,53 @@
 
 import asyncio
 import random
-from collections import Counter
+from collections.abc import Collection
 from typing import Self
 
 import aiohttp
 
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
-from tools.faults.faults import ANY_REQUEST, POLLS, Exchange, Fault, PlaneResponse, is_poll, reset
+from tools.faults.faults import (
+    ANY_REQUEST,
+    LIMITED,
+    LIMITING,
+    POLLS,
+    Exchange,
+    Fault,
+    PlaneResponse,
+    is_poll,
+    reset,
+)
+from tools.faults.log import FaultLog
+from tools.faults.records import RECORD_FAULTS, RecordFaults
 
 NO_SERVER = "the control plane is killed"
 LOCKED = "423 that never ends"
-
-
-class FaultLog:
-    """The injected faults, and the requests that met them."""
-
-    def __init__(self) -> None:
-        self.counts: Counter[str] = Counter()
-        self.by_request: dict[str, str] = {}
-        """The fault by ``X-Request-ID``."""
-
-    def add(self, request_id: str, fault: str) -> None:
-        """Record that a request met a fault."""
-        self.counts[fault] += 1
-        self.by_request[request_id] = fault
+PROXY_FAULTS = (*ANY_REQUEST, *POLLS, LOCKED, *RECORD_FAULTS)
+"""All faults that a proxy can inject."""
 
 
 class FaultProxy(MisbehavingServer):
     """Forwards requests to the control plane, and injects faults into a share of them.
 
-    All kinds of faults are equally frequent.
+    All kinds of faults are equally frequent. ``names`` are the faults to inject.
     """
 
-    def __init__(self, upstream: str, chance: random.Random, share: float, log: FaultLog) -> None:
+    def __init__(
+        self,
+        upstream: str,
+        chance: random.Random,
+        share: float,
+        log: FaultLog,
+        names: Collection[str] = PROXY_FAULTS,
+    ) -> None:
         super().__init__(self._response_to)
         self._upstream = upstream
         self._log = log
         self._chance = chance
         self._share = share
+        self._names = names
+        self._records = RecordFaults(chance, log, names)
         self._locked: set[bytes] = set()
 
     async def __aenter__(self) -> Self:
@@ -66,19 +75,23 @@ class FaultProxy(MisbehavingServer):
 
     def _choose(self, request: Received) -> Fault:
         """Return the fault for a request, or plain forwarding."""
-        faults = ANY_REQUEST | POLLS if is_poll(request) else ANY_REQUEST
         if request.body in self._locked:
             return self._lock
-        if self._chance.random() >= self._share:
+        if LIMITING.applies_to(request):
+            self._count(request, LIMITED)
+            return LIMITING
+        faults = {**ANY_REQUEST, **POLLS} if is_poll(request) else ANY_REQUEST
+        faults = {name: fault for name, fault in faults.items() if name in self._names}
+        if request.body and LOCKED in self._names:
+            faults[LOCKED] = self._lock
+        if not faults or self._chance.random() >= self._share:
+            self._log.unchanged.add(request.headers["x-request-id"])
             return _forward_unchanged
-        drawn = self._chance.randrange(len(faults) + 1)
-        if drawn == len(faults):
-            if request.body:
-                self._locked.add(request.body)
-                return self._lock
-            return _forward_unchanged
-        name = list(faults)[drawn]
-        self._count(request, name)
+        name = self._chance.choice(list(faults))
+        if name == LOCKED:
+            self._locked.add(request.body)
+        else:
+            self._count(request, name)
         return faults[name]
 
     async def _lock(self, exchange: Exchange) -> Respond:
@@ -98,7 +111,8 @@ class FaultProxy(MisbehavingServer):
         async with self._http.request(
             request.method, url, headers=headers, data=request.body or None
         ) as response:
-            return PlaneResponse(response.status, await response.read())
+            forwarded = PlaneResponse(response.status, await response.read())
+        return self._records.rewrite(request, forwarded)
 
 
 async def _forward_unchanged(exchange: Exchange) -> Respond:

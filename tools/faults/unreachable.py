@@ -12,6 +12,15 @@ from tests.support.server import OK, MisbehavingServer, in_sequence
 from tests.support.tls import certified
 from tools.faults.callers import client_of
 
+UNREACHABLE = (
+    "connection refused",
+    "connection never accepted",
+    "no such host",
+    "TLS to a plain server",
+    "certificate not trusted",
+)
+"""The reasons why a request does not arrive."""
+
 
 @asynccontextmanager
 async def unreachable_clients(key: str) -> AsyncGenerator[dict[str, NeonClient]]:
@@ -26,13 +35,14 @@ async def unreachable_clients(key: str) -> AsyncGenerator[dict[str, NeonClient]]
         queued = stack.enter_context(socket.socket())
         queued.settimeout(0)
         await asyncio.get_running_loop().sock_connect(queued, full.getsockname())
-        urls = {
-            "connection refused": "http://127.0.0.1:9",
-            "connection never accepted": f"http://127.0.0.1:{full.getsockname()[1]}",
-            "no such host": "https://no-such-host.invalid",
-            "TLS to a plain server": plain.base_url.replace("http:", "https:"),
-            "certificate not trusted": untrusted.base_url,
-        }
+        urls = (
+            "http://127.0.0.1:9",
+            f"http://127.0.0.1:{full.getsockname()[1]}",
+            "https://no-such-host.invalid",
+            plain.base_url.replace("http:", "https:"),
+            untrusted.base_url,
+        )
         yield {
-            name: await stack.enter_async_context(client_of(url, key)) for name, url in urls.items()
+            name: await stack.enter_async_context(client_of(url, key))
+            for name, url in zip(UNREACHABLE, urls, strict=True)
         }

@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from datetime import UTC
+from email.utils import format_datetime
 from typing import Final
 
 import msgspec
@@ -292,7 +294,11 @@ def _error_response(error: ApiError) -> web.Response:
 
 
 def _identified(response: web.StreamResponse) -> web.StreamResponse:
-    response.headers["x-neon-ret-request-id"] = _context.get().request_id
+    context = _context.get()
+    response.headers["x-neon-ret-request-id"] = context.request_id
+    # Timestamps of records are on the clock of the local control plane, so the date is too.
+    date = format_datetime(context.state.utc_now().astimezone(UTC), usegmt=True)
+    response.headers.setdefault("Date", date)
     return response
 
 

@@ -1,5 +1,6 @@
 """The local control plane: an HTTP server on a socket, with a SQLite database."""
 
+import asyncio
 import ipaddress
 import logging
 import os
@@ -11,6 +12,7 @@ from aiohttp import web
 
 from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.server.application import BASE_PATH, Application, server_logger
+from neonctl_async.local.server.listener import stop_listening
 from neonctl_async.local.server.tenant import Tenant
 from neonctl_async.local.server.tenant_state import TenantState
 from neonctl_async.local.settings import BackgroundIntervals, Durations, Lock, RateLimits, Rules
@@ -67,6 +69,7 @@ class LocalControlPlane(Tenant):
         self._port = port
         self._tenants = [self._state]
         self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
         self._base_url = ""
 
     async def __aenter__(self) -> Self:
@@ -100,23 +103,35 @@ class LocalControlPlane(Tenant):
                 logger=server_logger,
             )
             await self._runner.setup()
-            await web.TCPSite(self._runner, self._host, self._port).start()
+            port = await self._listen(self._runner)
             # Last, because the first key is shown once, and only by a start that succeeds.
             await self.sign_in()
         except BaseException:
             await self.stop()
             raise
         host = f"[{self._host}]" if ":" in self._host else self._host
-        self._base_url = f"http://{host}:{self._runner.addresses[0][1]}{BASE_PATH}"
+        self._base_url = f"http://{host}:{port}{BASE_PATH}"
 
     async def stop(self) -> None:
         """Close all connections and the database. Running requests get half a second to finish."""
         runner, self._runner = self._runner, None
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            await stop_listening(listener)
         if runner is not None:
             await runner.cleanup()
         while len(self._tenants) > 1:
             await self._tenants.pop().database.close()
         await self._state.database.close()
+
+    async def _listen(self, runner: web.AppRunner) -> int:
+        """Accept connections. Return the port."""
+        assert runner.server is not None
+        # No web.TCPSite, because it does not show its sockets, which stop_listening() needs.
+        self._listener = await asyncio.get_running_loop().create_server(
+            runner.server, self._host, self._port
+        )
+        return int(self._listener.sockets[0].getsockname()[1])
 
     async def add_tenant(self) -> Tenant:
         """Add a tenant at the same address and with the same settings, in memory.

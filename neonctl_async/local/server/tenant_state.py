@@ -1,6 +1,7 @@
 """The state of one tenant: its database, faults, rate limits, and the requests it received."""
 
 from collections import deque
+from datetime import datetime
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -38,6 +39,10 @@ class TenantState:
         self._rules = rules
         self._limits = limits
         self.clear_requests()
+
+    def utc_now(self) -> datetime:
+        """Return the time of the local control plane."""
+        return self._clock()
 
     def clear_requests(self) -> None:
         """Forget all received requests, also for the rate limits."""

@@ -116,6 +116,11 @@ async def test_invalid_request_id_is_replaced(api: Client, named: str) -> None:
     assert uuid.UUID(reply.headers["x-neon-ret-request-id"])
 
 
+async def test_date_of_a_response_is_on_the_clock_of_the_server(api: Client) -> None:
+    reply = await api.send("GET", "/projects")
+    assert reply.headers["Date"] == "Thu, 01 Jan 2026 00:00:00 GMT"
+
+
 async def test_path_cannot_add_a_log_line(api: Client, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         await api.send("GET", "/projects%0Afake%0D")

@@ -60,6 +60,12 @@ async def test_stop_leaves_no_thread_task_or_socket() -> None:
             await session.get(url)
 
 
+async def test_server_responds_at_localhost() -> None:
+    async with LocalControlPlane(host="localhost") as control_plane, Client(control_plane) as api:
+        assert control_plane.base_url.startswith("http://localhost:")
+        assert (await api.send("GET", "/projects")).status == 200
+
+
 async def test_open_connection_does_not_delay_the_stop() -> None:
     async with LocalControlPlane() as control_plane:
         host, port = "127.0.0.1", int(control_plane.base_url.split(":")[2].split("/")[0])

@@ -65,6 +65,8 @@ async def errors(neon: NeonClient) -> None:
         await neon.projects.delete(PROJECT, wait=60)
     except api.OperationFailedError as error:
         assert_type(error.failed, list[api.Operation])
+    except api.StateTimeoutError as error:
+        assert_type((error.wanted, error.state), tuple[str, str | None])
     except api.WaitTimeoutError as error:
         assert_type(error.timeout, float)
         assert_type(error.last_error, api.NeonError | None)

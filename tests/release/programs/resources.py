@@ -13,6 +13,7 @@ NOW = datetime.now(UTC)
 async def operations(neon: NeonClient) -> None:
     assert_type(await neon.operations.get(PROJECT, "op-1"), api.Operation)
     assert_type(neon.operations.list(PROJECT), api.Paginator[api.Operation])
+    assert_type(await neon.operations.wait_for_project(PROJECT), list[api.Operation])
 
 
 async def projects(neon: NeonClient) -> None:
@@ -48,6 +49,8 @@ async def projects(neon: NeonClient) -> None:
         await neon.projects.revoke_permission(PROJECT, "permission"), types.ProjectPermission
     )
     assert_type(await neon.projects.update(PROJECT), types.ProjectUpdated)
+    assert_type(await neon.projects.wait_for(PROJECT), types.Project)
+    await neon.projects.wait_for(PROJECT, "deleted")
 
 
 async def branches(neon: NeonClient) -> None:
@@ -78,6 +81,12 @@ async def branches(neon: NeonClient) -> None:
     assert_type(await neon.branches.schema(PROJECT, BRANCH, db_name="db"), types.BranchSchema)
     assert_type(await neon.branches.set_as_default(PROJECT, BRANCH), types.BranchUpdated)
     assert_type(await neon.branches.update(PROJECT, BRANCH), types.BranchUpdated)
+    assert_type(await neon.branches.wait_for(PROJECT, BRANCH, timeout=60.0), types.Branch)
+    assert_type(await neon.branches.wait_for(PROJECT, BRANCH, "archived"), types.Branch)
+    assert_type(
+        await neon.branches.wait_for(PROJECT, BRANCH, types.EndpointState.INIT), types.Branch | None
+    )
+    await neon.branches.wait_for(PROJECT, BRANCH, "deleted")
     assert_type(
         await neon.branches.update_masking_rules(PROJECT, BRANCH, masking_rules=[]),
         list[api.MaskingRule],
@@ -96,6 +105,8 @@ async def endpoints(neon: NeonClient) -> None:
     assert_type(await neon.endpoints.start(PROJECT, COMPUTE), types.EndpointUpdated)
     assert_type(await neon.endpoints.suspend(PROJECT, COMPUTE), types.EndpointUpdated)
     assert_type(await neon.endpoints.update(PROJECT, COMPUTE), types.EndpointUpdated)
+    assert_type(await neon.endpoints.wait_for(PROJECT, COMPUTE, timeout=None), types.Endpoint)
+    await neon.endpoints.wait_for(PROJECT, COMPUTE, "deleted")
 
 
 async def databases(neon: NeonClient) -> None:

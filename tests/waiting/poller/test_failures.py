@@ -16,6 +16,7 @@ from neonctl_async import (
     RateLimitedError,
     WaitTimeoutError,
 )
+from neonctl_async.transport.budget import Slot
 from neonctl_async.waiting.source import OperationSource
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
@@ -142,10 +143,12 @@ async def test_unexpected_exception_ends_only_the_waits_of_its_operation(
     fake_neon.hidden = {"a", "b"}
     get = OperationSource.get
 
-    async def broken(source: OperationSource, reference: OperationRef) -> Operation:
+    async def broken(
+        source: OperationSource, reference: OperationRef, slot: Slot | None = None
+    ) -> Operation:
         if reference.id == "b":
             raise ZeroDivisionError
-        return await get(source, reference)
+        return await get(source, reference, slot)
 
     monkeypatch.setattr(OperationSource, "get", broken)
     other = asyncio.create_task(fake_neon.client.operations.wait(ref("a")))

@@ -1,7 +1,7 @@
 """Polls when the rate budget is too small for all pending operations."""
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter
 
 import pytest
 
@@ -10,55 +10,12 @@ from neonctl_async.models.operations import OperationsResponse
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
 from tests.support.records import client_of, operation
-from tests.support.server import Received, Respond, http_response
+from tests.support.strict_limits import PER_MINUTE, PER_SECOND, StrictLimits
 from tests.support.tasks import cancel
 
 pytestmark = pytest.mark.virtual_time
 
-PER_MINUTE, PER_SECOND = 70, 4
 BUDGET = RateBudget(per_minute=PER_MINUTE, per_route_per_second=PER_SECOND)
-
-
-class StrictLimits:
-    """Rate limits in sliding windows that respond with 429. A POST starts an operation."""
-
-    def __init__(self, fake_neon: FakeNeon) -> None:
-        self._platform = fake_neon
-        self._account: deque[float] = deque()
-        self._routes: dict[str, deque[float]] = {}
-        self.rejected = 0
-        self.polls: dict[str, list[float]] = {}
-        fake_neon.fault = self.check
-
-    def check(self, request: Received) -> Respond | None:
-        """Respond with 429 above a limit. Return None for a poll within the limits."""
-        project_id = request.path.split("/")[4]
-        route = request.method + str(request.path.count("/"))
-        of_route = self._routes.setdefault(route, deque())
-        fits = _fits(self._account, PER_MINUTE, 60.0), _fits(of_route, PER_SECOND, 1.0)
-        if not all(fits):
-            self.rejected += 1
-            return http_response(429, {"message": "too many requests"})
-        self._account.append(now())
-        of_route.append(now())
-        if request.method == "POST":
-            name, seconds = str(request.json()).split()
-            self._platform.start(
-                name,
-                project_id=project_id,
-                states={now(): "running", now() + float(seconds): "finished"},
-            )
-            return http_response(201, {"operations": [self._platform.record(name)]})
-        if "/operations" not in request.path:
-            return http_response(200, {})
-        self.polls.setdefault(project_id, []).append(now())
-        return None
-
-
-def _fits(sent: deque[float], limit: int, period: float) -> bool:
-    while sent and sent[0] <= now() - period:
-        sent.popleft()
-    return len(sent) < limit
 
 
 async def test_projects_share_a_short_budget_evenly_without_429(fake_neon: FakeNeon) -> None:

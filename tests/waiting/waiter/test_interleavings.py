@@ -18,11 +18,13 @@ from neonctl_async import (
     OperationRef,
     OperationStatus,
     PollPolicy,
+    RateBudget,
     WaitTimeoutError,
 )
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
+from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
@@ -44,6 +46,7 @@ class UnreliableSource(OperationSource):
 
     def __init__(self, generator: random.Random) -> None:
         self._random = generator
+        self._budget = Budget(RateBudget.unlimited(), connections=100)
         self.is_healthy = True
         self.ends: dict[OperationRef, float] = {}
         self.polls = 0
@@ -67,21 +70,33 @@ class UnreliableSource(OperationSource):
             updated_at=EPOCH + timedelta(seconds=end if is_finished else 0.0),
         )
 
-    async def acquire_poll_slot(self) -> None:
+    @property
+    def budget(self) -> Budget:
+        """A rate budget without limits."""
+        return self._budget
+
+    async def acquire_poll_slot(self, *, is_list: bool) -> Slot:
         """Wait for a random time."""
         await asyncio.sleep(self._random.choice([0.0, 0.0, SLOWEST_RESPONSE / 2]))
+        return await super().acquire_poll_slot(is_list=is_list)
 
-    async def get(self, ref: OperationRef) -> Operation:
+    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return the operation, or raise a transient failure."""
+        del slot
         await self._travel()
         record = self.record(ref)
         await self._travel()
         return record
 
     async def newest(
-        self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
+        self,
+        project_id: str,
+        limit: int,
+        cursor: str | UnsetType = UNSET,
+        slot: Slot | None = None,
     ) -> OperationsPage:
         """Return a page that some operations may be missing from."""
+        del slot
         await self._travel()
         start = 0 if cursor is UNSET else int(cursor)
         refs = [ref for ref in reversed(self.ends) if ref.project_id == project_id]

@@ -4,7 +4,9 @@ import asyncio
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -115,6 +117,46 @@ async def test_error_of_on_update_is_raised_and_stops_the_polls(fake_neon: FakeN
     assert fake_neon.received == []
 
 
+async def update(_operation: Operation) -> None:
+    raise AssertionError("a coroutine function is never called")
+
+
+class AsyncUpdate:
+    async def __call__(self, _operation: Operation) -> None:
+        raise AssertionError("a coroutine function is never called")
+
+
+@pytest.mark.parametrize("on_update", [update, partial(update), AsyncUpdate()])
+async def test_coroutine_function_as_on_update_raises_at_once(
+    fake_neon: FakeNeon, on_update: Callable[[Operation], object]
+) -> None:
+    with pytest.raises(TypeError, match=r"^on_update is .*: expected a plain function; .*watch"):
+        await fake_neon.client.operations.wait(operation("a"), on_update=on_update)
+    assert fake_neon.received == []
+
+
+async def test_on_update_that_returns_an_awaitable_raises_at_its_first_call(
+    fake_neon: FakeNeon,
+) -> None:
+    fake_neon.start("a", ends=1)
+
+    def coroutine(record: Operation) -> object:
+        return update(record)
+
+    def future(_record: Operation) -> object:
+        return asyncio.get_running_loop().create_future()
+
+    for on_update in (coroutine, future):
+        with pytest.raises(TypeError, match=r"^on_update .* returned .*: expected a plain func"):
+            await fake_neon.client.operations.wait(ref("a"), on_update=on_update)
+
+
+async def test_on_update_that_is_no_function_raises_at_once(fake_neon: FakeNeon) -> None:
+    not_callable: Any = "print"
+    with pytest.raises(TypeError, match=r"^on_update is 'print': expected a function"):
+        await fake_neon.client.operations.wait(operation("a"), on_update=not_callable)
+
+
 async def test_operations_of_one_project_cost_one_page_per_poll(fake_neon: FakeNeon) -> None:
     ids = [f"op-{n}" for n in range(40)]
     for id in ids:
@@ -133,8 +175,9 @@ async def test_missing_operation_is_still_pending(fake_neon: FakeNeon) -> None:
     done = await fake_neon.client.operations.wait([operation("buried"), operation("shown")])
     assert now() >= 4
     assert {record.status for record in done} == {"finished"}
-    assert fake_neon.gets == 2  # until the pages, which grow, contain it
-    assert fake_neon.pages == [12, 96, 768, 112, 112, 112]
+    assert fake_neon.gets == 1  # until the pages, which grow, contain it
+    assert fake_neon.pages[:2] == [50, 400]
+    assert set(fake_neon.pages[2:]) == {112}
 
 
 async def test_page_is_large_enough_for_the_oldest_pending_operation(fake_neon: FakeNeon) -> None:

@@ -1,0 +1,105 @@
+"""The durations of finished operations in the lists that polls read anyway. Pure: no I/O."""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from datetime import timedelta
+
+from neonctl_async.models.operations import Operation, OperationStatus
+from neonctl_async.waiting.prediction import UNKNOWN, Prediction, agree, predict
+
+HISTORY_PAGE = 50
+"""The number of operations that the first poll of a project reads."""
+MAX_AGE = timedelta(days=30)
+"""The age of operations, before the newest one, from which they are ignored."""
+MIN_WHOLE_SECONDS = 2.0
+"""The shortest duration that timestamps of whole seconds can tell."""
+MAX_PROJECTS = 1000
+"""The number of projects whose histories are kept."""
+MAX_COMPARED = 10
+"""The number of other projects whose histories have to agree."""
+CONTRADICTIONS = 3
+"""The number of contradicting durations in a row after which a history is dropped."""
+
+
+def durations_of(operations: Iterable[Operation]) -> dict[str, list[float]]:
+    """Return the durations of the finished operations by action, in seconds from their creation."""
+    finished = [one for one in operations if one.status == OperationStatus.FINISHED]
+    oldest = max((one.created_at for one in finished), default=None)
+    durations: dict[str, list[float]] = {}
+    for one in finished:
+        seconds = _duration(one)
+        if seconds is not None and oldest is not None and one.created_at > oldest - MAX_AGE:
+            durations.setdefault(one.action, []).append(seconds)
+    return durations
+
+
+def _duration(record: Operation) -> float | None:
+    """Return the time from the creation of an operation to its end, None if it is not known.
+
+    ``total_duration_ms`` leaves out the time in a queue. Timestamps may have whole seconds.
+    """
+    elapsed = (record.updated_at - record.created_at).total_seconds()
+    if record.updated_at.microsecond or record.created_at.microsecond:
+        return elapsed
+    if record.total_duration_ms is not None and abs(record.total_duration_ms / 1000 - elapsed) <= 1:
+        return record.total_duration_ms / 1000
+    return elapsed if elapsed >= MIN_WHOLE_SECONDS else None
+
+
+class _History:
+    """The prediction from one project's history of an action."""
+
+    def __init__(self, durations: Iterable[float]) -> None:
+        self.prediction = predict(durations)
+        self._contradictions = 0
+
+    def note_finished(self, seconds: float) -> None:
+        """Compare the history with a new duration. Drop it if several contradict it."""
+        if not self.prediction.shares:
+            return
+        is_contradiction = not agree(predict([seconds] * 5), self.prediction)
+        self._contradictions = self._contradictions + 1 if is_contradiction else 0
+        if self._contradictions == CONTRADICTIONS:
+            self.prediction = UNKNOWN
+
+
+class Histories:
+    """The histories of the projects that were polled most recently, each for itself."""
+
+    def __init__(self) -> None:
+        self._by_project: OrderedDict[str, dict[str, _History]] = OrderedDict()
+
+    def note(self, project_id: str, operations: Iterable[Operation]) -> None:
+        """Replace the history of a project by the durations of these operations."""
+        durations = durations_of(operations)
+        self._by_project[project_id] = {
+            action: _History(seconds) for action, seconds in durations.items()
+        }
+        self._by_project.move_to_end(project_id)
+        if len(self._by_project) > MAX_PROJECTS:
+            self._by_project.popitem(last=False)
+
+    def has(self, project_id: str) -> bool:
+        """Return whether the history of a project was noted."""
+        return project_id in self._by_project
+
+    def note_finished(self, project_id: str, action: str, seconds: float) -> None:
+        """Compare the history of a project with the duration of an operation that was awaited."""
+        history = self._by_project.get(project_id, {}).get(action)
+        if history is not None:
+            history.note_finished(seconds)
+
+    def of_project(self, action: str, project_id: str) -> Prediction:
+        """Return the prediction from a project's own history, UNKNOWN without enough of it."""
+        history = self._by_project.get(project_id, {}).get(action)
+        return UNKNOWN if history is None else history.prediction
+
+    def of_all(self, action: str) -> Prediction:
+        """Return the newest history of an action, if at least two projects agree on it."""
+        known = [
+            history.prediction
+            for histories in reversed(self._by_project.values())
+            if (history := histories.get(action)) is not None and history.prediction.shares
+        ][:MAX_COMPARED]
+        is_common = len(known) > 1 and all(agree(known[0], other) for other in known[1:])
+        return known[0] if is_common else UNKNOWN

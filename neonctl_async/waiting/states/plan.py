@@ -1,0 +1,86 @@
+"""The decisions of a wait for a state. Pure: no I/O, no event loop. Times are in seconds."""
+
+from typing import Generic, TypeVar
+
+from neonctl_async.config import PollPolicy
+from neonctl_async.waiting import schedule
+from neonctl_async.waiting.states.observed import ObservedState
+
+RecordT = TypeVar("RecordT")
+
+LONGEST_GAP = 30.0
+"""Longest time between two reads of a state while operations are pending, in seconds."""
+LAST_READ_MARGIN = 0.05
+"""Shortest time between the last read and the deadline, in seconds."""
+MAX_PAUSE = 60.0
+"""Longest time that a ``Retry-After`` can delay the next read, in seconds."""
+
+
+class StatePlan(Generic[RecordT]):
+    """Decides when a wait reads the state, and when it lists operations.
+
+    A state changes when an operation finishes. The wait therefore lists the operations after the
+    first read, after an operation has finished, and after every change of the record. While it
+    follows pending operations, it reads the state when one of them finishes. Otherwise it reads the
+    state with the delays of the poll policy, which start again after each change.
+    """
+
+    def __init__(self, wanted: str, policy: PollPolicy, now: float, deadline: float) -> None:
+        self.wanted = wanted
+        self.observed: ObservedState[RecordT] | None = None
+        """The newest state, None before the first."""
+        self.needs_operations = False
+        """True if the operations have to be listed."""
+        self._policy = policy
+        self._deadline = deadline
+        self._growing_since = now
+        self._read_at = now
+        self._read_seconds = 0.0
+        self._not_before = now
+
+    @property
+    def is_reached(self) -> bool:
+        """True if the object is in the wanted state, and is not changing to another one."""
+        return self.observed is not None and self.observed.is_steady(self.wanted)
+
+    @property
+    def last_read_at(self) -> float:
+        """The time of the last read before the deadline."""
+        return self._deadline - max(2 * self._read_seconds, LAST_READ_MARGIN)
+
+    def note_state(self, observed: ObservedState[RecordT], now: float, seconds: float) -> None:
+        """Record a state, which a request of ``seconds`` returned at the time ``now``."""
+        before = self.observed
+        self.observed = observed
+        self._read_at = now
+        self._read_seconds = seconds
+        has_new_state = before is None or not observed.has_same_state(before)
+        if has_new_state:
+            self._growing_since = now
+        # A state that changes often, but is never the wanted one, must not cost more reads.
+        if has_new_state or before is None or before.updated_at != observed.updated_at:
+            self.needs_operations = True
+
+    def note_failure(self, now: float, retry_after: float | None) -> None:
+        """Record a request that failed at the time ``now``."""
+        self._read_at = now
+        if retry_after:
+            self._not_before = max(self._not_before, now + min(retry_after, MAX_PAUSE))
+
+    def note_finished_operation(self, now: float) -> None:
+        """Record that an operation has finished: the state may have changed."""
+        self._growing_since = now
+        self.needs_operations = True
+
+    def next_read_at(self, draw: float, *, is_following: bool, gap: float = 0.0) -> float:
+        """Return when to read the state again, unless an operation finishes before.
+
+        ``draw`` is a random number from 0 to 1. ``is_following`` is True while operations are
+        pending. ``gap`` is the shortest time between two reads, in seconds.
+        """
+        waited = max(self._read_at - self._growing_since, 0.0)
+        delay = LONGEST_GAP if is_following else schedule.delay(self._policy, waited, draw)
+        due = self._read_at + max(delay, gap)
+        if self._read_at < self.last_read_at < due:
+            due = self.last_read_at
+        return max(due, self._not_before)

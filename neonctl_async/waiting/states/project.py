@@ -1,0 +1,126 @@
+"""The wait until nothing runs in a project."""
+
+import asyncio
+import copy
+import math
+import random
+
+import anyio
+
+from neonctl_async.config import PollPolicy
+from neonctl_async.errors import (
+    APIError,
+    NeonError,
+    OperationFailedError,
+    StateTimeoutError,
+    WaitError,
+    WaitTimeoutError,
+)
+from neonctl_async.models.operations import Operation
+from neonctl_async.waiting import schedule
+from neonctl_async.waiting.source import is_transient
+from neonctl_async.waiting.states.plan import MAX_PAUSE
+from neonctl_async.waiting.states.progress import ProjectProgress
+from neonctl_async.waiting.states.shared_reads import SharedRead
+from neonctl_async.waiting.waiter import OnUpdate, Waiter, notify
+
+
+class ProjectWait:
+    """One wait until nothing runs: lists the operations, waits for them, and lists again."""
+
+    def __init__(
+        self,
+        project_id: str,
+        waiter: Waiter,
+        operations: SharedRead[list[Operation]],
+        policy: PollPolicy,
+        *,
+        fail_fast: bool,
+        on_update: OnUpdate | None,
+    ) -> None:
+        self.progress = ProjectProgress()
+        self._project_id = project_id
+        self._waiter = waiter
+        self._operations = operations
+        self._policy = policy
+        self._fail_fast = fail_fast
+        self._on_update = on_update
+        self._last_error: NeonError | None = None
+
+    async def run(self, timeout: float | None) -> None:
+        """Return when nothing runs. With ``fail_fast``, return after the first failure.
+
+        Raises StateTimeoutError at the timeout.
+        """
+        deadline = math.inf if timeout is None else _time() + timeout
+        try:
+            while not self._has_failed_fast() and await self._list(deadline):
+                await self._finish(deadline)
+        except WaitTimeoutError as error:
+            raise StateTimeoutError(
+                what=f"project {self._project_id}",
+                wanted="idle",
+                state="busy" if self.progress.pending else None,
+                pending_state=None,
+                timeout=timeout or 0.0,
+                settled=self.progress.results(),
+                pending=self.progress.pending,
+                last_error=error.last_error or self._last_error,
+            ) from None
+
+    def failure(self) -> OperationFailedError | None:
+        """Return the error for the unsuccessful operations, None if all were successful."""
+        return self.progress.failure(self._waiter.server_now())
+
+    def _has_failed_fast(self) -> bool:
+        return self._fail_fast and self.failure() is not None
+
+    async def _list(self, deadline: float) -> bool:
+        """List the newest operations. Return whether the wait has to continue."""
+        with anyio.CancelScope(deadline=deadline) as scope:
+            missed = self.progress.note_list(await self._newest(), self._waiter.server_now())
+            if self._on_update is not None:
+                for operation in missed:
+                    notify(self._on_update, operation)
+        if scope.cancelled_caught:
+            raise WaitTimeoutError(timeout=0.0, settled=[], pending=[], last_error=None)
+        return bool(self.progress.pending) and not self._has_failed_fast()
+
+    async def _newest(self) -> list[Operation]:
+        """Return the newest operations. Repeat the request after transient failures."""
+        started = _time()
+        while True:
+            reading = await self._operations.fresh()
+            if reading.value is not None:
+                return reading.value
+            if reading.error is None or not is_transient(reading.error):
+                raise copy.copy(reading.error or RuntimeError("a request without a result"))
+            self._last_error = reading.error
+            waited = reading.finished_at - started
+            pause = schedule.delay(self._policy, waited, random.random())  # noqa: S311 - spreads the load, protects no secret
+            if isinstance(reading.error, APIError) and reading.error.retry_after:
+                pause = max(pause, min(reading.error.retry_after, MAX_PAUSE))
+            with anyio.CancelScope(deadline=reading.finished_at + pause):
+                await self._operations.arrival(reading.number)
+
+    async def _finish(self, deadline: float) -> None:
+        """Wait for the pending operations."""
+        try:
+            settled = await self._waiter.wait(
+                self.progress.pending,
+                timeout=None if deadline == math.inf else max(deadline - _time(), 0.0),
+                fail_fast=self._fail_fast,
+                on_update=self._on_update,
+                raise_on_failure=self._fail_fast,
+            )
+        except WaitError as error:
+            self.progress.note_settled(error.settled)
+            self.progress.pending = error.pending
+            if not isinstance(error, OperationFailedError):
+                raise
+        else:
+            self.progress.note_settled(settled)
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()

@@ -1,0 +1,313 @@
+"""Waits for the state of a branch, a compute or a project."""
+
+import asyncio
+import copy
+import logging
+import math
+import random
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from datetime import datetime
+from functools import partial
+from typing import Final, Generic, TypeVar
+
+import anyio
+
+from neonctl_async.config import PollPolicy
+from neonctl_async.errors import APIError, NeonError, NotFoundError, StateTimeoutError
+from neonctl_async.hooks import WaitEnded, WaitStarted
+from neonctl_async.models.operations import Operation
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.transport.protocol import path_segment
+from neonctl_async.waiting.source import OperationSource, is_transient
+from neonctl_async.waiting.states.followed import FollowedOperations
+from neonctl_async.waiting.states.observed import (
+    DELETED,
+    ObservedState,
+    check_state,
+    closest,
+    pending_of,
+)
+from neonctl_async.waiting.states.plan import StatePlan
+from neonctl_async.waiting.states.project import ProjectWait
+from neonctl_async.waiting.states.shared_reads import Reading, SharedRead, SharedReads
+from neonctl_async.waiting.states.sources import StateSource, newest_operations
+from neonctl_async.waiting.waiter import (
+    OnUpdate,
+    Waiter,
+    check_on_update,
+    check_options,
+    check_timeout,
+)
+
+RecordT = TypeVar("RecordT")
+T = TypeVar("T")
+
+_logger = logging.getLogger(__name__)
+
+SHARE_OF_BUDGET = 0.5
+"""The share of the requests per minute that reads of unchanged states may use."""
+
+
+class StateWait(Generic[RecordT]):
+    """One wait for a state: reads it, follows operations, and reads it again."""
+
+    def __init__(
+        self,
+        source: StateSource[RecordT],
+        plan: StatePlan[RecordT],
+        followed: FollowedOperations,
+        *,
+        server_now: Callable[[], datetime],
+        states: SharedRead[ObservedState[RecordT]],
+        operations: SharedRead[list[Operation]],
+        gap: Callable[[], float],
+    ) -> None:
+        self._source = source
+        self._plan = plan
+        self._followed = followed
+        self._states = states
+        self._operations = operations
+        self._server_now = server_now
+        self._gap = gap
+        self._processed = 0
+        self._is_deleted = False
+        self._last_error: NeonError | None = None
+
+    async def run(self) -> RecordT | None:
+        """Return the record as soon as the state is reached, None for a deleted object."""
+        self._process(await self._states.fresh())
+        while not self.is_reached:
+            await self._find_operations()
+            self._process(await self._next_reading())
+        return self.record
+
+    @property
+    def is_reached(self) -> bool:
+        """True if the newest processed state is the wanted one."""
+        return self._is_deleted or self._plan.is_reached
+
+    @property
+    def record(self) -> RecordT | None:
+        """The record of the newest state; None for a deleted object."""
+        observed = self._plan.observed
+        return None if observed is None or self._plan.wanted == DELETED else observed.record
+
+    def process_newest(self) -> None:
+        """Process a state that arrived together with the deadline."""
+        newest = self._states.newest
+        if newest is not None and newest.number > self._processed:
+            self._process(newest)
+
+    def timeout_error(self, timeout: float) -> StateTimeoutError:
+        """Return the error for a wait that did not reach the state within ``timeout`` seconds."""
+        observed = self._plan.observed
+        return StateTimeoutError(
+            what=str(self._source),
+            wanted=self._plan.wanted,
+            state=None if observed is None else observed.state,
+            pending_state=None if observed is None else observed.pending_state,
+            timeout=timeout,
+            settled=list(self._followed.settled.values()),
+            pending=list(self._followed.pending.values()),
+            last_error=self._followed.last_error or self._last_error,
+        )
+
+    def _process(self, reading: Reading[ObservedState[RecordT]]) -> None:
+        """Record a state. Raises the error of a request that cannot succeed later."""
+        self._processed = reading.number
+        if reading.value is not None:
+            self._plan.note_state(reading.value, reading.finished_at, reading.seconds)
+        elif isinstance(reading.error, NotFoundError) and self._plan.wanted == DELETED:
+            self._is_deleted = True
+        elif reading.error is not None:
+            self._note_failure(reading.error, reading.finished_at)
+
+    async def _find_operations(self) -> None:
+        """Follow the pending operations that belong to the object, if it may have new ones."""
+        observed = self._plan.observed
+        if observed is None or not self._plan.needs_operations:
+            return
+        operations = observed.pending
+        if operations is None:
+            reading = await self._operations.fresh()
+            if reading.error is not None:
+                self._note_failure(reading.error, reading.finished_at)
+            operations = reading.value
+        if operations is not None:
+            self._plan.needs_operations = False
+            pending = pending_of(operations, self._server_now())
+            found = closest(pending, lambda operation: self._source.rank(operation, observed))
+            self._followed.follow(found, self._plan.last_read_at)
+
+    async def _next_reading(self) -> Reading[ObservedState[RecordT]]:
+        """Wait until the state may have changed, and return it."""
+        is_following = bool(self._followed.pending)
+        due = self._plan.next_read_at(_draw(), is_following=is_following, gap=self._gap())
+        with anyio.CancelScope(deadline=due):
+            if not is_following:
+                return await self._states.arrival(self._processed)
+            if await self._followed.wait_until_one_finishes():
+                self._plan.note_finished_operation(_time())
+                return await self._states.fresh()
+        return await self._states.next(self._processed)
+
+    def _note_failure(self, error: Exception, now: float) -> None:
+        if not is_transient(error):
+            # The same failure may end many waits: each raises its own copy.
+            raise copy.copy(error) from error.__cause__
+        self._last_error = error
+        self._plan.note_failure(now, error.retry_after if isinstance(error, APIError) else None)
+
+
+class _Polls:
+    """The polls of all waits for states."""
+
+    def __init__(self, source: OperationSource, server_now: Callable[[], datetime]) -> None:
+        self.poll: Final = source.poll
+        self.server_now: Final = server_now
+
+
+class StateWaits:
+    """Runs all waits for states of one client. Waits for the same object share their requests."""
+
+    def __init__(
+        self,
+        source: OperationSource,
+        policy: PollPolicy,
+        waiter: Waiter,
+        dispatcher: HookDispatcher,
+        *,
+        per_minute: int | None,
+    ) -> None:
+        self._states = SharedReads()
+        self._lists = SharedReads()
+        self._polls = _Polls(source, waiter.server_now)
+        self._policy = policy
+        self._waiter = waiter
+        self._dispatcher = dispatcher
+        self._per_minute = math.inf if per_minute is None else SHARE_OF_BUDGET * per_minute
+
+    async def wait_for(
+        self, source: StateSource[RecordT], state: str, timeout: float | None
+    ) -> RecordT | None:
+        """Wait until an object has a state. Return its record, or None if it is deleted.
+
+        Raises StateTimeoutError at the timeout, and NotFoundError if the object does not exist and
+        ``state`` is not ``deleted``.
+        """
+        check_state(state)
+        check_timeout(timeout)
+        started = _time()
+        followed = FollowedOperations(self._waiter.pollers)
+        event = WaitStarted(operations=(), timeout=timeout, goal=f"{source} is {state}")
+        self._dispatcher.wait_started(event)
+        failure: NeonError | None = None
+        try:
+            return await self._run(source, state, timeout, followed)
+        except NeonError as error:
+            failure = error
+            raise
+        finally:
+            ended = WaitEnded(
+                wait=event,
+                unsuccessful=followed.unsuccessful,
+                pending=len(followed.pending),
+                error=failure,
+                seconds=_time() - started,
+            )
+            # Notify before awaiting: a second cancellation would skip the notification.
+            self._dispatcher.wait_ended(ended)
+            await followed.release()
+
+    async def wait_for_project(
+        self,
+        project_id: str,
+        *,
+        timeout: float | None,
+        fail_fast: bool,
+        on_update: OnUpdate | None,
+        raise_on_failure: bool,
+    ) -> list[Operation]:
+        """See ``Operations.wait_for_project``."""
+        path_segment("project_id", project_id)
+        check_timeout(timeout)
+        check_on_update(on_update)
+        check_options(fail_fast=fail_fast, raise_on_failure=raise_on_failure)
+        async with self._newest_operations(project_id) as operations:
+            wait = ProjectWait(
+                project_id,
+                self._waiter,
+                operations,
+                self._policy,
+                fail_fast=fail_fast,
+                on_update=on_update,
+            )
+            await wait.run(timeout)
+        failure = wait.failure() if raise_on_failure else None
+        if failure is not None:
+            raise failure
+        return wait.progress.results()
+
+    async def aclose(self) -> None:
+        """End all waits with ClientClosedError."""
+        await self._states.aclose()
+        await self._lists.aclose()
+
+    def _gap(self) -> float:
+        """Return the shortest time between two reads of a state, in seconds."""
+        return 60.0 * len(self._states) / self._per_minute
+
+    def _newest_operations(
+        self, project_id: str
+    ) -> AbstractAsyncContextManager[SharedRead[list[Operation]]]:
+        fetch = partial(newest_operations, project_id, self._polls)
+        return self._lists.use(project_id, partial(_read, f"the operations of {project_id}", fetch))
+
+    async def _run(
+        self,
+        source: StateSource[RecordT],
+        state: str,
+        timeout: float | None,
+        followed: FollowedOperations,
+    ) -> RecordT | None:
+        deadline = math.inf if timeout is None else _time() + timeout
+        fetch = partial(source.read, self._polls)
+        plan = StatePlan[RecordT](state, self._policy, _time(), deadline)
+        async with (
+            self._states.use(source, partial(_read, str(source), fetch)) as states,
+            self._newest_operations(source.project_id) as operations,
+        ):
+            wait = StateWait(
+                source,
+                plan,
+                followed,
+                server_now=self._waiter.server_now,
+                states=states,
+                operations=operations,
+                gap=self._gap,
+            )
+            with anyio.CancelScope(deadline=deadline):
+                return await wait.run()
+            wait.process_newest()
+            if not wait.is_reached:
+                raise wait.timeout_error(timeout or 0.0)
+            return wait.record
+
+
+async def _read(what: str, fetch: Callable[[], Awaitable[T]]) -> T:
+    """Call ``fetch``, and log a failure after which it will be called again."""
+    try:
+        return await fetch()
+    except NeonError as error:
+        if is_transient(error):
+            _logger.warning("reading %s failed and will be repeated: %s", what, error)
+        raise
+
+
+def _draw() -> float:
+    return random.random()  # noqa: S311 - spreads the load, protects no secret
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()

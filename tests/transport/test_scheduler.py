@@ -1,0 +1,425 @@
+"""The order of requests and the times at which they are sent. Times are numbers."""
+
+import math
+
+import pytest
+
+from neonctl_async import RateBudget
+from neonctl_async.transport.account import Demand, LocalAccount
+from neonctl_async.transport.scheduler import Scheduler, Ticket
+from tests.transport.scheduled_requests import Requests
+
+UNLIMITED = RateBudget.unlimited()
+
+
+def limited(per_minute: int) -> RateBudget:
+    return RateBudget(per_minute=per_minute, per_route_per_second=None)
+
+
+class RecordingAccount(LocalAccount):
+    """An account that records the reported demand, and counts the questions of the scheduler."""
+
+    def __init__(self, limits: RateBudget, others: Demand | None = None) -> None:
+        super().__init__(limits)
+        self.reported: list[Demand] = []
+        self.questions = 0
+        self._others = others or Demand()
+
+    @property
+    def others(self) -> Demand:
+        return self._others
+
+    def report(self, demand: Demand) -> None:
+        self.reported.append(demand)
+
+    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
+        self.questions += 1
+        return super().free_at(route, now, is_poll=is_poll)
+
+
+def use_up(requests: Requests, slots: int, route: str = "GET /used") -> None:
+    """Send requests whose responses arrive at once."""
+    for _ in range(slots):
+        requests.release(requests.add(route))
+
+
+def routes_of(requests: Requests) -> list[str]:
+    return [ticket.route for _, ticket in requests.sent]
+
+
+def times_of(requests: Requests) -> list[float]:
+    return [time for time, _ in requests.sent]
+
+
+def test_request_is_sent_at_once_while_nothing_waits() -> None:
+    requests = Requests(limited(2), 10)
+    requests.add("GET /a", is_poll=True)
+    requests.add("GET /a")
+    assert len(requests.in_flight) == 2
+    assert not requests.scheduler.has_waiting
+    requests.add("GET /a")
+    assert requests.scheduler.has_waiting
+    assert requests.give_out() == math.inf
+
+
+@pytest.mark.parametrize("is_poll", [True, False])
+def test_waiting_request_goes_before_a_new_one(*, is_poll: bool) -> None:
+    requests = Requests(UNLIMITED, 1)
+    first = requests.add("GET /a")
+    waiting = requests.add("GET /b", is_poll=is_poll)
+    requests.release(first)
+    requests.add("GET /c", is_poll=is_poll)
+    requests.give_out()
+    assert requests.in_flight == [waiting]
+
+
+def test_requests_of_different_routes_are_sent_in_their_order() -> None:
+    requests = Requests(UNLIMITED, 1)
+    busy = requests.add("GET /busy")
+    order = [f"GET /{number}" for number in (1, 2, 1, 3, 2, 1)]
+    tickets = [requests.add(route) for route in order]
+    requests.withdraw(tickets[2])
+    requests.release(busy)
+    while requests.give_out() == math.inf and requests.waiting:
+        requests.release_all()
+    assert routes_of(requests)[1:] == ["GET /1", "GET /2", "GET /3", "GET /2", "GET /1"]
+
+
+def test_withdrawn_request_leaves_nothing_behind() -> None:
+    requests = Requests(UNLIMITED, 1)
+    requests.add("GET /a")
+    for number in range(100):
+        requests.withdraw(requests.add(f"POST /{number}"))
+        requests.withdraw(requests.add(f"GET /{number}", is_poll=True))
+    assert not requests.scheduler.has_waiting
+    requests.scheduler.note_pending(1, 1)
+    assert requests.scheduler.share(0.0) == math.inf
+    lines = vars(requests.scheduler)
+    assert [vars(lines[name])["_routes"] for name in ("_calls", "_polls")] == [{}, {}]
+
+
+def test_calls_go_before_polls_and_every_tenth_request_is_a_poll() -> None:
+    requests = Requests(UNLIMITED, 1)
+    requests.add("GET /first")
+    for _ in range(3):
+        requests.add("GET /poll", is_poll=True)
+    for _ in range(30):
+        requests.add("GET /call")
+    while requests.waiting:
+        requests.release_all()
+        requests.give_out()
+    calls = ["GET /call"] * 9
+    polled = [*calls, "GET /poll"]
+    assert routes_of(requests) == ["GET /first", *polled * 3, *calls[:3]]
+
+
+def test_calls_count_for_the_order_only_while_a_poll_waits() -> None:
+    requests = Requests(UNLIMITED, 1)
+    requests.add("GET /first")
+    for _ in range(8):
+        requests.add("GET /early")
+    while requests.waiting:
+        requests.release_all()
+        requests.give_out()
+    requests.add("GET /poll", is_poll=True)
+    for _ in range(9):
+        requests.add("GET /late")
+    while requests.waiting:
+        requests.release_all()
+        requests.give_out()
+    assert routes_of(requests)[-2:] == ["GET /late", "GET /poll"]
+
+
+def test_poll_that_cannot_be_sent_delays_no_call() -> None:
+    requests = Requests(RateBudget(per_minute=None, route_limits={"GET /poll": 1}), 1)
+    use_up(requests, 1, "GET /poll")
+    requests.add("GET /first")
+    requests.add("GET /poll", is_poll=True)
+    for _ in range(30):
+        requests.add("GET /call")
+    for _ in range(30):
+        requests.release_all()
+        assert requests.give_out() == math.inf
+    assert routes_of(requests)[2:] == ["GET /call"] * 30
+    requests.release_all()
+    assert requests.give_out() == 1.0
+
+
+def test_polls_leave_the_last_5_percent_of_the_minute_and_then_use_them_evenly() -> None:
+    requests = Requests(limited(100), 200)
+    for _ in range(130):
+        requests.add("GET /poll", is_poll=True)
+    requests.give_out()
+    requests.release_all()
+    assert len(requests.sent) == 95
+    requests.give_out_until(59.9)
+    spread = [12.0, 24.0, 36.0, 48.0]
+    assert times_of(requests)[95:] == spread
+    requests.release_all()
+    requests.give_out_until(60.0)
+    # The slots of the previous minute are free again, but the reserve is filled up first.
+    assert times_of(requests)[99:] == [60.0] * 31
+
+
+def test_poll_in_the_reserve_waits_for_a_minute_of_polls_although_more_slots_are_soon_free() -> (
+    None
+):
+    requests = Requests(limited(100), 200)
+    use_up(requests, 50)
+    requests.now = 50.0
+    use_up(requests, 45)
+    requests.give_out_until(59.0)
+    for _ in range(3):
+        requests.add("GET /poll", is_poll=True)
+    assert requests.give_out() == 60.0
+    assert times_of(requests)[95:] == [59.0]
+
+
+def test_poll_leaves_the_last_slot_to_a_call() -> None:
+    requests = Requests(limited(20), 20)
+    use_up(requests, 19)
+    requests.add("GET /poll", is_poll=True)
+    requests.give_out_until(30.0)
+    call = requests.add("GET /call")
+    requests.give_out()
+    assert requests.in_flight == [call]
+    requests.give_out_until(60.0)
+    requests.give_out()
+    assert requests.sent[-1][1].is_poll
+
+
+def test_poll_waits_for_requests_in_flight_if_they_occupy_the_minute() -> None:
+    requests = Requests(limited(20), 20)
+    calls = [requests.add("GET /call") for _ in range(19)]
+    requests.add("GET /poll", is_poll=True)
+    assert requests.give_out() == math.inf
+    requests.now = 7.0
+    requests.release(calls[0])
+    assert requests.give_out() == 67.0
+
+
+def test_limit_of_one_leaves_its_slot_to_polls() -> None:
+    requests = Requests(limited(1), 1)
+    polls = [requests.add("GET /poll", is_poll=True) for _ in range(3)]
+    for poll, time in zip(polls, (0.0, 60.0, 120.0), strict=True):
+        requests.give_out_until(time)
+        requests.give_out()
+        requests.release(poll)
+    assert times_of(requests) == [0.0, 60.0, 120.0]
+
+
+def test_cancelled_poll_does_not_delay_the_next() -> None:
+    requests = Requests(limited(100), 200)
+    use_up(requests, 95)
+    requests.give_out_until(20.0)
+    first = requests.add("GET /poll", is_poll=True)
+    requests.add("GET /poll", is_poll=True)
+    assert requests.give_out() == 32.0
+    requests.cancel(first)
+    requests.give_out()
+    assert times_of(requests)[95:] == [20.0, 20.0]
+
+
+def test_calls_that_start_work_leave_a_poll_for_each_pending_project() -> None:
+    requests = Requests(limited(100), 200)
+    requests.scheduler.note_pending(waits=60, projects=30)
+    for _ in range(99):
+        requests.add("POST /a")
+    read = requests.add("GET /a")
+    requests.give_out()
+    # 30 slots are reserved for polls, and 5 for other calls.
+    assert routes_of(requests) == ["POST /a"] * 65 + ["GET /a"]
+    assert requests.sent[-1][1] is read
+    requests.release_all()
+    requests.scheduler.note_pending(waits=20, projects=10)
+    requests.give_out()
+    assert len(requests.waiting) == 99 - 65 - 19
+    requests.scheduler.note_pending(waits=0, projects=0)
+    requests.give_out()
+    assert not requests.waiting
+
+
+def test_at_most_half_of_the_minute_is_reserved_for_polls() -> None:
+    requests = Requests(limited(100), 200)
+    requests.scheduler.note_pending(waits=900, projects=900)
+    for _ in range(80):
+        requests.add("POST /a")
+    requests.give_out()
+    assert len(requests.sent) == 50
+
+
+@pytest.mark.parametrize(("per_minute", "seconds"), [(100, 12.0), (10, 60.0)])
+def test_held_call_is_sent_after_some_time_although_the_slots_are_reserved(
+    per_minute: int, seconds: float
+) -> None:
+    requests = Requests(limited(per_minute), 200)
+    requests.scheduler.note_pending(waits=900, projects=900)
+    for _ in range(per_minute):
+        requests.add("POST /a")
+    requests.give_out()
+    assert len(requests.sent) == per_minute // 2
+    requests.give_out_until(3 * seconds)
+    later = times_of(requests)[per_minute // 2 :]
+    assert later == [seconds, 2 * seconds, 3 * seconds]
+
+
+def test_lone_call_that_starts_work_does_not_wait_for_polls() -> None:
+    requests = Requests(limited(100), 200)
+    use_up(requests, 90)
+    requests.scheduler.note_pending(waits=50, projects=50)
+    requests.add("POST /a")
+    assert len(requests.in_flight) == 1
+
+
+@pytest.mark.parametrize("per_minute", [1, 2, 10])
+def test_small_limit_lets_calls_and_polls_through_with_many_pending_projects(
+    per_minute: int,
+) -> None:
+    requests = Requests(limited(per_minute), 100)
+    requests.scheduler.note_pending(waits=500, projects=500)
+    for _ in range(20 * per_minute):
+        requests.add("POST /a")
+        requests.add("GET /poll", is_poll=True)
+    for minute in range(1, 21):
+        while requests.give_out() <= 60.0 * minute:
+            requests.release_all()
+            requests.now = min(requests.give_out(), 60.0 * minute)
+        requests.now = 60.0 * minute
+        requests.release_all()
+    sent = routes_of(requests)
+    assert len(sent) >= 0.45 * 20 * per_minute
+    assert sent.count("POST /a") >= 9
+    assert sent.count("GET /poll") >= 1
+
+
+def test_share_is_the_number_of_polls_that_each_wait_may_still_send() -> None:
+    requests = Requests(limited(100), 80)
+    assert requests.scheduler.share(0.0) == math.inf
+    requests.scheduler.note_pending(waits=10, projects=5)
+    assert requests.scheduler.share(0.0) == (100 - 5) / 10
+    for _ in range(80):
+        requests.add("GET /a")
+    assert requests.scheduler.share(0.0) == (100 - 5 - 80) / 10
+    withdrawn = requests.add("GET /a")
+    requests.add("GET /poll", is_poll=True)
+    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 1) / (10 + 1)
+    requests.add("POST /a")
+    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 2) / (10 + 2)
+    requests.withdraw(withdrawn)
+    requests.release_all()
+    requests.give_out()
+    assert requests.scheduler.share(0.0) == (100 - 5 - 82) / 10
+    requests.release_all()
+    assert requests.scheduler.share(60.0) == (100 - 5) / 10
+
+
+def test_share_is_infinite_without_a_limit() -> None:
+    requests = Requests(UNLIMITED, 1)
+    requests.scheduler.note_pending(waits=10, projects=5)
+    requests.add("POST /a")
+    requests.add("POST /a")
+    assert requests.scheduler.share(0.0) == math.inf
+
+
+def test_share_counts_the_demand_of_other_clients() -> None:
+    account = RecordingAccount(limited(100), Demand(calls=7, waits=3))
+    scheduler = Scheduler[Ticket](account, 10)
+    assert scheduler.share(0.0) == (100 - 5 - 7) / (7 + 3)
+    scheduler.note_pending(waits=10, projects=5)
+    assert scheduler.share(0.0) == (100 - 5 - 7) / (7 + 3 + 10)
+
+
+def test_share_expects_calls_to_continue_at_their_rate() -> None:
+    requests = Requests(limited(300), 80)
+    requests.scheduler.note_pending(waits=4, projects=4)
+    for second in range(10):
+        requests.now = float(second)
+        use_up(requests, 2, "GET /a")
+        requests.add("GET /poll", is_poll=True)
+        requests.release_all()
+    assert requests.scheduler.share(10.0) == (300 - 15 - 120) / (4 + 120)
+    assert requests.scheduler.share(60.0) == (300 - 15 - 27) / 4
+
+
+def test_demand_is_reported_when_it_changes() -> None:
+    account = RecordingAccount(limited(100))
+    scheduler = Scheduler[Ticket](account, 1)
+    first, second, poll = Ticket("GET /a"), Ticket("GET /a"), Ticket("GET /a", is_poll=True)
+    assert scheduler.admit(first, 0.0)
+    assert account.reported == []
+    for waiting in (second, poll):
+        assert not scheduler.admit(waiting, 0.0)
+    scheduler.note_pending(waits=4, projects=3)
+    scheduler.release(first, 0.0)
+    assert scheduler.next(0.0) is second
+    scheduler.withdraw(poll)
+    assert account.reported == [(1, 0), (1, 0), (1, 4), (0, 4), (0, 4)]
+
+
+def test_cost_of_a_grant_does_not_grow_with_the_number_of_waiting_requests() -> None:
+    account = RecordingAccount(RateBudget(per_minute=None))
+    scheduler = Scheduler[Ticket](account, 1)
+    first = Ticket("GET /first")
+    assert scheduler.admit(first, 0.0)
+    for number in range(600):
+        scheduler.admit(Ticket(f"POST /{number % 3}"), 0.0)
+    for number in range(300):
+        scheduler.admit(Ticket(f"GET /{number % 3}", is_poll=True), 0.0)
+    account.questions = 0
+    scheduler.release(first, 0.0)
+    now, granted = 0.0, 0
+    while granted < 900:
+        step = scheduler.next(now)
+        if isinstance(step, Ticket):
+            granted += 1
+            scheduler.release(step, now)
+        else:
+            now = step
+    assert account.questions <= 900 * 6 + 100
+
+
+def test_pause_after_a_429_is_followed_by_a_trial() -> None:
+    requests = Requests(UNLIMITED, 10)
+    requests.scheduler.hold_back(None, 0.0)
+    for _ in range(3):
+        requests.add("GET /a")
+    assert requests.give_out() == 1.0
+    requests.now = 1.0
+    assert requests.give_out() == 2.0
+    [trial] = requests.in_flight
+    requests.now = 1.5
+    requests.release(trial)
+    assert requests.give_out() == pytest.approx(1.6)
+    requests.now = 1.6
+    assert requests.give_out() < 1.71
+    assert len(requests.sent) == 2
+
+
+def test_cancelled_trial_is_replaced_by_the_next_request() -> None:
+    requests = Requests(UNLIMITED, 10)
+    requests.hold_back(5.0)
+    first, second, _ = (requests.add("GET /a") for _ in range(3))
+    requests.give_out_until(5.0)
+    assert requests.give_out() == 6.0
+    requests.cancel(first)
+    assert requests.give_out() == 6.0
+    assert requests.in_flight == [second]
+
+
+def test_trial_that_hangs_delays_the_others_for_a_second() -> None:
+    requests = Requests(UNLIMITED, 10)
+    requests.hold_back(5.0)
+    for _ in range(3):
+        requests.add("GET /a")
+    requests.give_out_until(10.0)
+    assert times_of(requests) == pytest.approx([5.0, 6.0, 6.1])
+
+
+def test_request_after_the_pause_is_the_trial_if_none_waits() -> None:
+    requests = Requests(UNLIMITED, 10)
+    requests.hold_back(5.0)
+    requests.now = 30.0
+    trial = requests.add("GET /a")
+    assert requests.in_flight == [trial]
+    requests.add("GET /a")
+    assert requests.give_out() == 31.0

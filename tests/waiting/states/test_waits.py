@@ -1,0 +1,244 @@
+"""Waits for the state of a branch, compute or project that anybody changes."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from neonctl_async import (
+    EndpointSpec,
+    NeonClient,
+    NotFoundError,
+    StateTimeoutError,
+)
+from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.types import BranchCreated
+from tests.support.clock import now
+from tests.support.fake_neon import FakeNeon
+from tests.support.records import PROJECT
+from tests.waiting.states.branches import BRANCH, FakeBranch
+
+pytestmark = [
+    pytest.mark.virtual_time,
+    pytest.mark.control_plane(durations=Durations(default=3.0)),
+]
+
+DELETED: str = "deleted"
+"""Not a literal type: type checkers refuse to use the None that a wait for a deletion returns."""
+
+
+@pytest.fixture
+async def other(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
+    """Another tool, which shares nothing with the client under test."""
+    async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as other:
+        yield other
+
+
+@pytest.fixture
+async def project_id(other: NeonClient) -> str:
+    return (await other.projects.create(name="shop", wait=True)).project.id
+
+
+async def new_branch(other: NeonClient, project_id: str, *, wait: bool = False) -> BranchCreated:
+    """Create a branch with a compute."""
+    compute = EndpointSpec(type="read_write")
+    return await other.branches.create(project_id, name="preview", endpoints=[compute], wait=wait)
+
+
+async def test_wait_returns_when_a_branch_of_another_tool_is_ready(
+    neon: NeonClient, other: NeonClient, project_id: str
+) -> None:
+    created = await new_branch(other, project_id)
+    started = now()
+    branch = await neon.branches.wait_for(project_id, created.branch.id)
+    assert branch.current_state == "ready"
+    assert branch == await other.branches.get(project_id, branch.id)
+    assert 3 <= now() - started < 6
+    assert neon.requests_sent <= 9
+
+
+async def test_wait_for_a_reached_state_sends_one_request(
+    neon: NeonClient, other: NeonClient, project_id: str
+) -> None:
+    created = await new_branch(other, project_id, wait=True)
+    compute = await neon.endpoints.wait_for(project_id, created.endpoints[0].id)
+    assert compute.current_state == "active"
+    assert neon.requests_sent == 1
+
+
+async def test_wait_covers_work_that_starts_later(
+    neon: NeonClient, other: NeonClient, project_id: str
+) -> None:
+    created = await new_branch(other, project_id, wait=True)
+    compute_id = created.endpoints[0].id
+    wait = asyncio.create_task(neon.endpoints.wait_for(project_id, compute_id, "idle"))
+    await asyncio.sleep(60)
+    suspended_at = now() + 3
+    await other.endpoints.suspend(project_id, compute_id)
+    assert (await wait).current_state == "idle"
+    assert suspended_at <= now() < suspended_at + 5
+
+
+async def test_compute_that_is_changing_is_not_in_its_state(
+    neon: NeonClient, other: NeonClient, project_id: str
+) -> None:
+    created = await new_branch(other, project_id, wait=True)
+    await other.endpoints.suspend(project_id, created.endpoints[0].id)
+    with pytest.raises(StateTimeoutError, match=r"it is 'active', changing to 'idle'"):
+        await neon.endpoints.wait_for(project_id, created.endpoints[0].id, timeout=1)
+
+
+async def test_deletion_returns_none(neon: NeonClient, other: NeonClient, project_id: str) -> None:
+    created = await new_branch(other, project_id, wait=True)
+    compute_id, branch_id = created.endpoints[0].id, created.branch.id
+    branch = asyncio.create_task(neon.branches.wait_for(project_id, branch_id, DELETED))
+    compute = asyncio.create_task(neon.endpoints.wait_for(project_id, compute_id, DELETED))
+    project = asyncio.create_task(neon.projects.wait_for(project_id, "deleted"))
+    await asyncio.sleep(10)
+    deleted_at = now()
+    await other.branches.delete(project_id, branch_id)
+    assert (await branch, await compute) == (None, None)
+    assert now() < deleted_at + 6
+    assert not project.done()
+    await other.projects.delete(project_id)
+    await project
+
+
+async def test_missing_object_is_deleted_at_once(neon: NeonClient, project_id: str) -> None:
+    assert await neon.branches.wait_for(project_id, "br-none-12345678", DELETED) is None
+    assert neon.requests_sent == 1
+
+
+async def test_missing_object_ends_a_wait_for_another_state(
+    neon: NeonClient, project_id: str
+) -> None:
+    with pytest.raises(NotFoundError):
+        await neon.branches.wait_for(project_id, "br-none-12345678")
+    with pytest.raises(NotFoundError):
+        await neon.endpoints.wait_for(project_id, "ep-none-12345678", "idle")
+    with pytest.raises(NotFoundError):
+        await neon.projects.wait_for("no-project-12345678")
+    assert neon.requests_sent == 3
+
+
+async def test_deletion_during_a_wait_for_another_state_ends_it(
+    neon: NeonClient, other: NeonClient, project_id: str
+) -> None:
+    created = await new_branch(other, project_id, wait=True)
+    wait = asyncio.create_task(neon.branches.wait_for(project_id, created.branch.id, "archived"))
+    await asyncio.sleep(10)
+    deleted_at = now()
+    await other.branches.delete(project_id, created.branch.id)
+    with pytest.raises(NotFoundError):
+        await wait
+    assert now() < deleted_at + 6
+
+
+async def test_project_is_ready_when_its_default_branch_has_no_pending_operation(
+    neon: NeonClient, other: NeonClient
+) -> None:
+    project_id = (await other.projects.create(name="shop")).project.id
+    project = await neon.projects.wait_for(project_id)
+    assert (project.id, project.name) == (project_id, "shop")
+    assert 6 <= now() < 11
+    operations = await other.operations.list(project_id).collect()
+    assert {operation.status for operation in operations} == {"finished"}
+
+
+async def test_operations_of_another_branch_do_not_delay_a_project(
+    neon: NeonClient, other: NeonClient, project_id: str
+) -> None:
+    await new_branch(other, project_id)
+    started = now()
+    await neon.projects.wait_for(project_id)
+    assert now() - started < 0.1
+    assert neon.requests_sent == 3
+
+
+async def test_deleted_project_ends_a_wait_until_it_is_ready(
+    neon: NeonClient, other: NeonClient
+) -> None:
+    project_id = (await other.projects.create(name="shop")).project.id
+    wait = asyncio.create_task(neon.projects.wait_for(project_id))
+    await asyncio.sleep(1)
+    await other.projects.delete(project_id)
+    with pytest.raises(NotFoundError):
+        await wait
+
+
+async def test_project_has_two_states_only(neon: NeonClient) -> None:
+    state = "archived"
+    with pytest.raises(ValueError, match="'archived': expected 'ready' or 'deleted'"):
+        await neon.projects.wait_for("p-1", state)  # type: ignore[call-overload] # pyright: ignore[reportCallIssue, reportArgumentType] - a caller without a type checker
+
+
+async def test_50_waits_on_one_compute_share_their_requests(
+    neon: NeonClient, other: NeonClient, project_id: str
+) -> None:
+    created = await new_branch(other, project_id, wait=True)
+    compute_id = created.endpoints[0].id
+    waits: list[asyncio.Task[object]] = []
+    for _ in range(50):
+        waits.append(asyncio.create_task(neon.endpoints.wait_for(project_id, compute_id, "idle")))
+        await asyncio.sleep(0.1)
+    assert neon.requests_sent <= 102  # each wait reads the state and the operations at its start
+    before = neon.requests_sent
+    await asyncio.sleep(60)
+    assert neon.requests_sent - before <= 30
+    before = neon.requests_sent
+    await other.endpoints.suspend(project_id, compute_id)
+    await asyncio.gather(*waits)
+    assert neon.requests_sent - before <= 10
+
+
+async def test_state_is_read_when_an_operation_finishes(fake_neon: FakeNeon) -> None:
+    fake_neon.start("a", ends=20.0, branch_id=BRANCH)
+    fake_neon.start("other", ends=5.0, branch_id="br-other-12345678")
+    branch = FakeBranch(fake_neon, {0.0: "init", 20.0: "ready"})
+    await fake_neon.client.branches.wait_for(PROJECT, BRANCH)
+    assert len(branch.read_at) == 2
+    assert branch.lists <= 2  # one of the wait, and one of the poller for the history
+    assert now() < 26
+
+
+async def test_state_that_follows_its_operation_late_is_read_again_soon(
+    fake_neon: FakeNeon,
+) -> None:
+    fake_neon.start("a", ends=10.0, branch_id=BRANCH)
+    branch = FakeBranch(fake_neon, {0.0: "init", 13.0: "ready"})
+    await fake_neon.client.branches.wait_for(PROJECT, BRANCH)
+    assert 13 <= now() < 15.5
+    assert len(branch.read_at) <= 8
+
+
+async def test_chained_operation_is_followed_after_the_one_before(fake_neon: FakeNeon) -> None:
+    fake_neon.start("a", ends=10.0, branch_id=BRANCH)
+    branch = FakeBranch(fake_neon, {0.0: "init", 40.0: "ready"})
+    wait = asyncio.create_task(fake_neon.client.branches.wait_for(PROJECT, BRANCH))
+    await asyncio.sleep(10)
+    fake_neon.start("b", states={10.0: "running", 40.0: "finished"}, branch_id=BRANCH)
+    await wait
+    assert now() < 46
+    assert len(branch.read_at) <= 4
+
+
+async def test_operation_that_never_finishes_hides_no_state(fake_neon: FakeNeon) -> None:
+    fake_neon.start("stuck", ends=1e6, branch_id=BRANCH)
+    FakeBranch(fake_neon, {0.0: "init", 10.0: "ready"})
+    await fake_neon.client.branches.wait_for(PROJECT, BRANCH)
+    assert now() == pytest.approx(30, abs=1)
+
+
+async def test_unknown_state_is_accepted(fake_neon: FakeNeon) -> None:
+    FakeBranch(fake_neon, {0.0: "ready", 7.0: "hibernating"})
+    branch = await fake_neon.client.branches.wait_for(PROJECT, BRANCH, "hibernating")
+    assert branch is not None
+    assert branch.current_state == "hibernating"
+
+
+async def test_branch_that_can_be_recovered_is_deleted(fake_neon: FakeNeon) -> None:
+    recovery = {"deleted_at": "2026-01-01T00:00:00Z", "recoverable_until": "2026-01-08T00:00:00Z"}
+    FakeBranch(fake_neon, {0.0: "ready"}, recovery=recovery)
+    assert await fake_neon.client.branches.wait_for(PROJECT, BRANCH, DELETED) is None
+    with pytest.raises(StateTimeoutError, match="it is 'deleted'"):
+        await fake_neon.client.branches.wait_for(PROJECT, BRANCH, timeout=3)

@@ -1,0 +1,153 @@
+"""The tracked operations of a project, with times from the test and without an event loop."""
+
+import math
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from neonctl_async import ClientClosedError, NotFoundError, Operation, PollPolicy
+from neonctl_async.hooks import StatusChanged
+from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.forecast import Forecast
+from neonctl_async.waiting.plan import ProjectPlan
+from neonctl_async.waiting.project import ProjectOperations
+from neonctl_async.waiting.status import Outcome
+from neonctl_async.waiting.tracked import TrackedOperation
+from tests.support.records import EPOCH, free_pace, operation, ref
+
+POLICY = PollPolicy(failed_grace=2.0, missing_grace=3.0)
+
+
+class Project:
+    """Tracked operations, the queue of one wait for them, and the calls of the hook."""
+
+    def __init__(self, *records: Operation) -> None:
+        self.events: list[StatusChanged] = []
+        plan = ProjectPlan(POLICY, Forecast(), free_pace())
+        self.operations = ProjectOperations(plan, POLICY, lambda: EPOCH, self.events.append)
+        self.queue = ChangeQueue(math.inf)
+        for record in records:
+            self.operations.add(record.ref, record, self.queue, now=0.0)
+        self.entry: TrackedOperation = self.operations.ready()[0]
+        self.changes()
+
+    def update(self, status: str, now: float, updated_at: float = 0.0) -> None:
+        record = msgspec.structs.replace(
+            operation("a", status), updated_at=EPOCH + timedelta(seconds=updated_at)
+        )
+        self.operations.update(self.entry, record, now)
+
+    def changes(self) -> list[tuple[str, Outcome]]:
+        """Return the status and the outcome of each delivered change."""
+        taken: list[tuple[str, Outcome]] = []
+        while change := self.queue.take():
+            taken.append((change.operation.status, change.outcome))
+        return taken
+
+
+def test_terminal_record_is_delivered_and_the_operation_dropped() -> None:
+    project = Project(operation("a"))
+    project.update("finished", now=1.0, updated_at=-5.0)
+    assert project.changes() == [("finished", Outcome.SUCCEEDED)]
+    assert len(project.operations) == 0
+    assert [event.operation.status for event in project.events] == ["running", "finished"]
+
+
+def test_unchanged_record_is_not_delivered_again() -> None:
+    project = Project(operation("a"))
+    project.update("running", now=1.0)
+    assert project.changes() == []
+
+
+def test_failure_is_pending_until_a_later_record_confirms_it() -> None:
+    project = Project(operation("a"))
+    project.entry.polled_at = 1.0
+    project.update("failed", now=1.0)
+    assert project.changes() == [("failed", Outcome.PENDING)]
+    assert project.entry.has_new_failure
+    assert project.entry.recheck_at == 3.0
+    project.update("failed", now=2.9)
+    assert project.changes() == []
+    project.update("failed", now=3.0)
+    assert project.changes() == [("failed", Outcome.UNSUCCESSFUL)]
+    assert [event.operation.status for event in project.events] == ["running", "failed"]
+
+
+def test_older_record_does_not_confirm_a_failure() -> None:
+    project = Project(operation("a"))
+    project.update("failed", now=1.0, updated_at=5.0)
+    project.update("running", now=4.0, updated_at=4.0)
+    assert project.changes() == [("failed", Outcome.PENDING)]
+
+
+def test_newer_record_of_a_failed_operation_starts_again() -> None:
+    project = Project(operation("a"))
+    project.update("failed", now=1.0, updated_at=1.0)
+    project.update("running", now=4.0, updated_at=4.0)
+    assert project.entry.recheck_at == math.inf
+    project.update("failed", now=9.0, updated_at=9.0)
+    assert {outcome for _, outcome in project.changes()} == {Outcome.PENDING}
+
+
+@pytest.mark.parametrize("is_list", [False, True])
+def test_404_of_a_known_operation_is_final_after_the_grace(is_list: bool) -> None:
+    project = Project(operation("a"))
+    for now in (1.0, 3.9):
+        again, final = project.operations.note_not_found([project.entry], now, is_list=is_list)
+        assert (again, final) == ([project.entry], [])
+    again, final = project.operations.note_not_found([project.entry], 4.0, is_list=is_list)
+    assert (again, final) == ([], [project.entry])
+
+
+def test_record_restarts_the_grace_of_a_404() -> None:
+    project = Project(operation("a"))
+    project.operations.note_not_found([project.entry], 1.0, is_list=False)
+    project.update("running", now=2.0)
+    again, _ = project.operations.note_not_found([project.entry], 4.0, is_list=False)
+    assert again == [project.entry]
+
+
+def test_404_of_an_unseen_operation_is_final_unless_it_is_of_a_list() -> None:
+    project = Project(operation("a"))
+    project.operations.add(ref("b"), None, project.queue, now=0.0)
+    unseen = project.operations.ready()[1]
+    assert project.operations.note_not_found([unseen], 1.0, is_list=False) == ([], [unseen])
+    assert project.operations.note_not_found([unseen], 1.0, is_list=True) == ([unseen], [])
+
+
+def test_404_of_a_list_is_final_if_no_operation_was_seen() -> None:
+    project = Project(operation("a"))
+    project.entry.record = None
+    _, final = project.operations.note_not_found([project.entry], 1.0, is_list=True)
+    assert final == [project.entry]
+
+
+def test_first_record_is_delivered_to_each_further_wait() -> None:
+    project = Project(operation("a"))
+    project.operations.add(ref("a"), None, project.queue, now=1.0)
+    assert project.changes() == [("running", Outcome.PENDING)]
+
+
+def test_operation_is_dropped_when_no_wait_needs_it() -> None:
+    project = Project(operation("a"), operation("b"))
+    other = ChangeQueue(math.inf)
+    project.operations.add(ref("a"), None, other, now=1.0)
+    project.operations.remove([ref("a"), ref("b"), ref("unknown")], project.queue)
+    assert [entry.ref.id for entry in project.operations.ready()] == ["a"]
+    project.operations.remove([ref("a")], other)
+    assert project.operations.ready() == []
+    project.update("finished", now=2.0)
+    assert project.changes() == []
+
+
+def test_permanent_error_is_raised_by_the_waits() -> None:
+    project = Project(operation("a"))
+    error = NotFoundError(
+        status=404, code="", message="gone", request_id="r", method="GET", path="/"
+    )
+    project.operations.fail([project.entry], error)
+    project.operations.fail_all(ClientClosedError("closed"))
+    with pytest.raises(NotFoundError):
+        project.queue.take()
+    assert not project.operations.is_tracked(project.entry)
