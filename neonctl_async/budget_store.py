@@ -90,7 +90,7 @@ def _wrong_type(name: str, expected: str) -> ConfigurationError:
 
 
 def _problem(url: str) -> str | None:
-    """Return what is wrong with a URL, without the URL, which may contain a password."""
+    """Return the defect of a URL, without the URL, which may contain a password."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port

@@ -116,7 +116,7 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         """Return a budget that all clients of an account share, in any number of processes.
 
         ``url`` is ``sqlite:///path/to/file.db`` for the processes of one machine, or
-        ``redis://host:port/db`` (also ``rediss://`` and ``unix://``) for several machines. Clients
+        ``redis://host:port/db`` (also ``rediss://`` and ``unix://``) for many machines. Clients
         with the same API key and base URL share; with ``account``, clients with the same account
         name. If the store cannot be used, each client logs a warning and uses the limits divided by
         ``fallback_parts``. Raises ConfigurationError for a wrong URL.

@@ -1,4 +1,4 @@
-"""An account that several processes share through a store."""
+"""An account that many processes share through a store."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ _logger = logging.getLogger(__name__)
 
 
 class SharedAccount:
-    """An account whose slots several clients lease from a store.
+    """An account whose slots many clients lease from a store.
 
     While the store cannot be used, the client keeps to an equal part of the limits. A timer starts
     each exchange with the store; there is no task in between, and none while the client is idle.
@@ -70,7 +70,7 @@ class SharedAccount:
         return known.others if _time() < known.at + DEMAND_SECONDS else Demand()
 
     def report(self, demand: Demand) -> None:
-        """Tell the other clients the demand of this one, with the next exchange."""
+        """Report the demand of this client to the others, with the next exchange."""
         self._leases.demand = demand
 
     def used(self, now: float) -> int:
@@ -94,7 +94,7 @@ class SharedAccount:
     def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
         """Return when a request to ``route`` may be sent: -inf if it may be sent now.
 
-        Without a lease, the client asks the store for one in the background.
+        Without a lease, the client requests one from the store in the background.
         """
         if self._is_lost:
             self._arm(self._retry_at)

@@ -1,4 +1,4 @@
-"""The rate budget of programs that share the limits of an account without being asked to."""
+"""The rate budget that the programs of a user share by default."""
 
 import logging
 import os
@@ -49,7 +49,8 @@ def default_budget(
 
 
 def state_folder(environment: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the folder for the state of this library, by the conventions of the platform.
+    """Return the folder for the state of this library, by the conventions of the
+    operating system.
 
     Raises RuntimeError if the home directory is unknown.
     """
@@ -60,6 +61,6 @@ def state_folder(environment: Mapping[str, str], platform: str = sys.platform) -
         parent = Path.home() / "Library" / "Application Support"
     else:
         base = environment.get("XDG_STATE_HOME", "")
-        # The specification of XDG_STATE_HOME says that relative paths are to be ignored.
+        # A relative XDG_STATE_HOME is invalid (XDG Base Directory Specification).
         parent = Path(base) if Path(base).is_absolute() else Path.home() / ".local" / "state"
     return parent / "neonctl-async"

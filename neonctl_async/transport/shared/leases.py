@@ -75,7 +75,7 @@ class _Route:
     retry_at: float = -math.inf
     """The time before which the store has no slot."""
     used_at: float = -math.inf
-    """The last time at which a request was sent or has ended."""
+    """The time of the last start or response of a request."""
     has_spare: bool = False
     """True if the last exchange leased slots for further requests."""
 
@@ -109,7 +109,7 @@ class Leases:
     def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
         """Return when a slot of ``route`` can be taken: -inf for now.
 
-        inf means that the client has to ask the store, which it now does at the next exchange.
+        inf means that the next exchange requests a slot from the store.
         """
         known = self._routes.get(route)
         if known is None:
@@ -157,7 +157,7 @@ class Leases:
         return min(now + self._report_seconds, self._idle_at())
 
     def ask_again(self, now: float) -> None:
-        """Ask the store for the state of the account soon."""
+        """Plan an exchange, because the state of the account is needed soon."""
         self._ask_at = min(self._ask_at, now + ASK_AGAIN_SECONDS)
 
     def cancel(self, route: str) -> None:

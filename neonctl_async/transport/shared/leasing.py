@@ -24,19 +24,19 @@ VALID_ALONE = 5_000
 VALID = 1_000
 """The time for which a slot may be used otherwise."""
 AHEAD_ALONE = 1_000
-"""How far in the future a slot may be leased while no other client is active."""
+"""The longest time before the start of a lease while no other client is active."""
 AHEAD = 300
-"""How far in the future a slot may be leased otherwise."""
+"""The longest time before the start of a lease otherwise."""
 ACTIVE = 3_000
 """The time for which a client counts as active after an exchange."""
 PATIENCE = 1_000
-"""How late a client that waits may ask again before it loses its place in the queue."""
+"""The delay of a waiting client after which it loses its place in the queue."""
 RETRY_UNKNOWN = 250
-"""The delay before a client asks again while only the end of requests can free a slot."""
+"""The delay before the next attempt while only a response can free a slot."""
 RETRY_MIN = 20
-"""The shortest delay before a client asks again."""
+"""The shortest delay before the next attempt."""
 RETRY_MAX = 2_000
-"""The longest delay before a client asks again."""
+"""The longest delay before the next attempt."""
 CALLS_PER_POLL = 9
 """The number of calls that go before a waiting poll of another client."""
 MAX_REFILLS = 20
@@ -191,7 +191,7 @@ class _Slots:
         self.delays: list[int] = []
         """The delay after which each leased slot may be used, in order."""
         self.retry_after = RETRY_MIN
-        """The delay after which the client may ask for more."""
+        """The delay after which the client may try again."""
         self._minute_limit = minute_limit
         self._ahead = ahead
         self._now = state.now

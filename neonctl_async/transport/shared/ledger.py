@@ -20,7 +20,7 @@ FORGET = 15_000
 """The time after which the demand of a client that no longer reports is forgotten."""
 
 Ends = list[tuple[int, int]]
-"""The times at which requests ended and their number, sorted."""
+"""The times of responses and their numbers, sorted."""
 
 
 class Lease(msgspec.Struct, array_like=True):
@@ -29,7 +29,7 @@ class Lease(msgspec.Struct, array_like=True):
     route: str
     count: int
     expires_at: int
-    """The time at which the last request of the lease has ended, even if its client is dead."""
+    """The latest time of the last response, even if the client is dead."""
 
 
 class Lack(msgspec.Struct, array_like=True):

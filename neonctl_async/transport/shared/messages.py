@@ -24,13 +24,13 @@ class Want(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """Requests that have ended. Their slots slide out one period later."""
+    """Requests with a response. Their slots slide out one period later."""
 
     lease: int
     """The lease that the slots belong to, 0 without one."""
     route: str
     age: int
-    """The time since the requests ended."""
+    """The time since the responses."""
     slots: int
 
 
@@ -81,7 +81,7 @@ class Grant(NamedTuple):
 
 
 class Denial(NamedTuple):
-    """A route that has too few slots, and the delay after which the client may ask again."""
+    """A route that has too few slots, and the delay after which the client may try again."""
 
     route: str
     delay: int
@@ -115,7 +115,7 @@ class Reply(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class Store(Protocol):
-    """A place that several processes reach. Any exception means that it cannot be used now."""
+    """A place that many processes reach. Any exception means that it cannot be used now."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""A store on a Redis server, for the processes of several machines."""
+"""A store on a Redis server, for the processes of many machines."""
 
 from importlib import resources
 from typing import Any, Final

@@ -22,7 +22,7 @@ START = 1_700_000_000_000
 
 
 class Step(NamedTuple):
-    """A client sends some requests, some requests end, and it asks the store for slots."""
+    """A client sends requests, receives responses, and makes an exchange with the store."""
 
     delay: int
     """The time since the last step."""

@@ -1,4 +1,4 @@
-"""An account that several clients share, on a fake clock."""
+"""An account that many clients share, on a fake clock."""
 
 import asyncio
 import logging
@@ -129,7 +129,7 @@ async def test_calls_go_before_the_polls_of_other_clients() -> None:
     assert neon.rejected == 0
 
 
-async def test_client_learns_the_demand_of_others() -> None:
+async def test_client_knows_the_demand_of_others() -> None:
     async with sharing(2, MemoryStore(), Neon(SMALL), limits=SMALL) as [one, other]:
         one.budget.note_pending(8, 2)
         queued = [asyncio.create_task(one.request("POST /projects")) for _ in range(30)]
@@ -154,7 +154,7 @@ async def test_free_slots_of_the_minute_are_those_of_all_clients() -> None:
         assert other.account.refill_at(now(), 600) - now() == pytest.approx(59, abs=2)
 
 
-async def test_unknown_refill_makes_the_client_ask_the_store_again() -> None:
+async def test_unknown_refill_causes_another_exchange() -> None:
     store = MemoryStore()
     async with sharing(1, store, Neon(SMALL), limits=SMALL) as [client]:
         slots = [await client.budget.acquire(route) for route in ROUTES for _ in range(6)]

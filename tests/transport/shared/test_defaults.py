@@ -80,7 +80,7 @@ def test_user_without_a_home_directory_has_an_unshared_budget(
     assert default_budget({}, DEFAULT_BASE_URL) == RateBudget()
 
 
-def test_state_folder_follows_the_conventions_of_the_platform() -> None:
+def test_state_folder_follows_the_conventions_of_the_operating_system() -> None:
     home = Path.home()
     assert state_folder({}, "linux") == home / ".local/state/neonctl-async"
     assert state_folder({"XDG_STATE_HOME": "relative"}, "linux") == state_folder({}, "linux")

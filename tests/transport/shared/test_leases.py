@@ -49,7 +49,7 @@ def leases_with(slots: int, *, at: float = 100.0, **values: Any) -> Leases:
     return leases
 
 
-def test_missing_slot_is_asked_for() -> None:
+def test_missing_slot_is_requested() -> None:
     leases = new_leases()
     assert leases.free_at(ROUTE, 100.0, is_poll=False) == math.inf
     assert leases.due_at(100.0) == -math.inf
@@ -58,7 +58,7 @@ def test_missing_slot_is_asked_for() -> None:
     assert leases.due_at(100.0) == math.inf
 
 
-def test_poll_is_asked_for_as_a_poll_unless_a_call_needs_the_route_too() -> None:
+def test_slot_is_requested_for_a_poll_unless_a_call_needs_the_route_too() -> None:
     leases = new_leases()
     leases.free_at(ROUTE, 100.0, is_poll=True)
     [want] = leases.request(100.0).wants
@@ -69,7 +69,7 @@ def test_poll_is_asked_for_as_a_poll_unless_a_call_needs_the_route_too() -> None
     assert (want.calls, want.polls) == (1, 0)
 
 
-def test_queued_calls_are_asked_for_together() -> None:
+def test_slots_of_queued_calls_are_requested_together() -> None:
     leases = new_leases()
     leases.demand = Demand(calls=9)
     leases.free_at(ROUTE, 100.0, is_poll=False)
@@ -112,7 +112,7 @@ def test_slot_in_the_future_is_announced() -> None:
     assert leases.free_at(ROUTE, 100.36, is_poll=False) == -math.inf
 
 
-def test_denied_route_is_asked_for_again_after_the_delay() -> None:
+def test_slot_of_a_denied_route_is_requested_again_after_the_delay() -> None:
     leases = new_leases()
     leases.free_at(ROUTE, 100.0, is_poll=False)
     denials = [Denial(ROUTE, 500)]

@@ -68,7 +68,7 @@ def test_every_slot_is_free_again_in_the_end(history: list[Step]) -> None:
 @settings(max_examples=20)
 @given(st.lists(st.integers(1, 3), min_size=2, max_size=8), st.integers(0, 10))
 def test_every_waiting_client_is_served(wants: list[int], polls: int) -> None:
-    """Clients ask again as late as they may, and always want more."""
+    """Clients come back as late as they may, and always want more."""
     state = new_account()
     served = [0] * len(wants)
     times = [NOW] * len(wants)
@@ -233,7 +233,7 @@ def test_reply_reports_when_slots_of_the_minute_slide_out() -> None:
     )
 
 
-def test_several_routes_are_leased_in_one_exchange() -> None:
+def test_two_routes_are_leased_in_one_exchange() -> None:
     wants = [Want(1, ROUTE, 40, 2, 0, 0), Want(2, OTHER_ROUTE, 40, 3, 1, 0)]
     reply = exchange(new_account(), request_of("a", wants=wants), NOW)
     assert [(grant.lease, grant.slots) for grant in reply.grants] == [(1, 2), (2, 4)]

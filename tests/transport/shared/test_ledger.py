@@ -75,7 +75,7 @@ def test_end_of_a_request_without_a_lease_counts() -> None:
     assert used_slots(state) == 4
 
 
-def test_adopted_requests_occupy_slots_until_they_end() -> None:
+def test_adopted_requests_occupy_slots_until_their_responses() -> None:
     state = new_state(request_of("a"), NOW)
     settle(state, request_of("a", adopted=[Adopted(7, ROUTE, 2)]), NOW)
     assert used_slots(state) == 2
@@ -84,7 +84,7 @@ def test_adopted_requests_occupy_slots_until_they_end() -> None:
     assert state.leases == {}
 
 
-def test_lease_of_a_dead_client_counts_as_requests_that_end_when_it_expires() -> None:
+def test_lease_of_a_dead_client_counts_as_responses_at_its_expiry() -> None:
     state = state_with_lease(3, expires_at=NOW + 31_000)
     advance(state, NOW + 31_000)
     assert state.leases == {}

@@ -60,7 +60,7 @@ async def test_data_outlives_the_client(path: Path) -> None:
 def exchange_all(
     path: Path, *requests: Request, clock: Callable[[], float] = time.monotonic
 ) -> list[Reply]:
-    """Send messages to a store, in a loop that ends, and close the store."""
+    """Send messages to a store, on an event loop of their own, and close the store."""
 
     async def exchange() -> list[Reply]:
         async with opened(path, clock=clock) as store:
