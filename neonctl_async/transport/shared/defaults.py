@@ -49,8 +49,7 @@ def default_budget(
 
 
 def state_folder(environment: Mapping[str, str], platform: str = sys.platform) -> Path:
-    """Return the folder for the state of this library, by the conventions of the
-    operating system.
+    """Return the folder for the state of this library, as usual on the operating system.
 
     Raises RuntimeError if the home directory is unknown.
     """
