@@ -132,7 +132,12 @@ class SharedAccount:
         if self._leases.has_report and not self._is_lost:
             with suppress(Exception):  # the leases expire
                 await self._ask(self._leases.request(_time()))
-        await self._store.aclose()
+        closing = asyncio.get_running_loop().create_task(self._store.aclose())
+        await asyncio.wait({closing}, timeout=EXCHANGE_SECONDS)
+        closing.cancel()
+        await asyncio.wait({closing})
+        if not closing.cancelled():
+            closing.exception()  # nothing depends on it
 
     @property
     def _is_lost(self) -> bool:
@@ -170,7 +175,8 @@ class SharedAccount:
             self._recover()
         finally:
             self._exchange = None
-        self._arm(self._leases.due_at(_time()))
+        if not self._is_lost or self._local.used(_time()):  # an idle client tries no longer
+            self._arm(self._leases.due_at(_time()))
         self.on_change()
 
     async def _ask(self, request: Request) -> Reply:

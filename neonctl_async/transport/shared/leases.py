@@ -243,6 +243,7 @@ class Leases:
         routes = {want.lease: want.route for want in request.wants}
         for want in request.wants:
             self._routes[want.route].has_spare = False
+            self._asked.pop(want.route, None)  # callers that still wait will request it again
         for lease, delay, count in reply.grants:
             known = self._routes[routes[lease]]
             usable_at = now + delay / 1000 if delay else now

@@ -26,6 +26,7 @@ class MemoryStore:
         self.name = "memory"
         self.state: State | None = None
         self.exchanges = 0
+        self.failures = 0
         self.round_trip = round_trip
         self.clock_offset = 1_700_000_000.0
         self.error: Exception | None = None
@@ -37,6 +38,7 @@ class MemoryStore:
         if self.hangs:
             await asyncio.Event().wait()
         if self.error is not None:
+            self.failures += 1
             raise self.error
         self.exchanges += 1
         time = int((now() + self.clock_offset) * 1000)
@@ -47,6 +49,8 @@ class MemoryStore:
 
     async def aclose(self) -> None:
         self.closed += 1
+        if self.hangs:
+            await asyncio.Event().wait()
 
 
 class Neon:

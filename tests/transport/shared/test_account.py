@@ -195,6 +195,29 @@ async def test_lost_store_is_replaced_by_smaller_parts_if_more_clients_were_know
         assert clients[-1].account.limit == 70
 
 
+async def test_idle_client_does_not_try_a_lost_store_for_ever() -> None:
+    store = MemoryStore()
+    store.error = ConnectionRefusedError()
+    async with sharing(1, store, Neon()) as [client]:
+        await client.request()
+        await asyncio.sleep(90)
+        failures = store.failures
+        assert failures >= 5
+        await asyncio.sleep(3600)
+        assert store.failures == failures
+
+
+async def test_store_that_hangs_while_it_closes_delays_closing_for_half_a_second() -> None:
+    store = MemoryStore()
+    async with sharing(1, store, Neon()) as [client]:
+        await client.request()
+        store.hangs = True
+        started = now()
+        await client.aclose()
+        assert now() - started <= 2 * EXCHANGE_SECONDS + 0.01
+        store.hangs = False
+
+
 async def test_hanging_store_delays_a_request_for_half_a_second_at_most() -> None:
     store = MemoryStore()
     store.hangs = True
