@@ -162,8 +162,10 @@ class PollPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Delays between the polls of a pending operation, in seconds.
 
     The first poll comes after ``initial``. Each further delay is ``growth`` times the previous
-    one, at most ``maximum``. The default maximum is the interval that Neon suggests.
-    ``jitter`` is the fraction by which a delay varies at random, in both directions.
+    one, and grows more slowly once it is eight times ``initial``. No delay is longer than
+    ``maximum``, unless the rate budget is short. The default maximum is the interval that Neon
+    suggests. ``jitter`` is the fraction by which a delay varies at random, in both directions.
+    Once the client knows how long operations take, polls come when they usually finish.
 
     ``failed_grace`` is the delay of one more poll that confirms the status ``failed`` without a
     ``retry_at``. ``missing_grace`` is the time for which a 404 does not end the wait for an

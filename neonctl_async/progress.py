@@ -65,8 +65,9 @@ class WaitProgress:
 
     On a terminal it is a live display with a bar for each project. The display shows the number of
     operations by status, the failures, the time, and the requests that count against the rate
-    budget. Otherwise it prints a line every 5 seconds and one at the end. ``console`` is a rich
-    console, by default on stderr.
+    budget. While the budget is short, it also shows by which factor polls come later. Without a
+    terminal, one line is printed every 5 seconds and one at the end. ``console`` is a rich console,
+    by default on stderr.
 
     Enter it in the event loop of the client, whose timer draws the display until exit. Any number
     of waits can share one display.

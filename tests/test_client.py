@@ -69,6 +69,31 @@ async def test_requests_last_minute_counts_requests_of_the_budget(limit: int | N
     assert counted == [0, 1, 2, 2, 0]
 
 
+async def test_poll_stretch_is_one_without_waits(neon: NeonClient) -> None:
+    assert neon.poll_stretch == 1.0
+    await neon.projects.list().collect()
+    assert neon.poll_stretch == 1.0
+
+
+@pytest.mark.virtual_time
+@pytest.mark.control_plane(durations=Durations(default=7.0))
+@pytest.mark.parametrize(("limit", "is_short"), [(10, True), (700, False), (None, False)])
+async def test_poll_stretch_is_above_one_while_waits_have_few_requests_left(
+    control_plane: LocalControlPlane, limit: int | None, is_short: bool
+) -> None:
+    async with NeonClient(
+        control_plane.api_key,
+        base_url=control_plane.base_url,
+        budget=RateBudget(per_minute=limit),
+    ) as neon:
+        async with asyncio.TaskGroup() as group:
+            for number in range(3):
+                group.create_task(neon.projects.create(name=f"p{number}", wait=True))
+            await asyncio.sleep(1)
+            assert (neon.poll_stretch > 1.0) is is_short
+        assert neon.poll_stretch == 1.0
+
+
 async def test_deleted_branch_is_not_listed(neon: NeonClient, project_id: str) -> None:
     created = await neon.branches.create(project_id, name="preview", wait=True)
     await neon.branches.delete(project_id, created.branch.id, wait=True)

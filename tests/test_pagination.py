@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -137,6 +138,16 @@ async def test_cursor_and_next_both_lead_to_the_next_page() -> None:
 async def test_repeated_records_are_yielded_once() -> None:
     pages = Pages({None: page("aba", "1"), "1": page("bc", "2"), "2": page("cad")})
     assert await pages.paginator.collect() == list("abcd")
+
+
+async def test_only_page_is_yielded_without_comparing_its_records() -> None:
+    async def fetch(_cursor: str | None) -> Page[str]:
+        return page("abc")
+
+    def fail(_item: str) -> str:
+        raise AssertionError
+
+    assert await Paginator(fetch, key=fail).collect() == ["a", "b", "c"]
 
 
 async def test_page_of_repeated_records_is_skipped() -> None:
@@ -274,6 +285,18 @@ async def test_closing_the_iterator_cancels_the_pending_request() -> None:
         await settle()
         assert hanging.in_flight == 1
     assert hanging.in_flight == 0
+
+
+async def test_closing_the_iterator_of_records_cancels_the_pending_request() -> None:
+    hanging = Hanging()
+    records: Any = aiter(Paginator(hanging, key=str))
+    async with aclosing(records):
+        assert await anext(records) == "a"
+        await settle()
+        assert hanging.in_flight == 1
+    assert hanging.in_flight == 0
+    with pytest.raises(StopAsyncIteration):
+        await anext(records)
 
 
 async def test_leaving_the_loop_leaves_no_request_and_no_task() -> None:

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from neonctl_async import NeonClient, Operation, OperationStatus
+from neonctl_async import NeonClient, Operation, OperationStatus, RateBudget
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.progress import WaitProgress
 from tests.support.pages import TEXTS, code_blocks
@@ -316,6 +316,29 @@ async def test_requests_of_the_last_minute_are_shown_with_their_limit(
             assert shown(progress)[-1].endswith(f", 1{of_limit} requests in the last minute")
             await asyncio.sleep(61)
             assert shown(progress)[-1].endswith(f", 0{of_limit} requests in the last minute")
+
+
+async def test_summary_names_the_stretch_of_polls_while_the_rate_budget_is_short(
+    control_plane: LocalControlPlane,
+) -> None:
+    budget = RateBudget(per_minute=10)
+    async with NeonClient(
+        control_plane.api_key, base_url=control_plane.base_url, budget=budget
+    ) as neon:
+        with WaitProgress(neon, console=file_console()) as progress:
+            async with asyncio.TaskGroup() as group:
+                for name in ("a", "b", "c"):
+                    created = await neon.projects.create(name=name)
+                    group.create_task(neon.operations.wait(created, on_update=progress))
+                await asyncio.sleep(1)
+                stretch = neon.poll_stretch
+                assert stretch > 1
+                assert f" requests in the last minute, polls {stretch:.1f} times as far apart" in (
+                    " ".join(shown(progress, width=120))
+                )
+            assert neon.poll_stretch == 1
+            assert " of 10 requests in the last minute" in shown(progress, width=120)[-2]
+            assert "times as far apart" not in " ".join(shown(progress, width=120))
 
 
 def test_import_error_without_rich_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

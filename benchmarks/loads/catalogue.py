@@ -166,8 +166,9 @@ def _edge_cases(make: _Maker) -> Iterator[Load]:
     yield make("clock steps", 200, 100, SHAPES["0.5-6 s"], over=10.0, clock_offsets=steps)
     yield make("whole seconds", 200, 100, has_whole_seconds=True, has_total_duration=False)
     history = ("3",) * 50
-    yield make("with history", 200, 100, SHAPES["3 s"], history=history)
-    yield make("with wrong history", 200, 100, SHAPES["3 s"], history=("0.3",) * 50)
+    single = STRUCTURES["single"]
+    yield make("with history", 200, 100, SHAPES["3 s"], single, history=history)
+    yield make("with wrong history", 200, 100, SHAPES["3 s"], single, history=("0.3",) * 50)
 
 
 def _halves(

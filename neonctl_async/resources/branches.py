@@ -4,6 +4,7 @@ import builtins
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from datetime import datetime
+from operator import attrgetter
 from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
@@ -68,7 +69,7 @@ class Branches(BranchData):
                 "include_deleted": include_deleted,
             },
         )
-        return self._requester.paginate(first, _with_annotations, lambda branch: branch.id)
+        return self._requester.paginate(first, _with_annotations, attrgetter("id"))
 
     async def count(self, project_id: str, *, search: str | UnsetType = UNSET) -> int:
         """Return the number of branches, or of branches whose name contains ``search``."""

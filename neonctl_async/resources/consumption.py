@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from operator import attrgetter
 from typing import Literal, TypeAlias
 
 from msgspec import UNSET, UnsetType
@@ -63,9 +64,7 @@ class Consumption(Resource):
                 "metrics": _filter("metrics", metrics),
             },
         )
-        return self._requester.paginate(
-            first, lambda page: page.projects, lambda project: project.project_id
-        )
+        return self._requester.paginate(first, lambda page: page.projects, attrgetter("project_id"))
 
     def projects_v2(
         self,
@@ -101,9 +100,7 @@ class Consumption(Resource):
                 "project_ids": _filter("project_ids", project_ids),
             },
         )
-        return self._requester.paginate(
-            first, lambda page: page.projects, lambda project: project.project_id
-        )
+        return self._requester.paginate(first, lambda page: page.projects, attrgetter("project_id"))
 
     def branches_v2(
         self,
@@ -139,7 +136,7 @@ class Consumption(Resource):
             },
         )
         return self._requester.paginate(
-            first, lambda page: page.branches, lambda branch: (branch.project_id, branch.branch_id)
+            first, lambda page: page.branches, attrgetter("project_id", "branch_id")
         )
 
 

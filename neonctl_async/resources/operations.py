@@ -2,6 +2,7 @@
 
 import builtins
 from collections.abc import AsyncGenerator, Callable
+from operator import attrgetter
 
 from msgspec import UNSET, UnsetType
 
@@ -37,9 +38,7 @@ class Operations(Resource):
         """
         check_within("limit", limit, 1, MAX_PAGE)
         first = page_request(project_id, limit)
-        return self._requester.paginate(
-            first, lambda page: page.operations, lambda operation: operation.id
-        )
+        return self._requester.paginate(first, lambda page: page.operations, attrgetter("id"))
 
     async def wait(
         self,

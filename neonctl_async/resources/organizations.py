@@ -1,6 +1,7 @@
 """Organizations: members, invitations, API keys, spending limit, VPC endpoints, transfers."""
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Literal
 
 from msgspec import UNSET, UnsetType
@@ -64,9 +65,7 @@ class Organizations(Resource):
             org_id,
             query={"limit": limit, "sort_by": sort_by, "sort_order": sort_order},
         )
-        return self._requester.paginate(
-            first, lambda page: page.members, lambda item: item.member.id
-        )
+        return self._requester.paginate(first, lambda page: page.members, attrgetter("member.id"))
 
     async def get_member(self, org_id: str, member_id: str) -> Member:
         """Return a membership. ``member_id`` is the id of the membership, not of the user."""

@@ -1,6 +1,7 @@
 """Projects."""
 
 import builtins
+from operator import attrgetter
 from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
@@ -72,9 +73,7 @@ class Projects(ProjectAccess):
                 "recoverable": recoverable,
             },
         )
-        return self._requester.paginate(
-            first, lambda page: page.projects, lambda project: project.id
-        )
+        return self._requester.paginate(first, lambda page: page.projects, attrgetter("id"))
 
     def list_shared(
         self,
@@ -92,9 +91,7 @@ class Projects(ProjectAccess):
             ProjectsPage,
             query={"limit": limit, "search": search, "timeout": timeout},
         )
-        return self._requester.paginate(
-            first, lambda page: page.projects, lambda project: project.id
-        )
+        return self._requester.paginate(first, lambda page: page.projects, attrgetter("id"))
 
     async def get(self, project_id: str) -> Project:
         """Return a project."""

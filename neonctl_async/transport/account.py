@@ -43,7 +43,7 @@ class Account(Protocol):
         ...
 
     def report(self, demand: Demand) -> None:
-        """Tell the other clients the demand of this one."""
+        """Report the demand of this client to the others."""
         ...
 
     def used(self, now: float) -> int:
@@ -154,7 +154,7 @@ class LocalAccount:
             window.cancel()
 
     async def aclose(self) -> None:
-        """Do nothing: there is nothing to give back."""
+        """Do nothing: every slot belongs to this client."""
 
     def _add_route(self, route: str, now: float) -> SlidingWindow | None:
         """Add the window of a route and return it, or return None if the route has no limit."""

@@ -11,10 +11,11 @@ from typing import TypeVar
 
 import aiohttp
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse
+from multidict import CIMultiDict
 from yarl import URL
 
 from neonctl_async._shorten import shorten
-from neonctl_async.config import Config, Timeout
+from neonctl_async.config import Config
 from neonctl_async.errors import (
     ConfigurationError,
     ConnectionFailedError,
@@ -23,11 +24,13 @@ from neonctl_async.errors import (
     RequestTimeoutError,
     TransportError,
 )
+from neonctl_async.transport.calls import Call
 from neonctl_async.transport.protocol import DEFAULT_HEADERS, Request, Response, Wire
 from neonctl_async.transport.proxies import proxy_for
 
 T = TypeVar("T")
 
+_DEFAULT_HEADERS = CIMultiDict(DEFAULT_HEADERS)
 _NOT_SENT = (
     aiohttp.ConnectionTimeoutError,
     aiohttp.ClientConnectorError,
@@ -64,7 +67,6 @@ class AiohttpAdapter:
                 connector=aiohttp.TCPConnector(limit=self._config.max_connections, ssl=self._tls),
                 response_class=_Response,
                 cookie_jar=aiohttp.DummyCookieJar(),
-                headers=DEFAULT_HEADERS,
                 middlewares=(self._send_once,),
                 # transport.compression limits the decompressed size; aiohttp does not.
                 auto_decompress=False,
@@ -76,28 +78,38 @@ class AiohttpAdapter:
             )
         return self._http
 
-    async def exchange(self, request: Request[T], request_id: str, timeout: float) -> Response:
-        """Send a request and return its response.
+    async def exchange(
+        self, request: Request[T], request_id: str, total: float, call: Call
+    ) -> Response:
+        """Send a request and return its response. The adapter must be open.
 
-        Raises TransportError if no complete response arrives within ``timeout`` seconds.
+        Raises TransportError if no complete response arrives within the timeouts of ``call``, of
+        which the total timeout is ``total`` seconds.
         """
-        deadlines = _Deadlines(self._config.timeout, timeout)
+        assert self._http is not None
+        connect_timeout = self._connect_timeout(total)
         try:
-            async with (
-                deadlines.scope,
-                self.open().request(
-                    request.method,
-                    URL(self._wire.url(request), encoded=True),
-                    # Plain bytes with a password would be visible in the frames of aiohttp.
-                    data=None if request.body is None else aiohttp.BytesPayload(request.body),
-                    headers=self._wire.headers(request, request_id),
-                    allow_redirects=False,
-                    timeout=_client_timeout(deadlines.connect_timeout),
-                ) as response,
-            ):
-                return await self._read(response, deadlines)
+            response = await self._http.request(
+                request.method,
+                URL(self._wire.url(request), encoded=True),
+                # Plain bytes with a password would be visible in the frames of aiohttp.
+                data=None if request.body is None else aiohttp.BytesPayload(request.body),
+                headers=self._wire.headers(request, request_id),
+                allow_redirects=False,
+                timeout=_client_timeout(connect_timeout),
+            )
+            content = response.content
+            is_complete = content.is_eof()  # as nearly always
+            body = content.read_nowait() if is_complete else await self._read(response, call)
+            return Response(response.status, response.headers, body)
+        except asyncio.CancelledError:
+            if not call.is_timed_out():
+                raise
+            timeout = TimeoutError(call.timeout_message)
+            failure = _transport_error(timeout, request, request_id, connect_timeout)
+            cause: Exception | None = None
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            failure = _transport_error(error, request, request_id, deadlines)
+            failure = _transport_error(error, request, request_id, connect_timeout)
             cause = _without_frames(error)
         raise failure from cause
 
@@ -106,32 +118,36 @@ class AiohttpAdapter:
         if self._http is not None:
             await self._http.close()
 
-    async def _read(self, response: ClientResponse, deadlines: "_Deadlines") -> Response:
-        """Return the response. Reading stops as soon as the body is larger than allowed."""
+    async def _read(self, response: ClientResponse, call: Call) -> bytes:
+        """Return the body. Reading stops as soon as the body is larger than allowed."""
+        content = response.content
         body = _Body()
-        while not response.content.at_eof():
-            if not response.content.is_eof():
-                deadlines.restart_read_timeout()
-            body.add(await response.content.readany())
-            if body.size > self._config.max_response_bytes:
+        try:
+            while not content.at_eof() and body.size <= self._config.max_response_bytes:
+                call.restart_read_timeout()
+                body.add(await content.readany())
+            return body.join()
+        finally:
+            if not response.closed:  # a response that was read to its end has closed itself
                 response.close()
-                break
-        return Response(response.status, response.headers, body.join())
 
     async def _send_once(
         self, request: ClientRequest, handler: ClientHandlerType
     ) -> ClientResponse:
-        """Add the authorization headers, send the request, and prevent retries by aiohttp.
+        """Add the constant headers, send the request, and prevent retries by aiohttp.
 
         aiohttp repeats a GET, PUT or DELETE if a kept-alive connection breaks. Neon may already
         have executed that DELETE, so only the retry policy decides about retries.
         """
+        request.headers.update(_DEFAULT_HEADERS)
         # Session headers are visible in frames and reprs; the API key must not be.
-        request.headers["Authorization"] = self._wire.authorization()
+        request.headers["Authorization"] = self._wire.authorization.reveal()
         if self._proxy is not None:
             authorization = self._proxy.authorization
-            headers = {"Proxy-Authorization": authorization.reveal()} if authorization else None
-            request.update_proxy(self._proxy.url, None, headers)
+            proxy_headers = (
+                {"Proxy-Authorization": authorization.reveal()} if authorization else None
+            )
+            request.update_proxy(self._proxy.url, None, proxy_headers)
         try:
             return await handler(request)
         except aiohttp.ClientConnectorError:
@@ -139,52 +155,19 @@ class AiohttpAdapter:
         except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
             raise _BrokenConnectionError(_text(error)) from error
 
+    def _connect_timeout(self, total: float) -> float:
+        """Return the time limit for name lookup and connecting, in seconds.
 
-class _Deadlines:
-    """The read timeout and the total timeout of a request, enforced by one timer.
-
-    The timers of aiohttp add about 5 % to the duration of a small request.
-    """
-
-    def __init__(self, limits: Timeout, total: float) -> None:
-        self._limits = limits
-        self._total = total
-        now = _now()
-        self._total_deadline = now + total
-        self._has_response_started = False
-        self.scope = asyncio.timeout_at(min(now + limits.read, self._total_deadline))
-
-    def restart_read_timeout(self) -> None:
-        """Start the read timeout again, after a part of the response arrived."""
-        self._has_response_started = True
-        self.scope.reschedule(min(_now() + self._limits.read, self._total_deadline))
-
-    @property
-    def connect_timeout(self) -> float:
-        """The time limit for name lookup and connecting, in seconds.
-
-        It is shorter than the other limits. A request that reaches it was certainly not sent.
+        It is shorter than the other timeouts. A request that reaches it was certainly not sent.
         """
-        return min(self._limits.connect, 0.9 * min(self._limits.read, self._total))
-
-    @property
-    def message(self) -> str:
-        """The error message of the timeout that expired."""
-        if self.scope.when() == self._total_deadline:
-            return f"no complete response within {self._total:g} s"
-        if self._has_response_started:
-            return f"the response stalled for {self._limits.read:g} s"
-        return f"no response within {self._limits.read:g} s"
+        limits = self._config.timeout
+        return min(limits.connect, 0.9 * min(limits.read, total))
 
 
 @lru_cache
 def _client_timeout(connect: float) -> aiohttp.ClientTimeout:
     # By default, aiohttp rounds timeouts above 5 s up to whole seconds.
     return aiohttp.ClientTimeout(connect=connect, ceil_threshold=math.inf)
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 class _Body:
@@ -222,15 +205,15 @@ def _load_ca_file(ca_file: str) -> ssl.SSLContext:
 
 
 def _transport_error(
-    error: Exception, request: Request[T], request_id: str, deadlines: _Deadlines
+    error: Exception, request: Request[T], request_id: str, connect_timeout: float
 ) -> NeonError:
     kind: type[TransportError] = ConnectionLostError
     match error:
         case aiohttp.ConnectionTimeoutError():
             kind = RequestTimeoutError
-            message = f"no connection within {deadlines.connect_timeout:g} s"
+            message = f"no connection within {connect_timeout:g} s"
         case TimeoutError():
-            kind, message = RequestTimeoutError, deadlines.message
+            kind, message = RequestTimeoutError, str(error)
         case aiohttp.ClientConnectorError():
             kind, message = ConnectionFailedError, _connection_problem(error)
         case aiohttp.ClientHttpProxyError():

@@ -10,8 +10,8 @@ SECONDS = 10
 class Arrivals:
     """The calls of the last seconds.
 
-    Their rate is the median of the whole seconds, so that a burst does not count: it is over
-    before its calls could be expected to continue.
+    Their rate is the median of the whole seconds. A burst therefore does not count: its calls are
+    not expected to continue.
     """
 
     __slots__ = ("_count", "_counts", "_rate", "_second")

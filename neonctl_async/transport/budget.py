@@ -25,7 +25,7 @@ class Slot(Ticket):
             self.budget.release(self)
 
     def cancel(self) -> None:
-        """Give the slot back, unless its request was sent and has ended."""
+        """Record that the request was not sent. A released slot stays released."""
         if not self.is_over:
             self.is_over = True
             self.budget.cancel(self)
@@ -53,6 +53,10 @@ class Budget:
     def share(self) -> float:
         """Return how many polls the rest of the minute allows for each pending wait."""
         return self._scheduler.share(_time())
+
+    def round_seconds(self) -> float:
+        """Return the time in which the limit allows one poll for each pending wait, in seconds."""
+        return self._scheduler.round_seconds()
 
     def free(self) -> float:
         """Return how many slots of the minute are free, inf without a limit."""
@@ -99,13 +103,13 @@ class Budget:
         self._schedule()
 
     async def aclose(self) -> None:
-        """Stop the timer, and give slots back that were not used."""
+        """Stop the timer, and close the account."""
         if self._timer is not None:
             self._timer.cancel()
         await self._account.aclose()
 
     def _schedule(self) -> None:
-        """Give out slots in the next turn of the loop, once for all changes of this turn."""
+        """Give out slots in the next iteration of the loop, once for all changes of this one."""
         if self._scheduler.has_waiting and not self._is_scheduled:
             self._is_scheduled = True
             asyncio.get_running_loop().call_soon(self._give_out)

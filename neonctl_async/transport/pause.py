@@ -11,7 +11,7 @@ TRIAL_SECONDS = 1.0
 SLOW_START_SECONDS = 15.0
 """The time from the trial to full speed, in seconds."""
 SLOW_START_GAP = 0.1
-"""The time between two requests at the beginning of the slow start, in seconds."""
+"""The time between the first two requests of the slow start, in seconds."""
 
 
 class Pause:
@@ -21,7 +21,15 @@ class Pause:
     get the next one.
     """
 
-    __slots__ = ("_needs_trial", "_resumed_at", "_seconds", "_trial", "is_active", "sendable_at")
+    __slots__ = (
+        "_has_trial_ended",
+        "_needs_trial",
+        "_resumed_at",
+        "_seconds",
+        "_trial",
+        "is_active",
+        "sendable_at",
+    )
 
     def __init__(self) -> None:
         self.is_active: bool = False
@@ -31,24 +39,27 @@ class Pause:
         self._seconds = FIRST_PAUSE
         self._needs_trial = False
         self._trial: object = None
+        self._has_trial_ended = False
+        """True from the end of the trial until another request is sent."""
         self._resumed_at = -math.inf
 
     def start(self, retry_after: float | None, now: float) -> None:
         """Pause for ``retry_after`` seconds, or for a growing time without it."""
         if self._needs_trial or self._trial is not None:
-            # The response to a request that was sent before the pause: it has no news without a
-            # time. The 429 of a trial comes after its end.
+            # The request was sent before the pause. A failed trial is reported after its end.
             if retry_after:
                 self.sendable_at = max(self.sendable_at, now + min(retry_after, MAX_PAUSE))
                 self._needs_trial, self._trial = True, None
             return
-        grown = 2 * self._seconds * self._slowness(now)
-        self._seconds = min(max(grown, FIRST_PAUSE), MAX_PAUSE)
+        # Only the rejection of the trial shows that the pause was too short.
+        grown = min(2 * self._seconds, MAX_PAUSE)
+        self._seconds = grown if self._has_trial_ended else FIRST_PAUSE
         self.sendable_at = now + min(retry_after or self._seconds, MAX_PAUSE)
         self._needs_trial = self.is_active = True
 
     def note_sent(self, ticket: object, now: float) -> None:
         """Record that a request is sent: as the trial, or in the slow start."""
+        self._has_trial_ended = False
         if self._needs_trial:
             self._needs_trial, self._trial = False, ticket
             self.sendable_at = self._resumed_at = now + TRIAL_SECONDS
@@ -61,6 +72,7 @@ class Pause:
         """Record the end of a request. The end of the trial starts the slow start."""
         if ticket is self._trial:
             self._trial = None
+            self._has_trial_ended = True
             self._resumed_at = now
             self.sendable_at = now + SLOW_START_GAP
 
@@ -71,5 +83,5 @@ class Pause:
             self.sendable_at = -math.inf
 
     def _slowness(self, now: float) -> float:
-        """Return 1 at the beginning of the slow start, falling to 0 at its end."""
-        return min(max(1 - (now - self._resumed_at) / SLOW_START_SECONDS, 0.0), 1.0)
+        """Return the part of the slow start that is left, from 1 down to 0."""
+        return max(1 - (now - self._resumed_at) / SLOW_START_SECONDS, 0.0)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from typing import Generic, NoReturn, TypeAlias, TypeVar
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlencode
 
 import msgspec
@@ -40,7 +40,7 @@ MAX_ERROR_BYTES = 1024 * 1024
 """The largest error body that is decoded. Nested JSON needs up to 25 times as much memory."""
 
 
-class Request(msgspec.Struct, Generic[T], frozen=True):
+class Request(msgspec.Struct, Generic[T], frozen=True, gc=False):
     """One request. The rate budget counts by ``route``, such as ``GET /projects/{id}``."""
 
     method: str
@@ -64,19 +64,22 @@ class Request(msgspec.Struct, Generic[T], frozen=True):
         return f"<Request {self.route}>"
 
 
-class Response:
+class Response(msgspec.Struct, frozen=True, gc=False):
     """A response, with case-insensitive ``headers``.
 
-    ``body`` may be compressed. If it is larger than allowed, its end may be missing. A Struct would
-    show the body in its repr.
+    ``body`` may be compressed. If it is larger than allowed, its end may be missing.
     """
 
-    __slots__ = ("body", "headers", "status")
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
 
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        self.status: int = status
-        self.headers: Mapping[str, str] = headers
-        self.body: bytes = body
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        # Tracebacks show local variables, and a body may contain a password.
+        return [("status", self.status)]
+
+    def __repr__(self) -> str:
+        return f"<Response {self.status}>"
 
 
 def request(
@@ -93,9 +96,16 @@ def request(
     long, or would change the path.
     """
     names, pattern, route = _parameters(method, template)
-    segments = [path_segment(name, id) for name, id in zip(names, ids, strict=True)]
-    path = pattern % tuple(segments)
-    return Request(method, path, route, response_type, _query(query), _body(body))
+    if len(ids) != len(names) or not _are_plain(ids):
+        ids = tuple(path_segment(name, id) for name, id in zip(names, ids, strict=True))
+    return Request(
+        method,
+        pattern % ids,
+        route,
+        response_type,
+        tuple(_query_items(query)) if query else (),
+        None if body is UNSET else _encode(body),
+    )
 
 
 @cache
@@ -136,15 +146,18 @@ def raw_request(
         )
     shape = "/".join("{id}" if re.search(r"\d", part) else part for part in segments)
     method = method.upper()
-    return Request(method, path, f"{method} /{shape}", response_type, _query(query), _body(body))
+    return Request(
+        method,
+        path,
+        f"{method} /{shape}",
+        response_type,
+        tuple(_query_items(query)) if query else (),
+        None if body is UNSET else _encode(body),
+    )
 
 
-def _query(query: Mapping[str, QueryValue] | None) -> tuple[tuple[str, str], ...]:
-    return tuple(_query_items(query)) if query else ()
-
-
-def _body(body: object) -> bytes | None:
-    return None if body is UNSET else msgspec.json.encode(body, enc_hook=_refuse)
+def _encode(body: object) -> bytes:
+    return msgspec.json.encode(body, enc_hook=_refuse)
 
 
 def _refuse(value: object) -> NoReturn:
@@ -164,6 +177,8 @@ class Wire:
     def __init__(self, base_url: str, api_key: Secret, max_response_bytes: int) -> None:
         self._base_url = base_url
         self._api_key = api_key
+        self.authorization: Secret = Secret(f"Bearer {api_key.reveal()}")
+        """The value of the header ``Authorization``."""
         self._max_bytes = max_response_bytes
 
     def url(self, request: Request[T]) -> str:
@@ -181,10 +196,6 @@ class Wire:
         if request.body is not None:
             headers["Content-Type"] = "application/json"
         return headers
-
-    def authorization(self) -> str:
-        """Return the value of the header ``Authorization``."""
-        return f"Bearer {self._api_key.reveal()}"
 
     def read(self, request: Request[T], request_id: str, response: Response) -> T:
         """Return the decoded body of ``response``. ``request_id`` is the id that was sent.
@@ -287,8 +298,8 @@ def http_date(value: str) -> datetime | None:
 
 def path_segment(name: str, value: str | int) -> str:
     """Return an id as a percent-encoded path segment. Raises the errors of :func:`request`."""
-    if isinstance(value, str) and value.isascii() and value.replace("-", "").isalnum():
-        return _check_length(name, value, MAX_ID_CHARACTERS)
+    if _are_plain((value,)):
+        return str(value)
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is a {type(value).__name__}: expected a string")
     text = str(value)
@@ -298,6 +309,16 @@ def path_segment(name: str, value: str | int) -> str:
             "'/', which would change the path"
         )
     return quote(_check_utf8(name, _check_length(name, text, MAX_ID_CHARACTERS)), safe="")
+
+
+def _are_plain(ids: tuple[Any, ...]) -> bool:
+    """Return whether all ids are strings that need no encoding and no further check."""
+    try:
+        text = "".join(ids)
+    except TypeError:
+        return False
+    is_plain = text.isascii() and text.replace("-", "").isalnum()
+    return is_plain and "" not in ids and len(text) <= MAX_ID_CHARACTERS
 
 
 def _check_length(name: str, text: str, maximum: int) -> str:

@@ -31,7 +31,7 @@ class Ticket:
 
     @property
     def is_mutation(self) -> bool:
-        """True if the request may start work that needs polls."""
+        """True if the request may start operations, which need polls."""
         return not self.route.startswith("GET ")
 
 
@@ -72,8 +72,8 @@ class Scheduler(Generic[T]):
 
     Calls, which are all requests but polls, are sent in their order and before polls. While both
     wait, every tenth request is a poll. Polls that use the last 5 % of the minute are spread evenly
-    over it. Calls that start work wait while the rest of the minute is needed to see the end of the
-    work that already runs.
+    over it. Calls that start operations wait while the rest of the minute is needed to see the end
+    of those that already run.
     """
 
     def __init__(self, account: Account, connections: int) -> None:
@@ -82,6 +82,7 @@ class Scheduler(Generic[T]):
         self._calls = _Line[T]()
         self._polls = _Line[T]()
         self._arrivals = Arrivals()
+        self._mutation_arrivals = Arrivals()
         self._calls_since_poll = 0
         self._last_poll_at = -math.inf
         self._last_mutation_at = -math.inf
@@ -103,27 +104,36 @@ class Scheduler(Generic[T]):
     def share(self, now: float) -> float:
         """Return how many polls the rest of the minute allows for each pending wait.
 
-        Each waiting call costs its own slot and adds a wait. So do the calls of the next minute, if
-        calls continue to come at their present rate. The result is negative if there are more calls
-        than slots, and inf without a limit.
+        Each waiting call costs a slot, and adds a wait if it starts work. So do the calls of the
+        next minute, if calls continue to come at their present rate. The result is negative if
+        there are more calls than slots, and inf without a limit.
         """
-        free = self._account.free(now)
-        if free == math.inf:
+        if self._account.limit is None:
             return math.inf
+        free = self._account.free(now) - self._call_reserve
+        limit = self._account.limit - self._call_reserve
         others = self._account.others
         calls = self._calls.length + others.calls
         waits = self._pending_waits + others.waits
         coming = MINUTE * self._arrivals.per_second(now)
-        limit = (self._account.limit or 0) - self._call_reserve
+        starting = MINUTE * self._mutation_arrivals.per_second(now)
+        mutations = self._calls.mutations + others.calls
         return min(
-            _ratio(free - self._call_reserve - calls, waits + calls),
-            _ratio(limit - coming, waits + coming),
+            _ratio(free - calls, waits + mutations), _ratio(limit - coming, waits + starting)
         )
+
+    def round_seconds(self) -> float:
+        """Return the time in which the limit allows one poll for each pending wait, in seconds."""
+        limit = self._account.limit
+        waits = self._pending_waits + self._account.others.waits
+        return MINUTE * (waits + self._calls.length) / limit if limit else 0.0
 
     def admit(self, ticket: T, now: float) -> bool:
         """Return True if a request may be sent now. Otherwise, put it at the end of the line."""
         if not ticket.is_poll:
             self._arrivals.note(now)
+            if ticket.is_mutation:
+                self._mutation_arrivals.note(now)
         if (
             self._calls.length
             or self._polls.length
@@ -143,10 +153,10 @@ class Scheduler(Generic[T]):
         return is_waiting
 
     def next(self, now: float) -> T | float:
-        """Return the request to send now, removed from the line, or when to ask again.
+        """Return the request to send now, removed from the line, or the time of the next call.
 
-        The result is inf if another change has to come first: a request ends or is added, or the
-        account reports one.
+        The result is inf if a change has to come first: a request finishes or is added, or the
+        account changes.
         """
         if self._sendable_at > now:
             return self._sendable_at
@@ -188,10 +198,8 @@ class Scheduler(Generic[T]):
         if ticket.is_poll:
             self._calls_since_poll = 0
             self._last_poll_at = now
-        elif self._polls.length:
-            self._calls_since_poll += 1
         else:
-            self._calls_since_poll = 0
+            self._calls_since_poll = self._calls_since_poll + 1 if self._polls.length else 0
         if self._pending_projects and ticket.is_mutation:
             self._last_mutation_at = now
         self._account.take(ticket.route, now, is_poll=ticket.is_poll)
@@ -226,7 +234,7 @@ class Scheduler(Generic[T]):
         return self._pause.sendable_at if self._free_connections else math.inf
 
     def _ticket_at(self, ticket: T, now: float) -> float:
-        """Return when the request of a ticket may be sent, or when to ask again."""
+        """Return when the request of a ticket may be sent, or an earlier time to check again."""
         at = self._account.free_at(ticket.route, now, is_poll=ticket.is_poll)
         if ticket.is_poll:
             return max(at, self._pace_at(now))
@@ -235,7 +243,7 @@ class Scheduler(Generic[T]):
         return at
 
     def _pace_at(self, now: float) -> float:
-        """Return when a poll may use one of the last slots of the minute, or when to ask again.
+        """Return when a poll may use one of the last slots, or an earlier time to check again.
 
         The slots have to last until there are more, and for a minute of polls. The last one is left
         to calls.
@@ -249,7 +257,7 @@ class Scheduler(Generic[T]):
         return min(max(self._last_poll_at + gap, more_at - (free - 1) * gap), next_at)
 
     def _mutation_at(self, now: float) -> float:
-        """Return when a call that starts work may be sent without using the slots for polls.
+        """Return when a call that starts operations may be sent, so that slots for polls are left.
 
         One poll is reserved for each project with pending waits.
         """

@@ -82,7 +82,8 @@ class _ActionSample:
         if len(older) < MIN_DURATIONS:
             return
         if max(newest) < min(older) / CHANGE or min(newest) > max(older) * CHANGE:
-            self.durations = deque(list(self.durations)[-MIN_DURATIONS:], maxlen=SAMPLE_SIZE)
+            self.durations.clear()
+            self.durations.extend(_Duration(seconds, is_final=True) for seconds in newest)
 
     def update(self, now: float) -> bool:
         """Compute the prediction. Return whether its last quantile changed by REPLAN_SHARE."""
@@ -90,7 +91,7 @@ class _ActionSample:
         if len(finished) < MIN_DURATIONS:
             return False
         abandoned = [known.seconds for known in self.durations if not known.is_final]
-        # An operation that was never polled tells nothing about durations.
+        # An operation that was never polled has no known duration, not even a shortest one.
         polled = [one for one in self.pending if one.pending_at > one.started_at]
         pending_for = sorted([*abandoned, *(one.pending_at - one.started_at for one in polled)])
         ages = sorted([*abandoned, *(now - one.started_at for one in polled)])

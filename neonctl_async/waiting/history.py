@@ -3,16 +3,17 @@
 from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import timedelta
+from itertools import islice
 
 from neonctl_async.models.operations import Operation, OperationStatus
-from neonctl_async.waiting.prediction import UNKNOWN, Prediction, agree, predict
+from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, Prediction, agree, predict
 
 HISTORY_PAGE = 50
 """The number of operations that the first poll of a project reads."""
 MAX_AGE = timedelta(days=30)
 """The age of operations, before the newest one, from which they are ignored."""
 MIN_WHOLE_SECONDS = 2.0
-"""The shortest duration that timestamps of whole seconds can tell."""
+"""The shortest duration that is read from timestamps of whole seconds."""
 MAX_PROJECTS = 1000
 """The number of projects whose histories are kept."""
 MAX_COMPARED = 10
@@ -24,11 +25,11 @@ CONTRADICTIONS = 3
 def durations_of(operations: Iterable[Operation]) -> dict[str, list[float]]:
     """Return the durations of the finished operations by action, in seconds from their creation."""
     finished = [one for one in operations if one.status == OperationStatus.FINISHED]
-    oldest = max((one.created_at for one in finished), default=None)
+    newest = max((one.created_at for one in finished), default=None)
     durations: dict[str, list[float]] = {}
     for one in finished:
         seconds = _duration(one)
-        if seconds is not None and oldest is not None and one.created_at > oldest - MAX_AGE:
+        if seconds is not None and newest is not None and newest - one.created_at < MAX_AGE:
             durations.setdefault(one.action, []).append(seconds)
     return durations
 
@@ -49,18 +50,15 @@ def _duration(record: Operation) -> float | None:
 class _History:
     """The prediction from one project's history of an action."""
 
-    def __init__(self, durations: Iterable[float]) -> None:
-        self.prediction = predict(durations)
+    def __init__(self, prediction: Prediction) -> None:
+        self.prediction = prediction
         self._contradictions = 0
 
-    def note_finished(self, seconds: float) -> None:
-        """Compare the history with a new duration. Drop it if several contradict it."""
-        if not self.prediction.shares:
-            return
-        is_contradiction = not agree(predict([seconds] * 5), self.prediction)
+    def is_refuted_by(self, seconds: float) -> bool:
+        """Compare the history with a new duration. Return whether several now contradict it."""
+        is_contradiction = not agree(predict([seconds] * MIN_DURATIONS), self.prediction)
         self._contradictions = self._contradictions + 1 if is_contradiction else 0
-        if self._contradictions == CONTRADICTIONS:
-            self.prediction = UNKNOWN
+        return self._contradictions == CONTRADICTIONS
 
 
 class Histories:
@@ -70,11 +68,11 @@ class Histories:
         self._by_project: OrderedDict[str, dict[str, _History]] = OrderedDict()
 
     def note(self, project_id: str, operations: Iterable[Operation]) -> None:
-        """Replace the history of a project by the durations of these operations."""
-        durations = durations_of(operations)
-        self._by_project[project_id] = {
-            action: _History(seconds) for action, seconds in durations.items()
-        }
+        """Replace the history of each action of which these operations are enough."""
+        histories = self._by_project.setdefault(project_id, {})
+        for action, seconds in durations_of(operations).items():
+            if (prediction := predict(seconds)).shares:
+                histories[action] = _History(prediction)
         self._by_project.move_to_end(project_id)
         if len(self._by_project) > MAX_PROJECTS:
             self._by_project.popitem(last=False)
@@ -84,10 +82,13 @@ class Histories:
         return project_id in self._by_project
 
     def note_finished(self, project_id: str, action: str, seconds: float) -> None:
-        """Compare the history of a project with the duration of an operation that was awaited."""
-        history = self._by_project.get(project_id, {}).get(action)
-        if history is not None:
-            history.note_finished(seconds)
+        """Compare the history of a project with the duration of a tracked operation.
+
+        Drop the history if several durations in a row contradict it.
+        """
+        histories = self._by_project.get(project_id, {})
+        if action in histories and histories[action].is_refuted_by(seconds):
+            del histories[action]
 
     def of_project(self, action: str, project_id: str) -> Prediction:
         """Return the prediction from a project's own history, UNKNOWN without enough of it."""
@@ -96,10 +97,11 @@ class Histories:
 
     def of_all(self, action: str) -> Prediction:
         """Return the newest history of an action, if at least two projects agree on it."""
-        known = [
-            history.prediction
+        newest = (
+            histories[action].prediction
             for histories in reversed(self._by_project.values())
-            if (history := histories.get(action)) is not None and history.prediction.shares
-        ][:MAX_COMPARED]
+            if action in histories
+        )
+        known = list(islice(newest, MAX_COMPARED))
         is_common = len(known) > 1 and all(agree(known[0], other) for other in known[1:])
         return known[0] if is_common else UNKNOWN

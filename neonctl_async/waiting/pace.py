@@ -1,4 +1,4 @@
-"""How freely a client may poll, from what is left of its rate budget. Pure: no I/O."""
+"""The pace of polls, which depends on the rest of the rate budget. Pure: no I/O."""
 
 import logging
 import math
@@ -9,18 +9,18 @@ _logger = logging.getLogger(__name__)
 
 PLENTY = 4.5
 """The polls left for each pending wait from which polls need not be saved."""
+MINUTE = 60.0
+"""The period of the rate limit, in seconds."""
 AMPLE = 20.0
 """The polls left for each pending wait from which a crowded project gets more of them."""
 MAX_STRETCH = 15.0
 """The largest factor by which delays are stretched."""
 SCOUT_SHARE = 0.01
-"""The share of free slots that is spent at a time to learn how long operations take."""
+"""The share of free slots that is spent at a time to measure how long operations take."""
 EXPLORERS = 0.01
 """The share of projects that are polled at a time to see whether durations have changed."""
 POLLS_OF_PROJECT = 4
 """The largest number of waits in a project that count: one poll serves many of them."""
-ORDER_SECONDS = 0.01
-"""The head start of a scout for each poll that it had less than another one."""
 WHOLE_PROJECT_STRETCH = 4.0
 """The stretch from which one poll serves all waits of a project."""
 
@@ -33,17 +33,19 @@ class Pace:
 
     ``share`` returns how many polls the budget allows for each pending wait. From PLENTY on, each
     project is polled at its own pace. Below it, delays are stretched, and only a few projects are
-    polled to learn how long operations take.
+    polled to measure how long operations take.
     """
 
     def __init__(
         self,
         share: Callable[[], float],
         free: Callable[[], float],
+        round_seconds: Callable[[], float],
         note_pending: Callable[[int, int], None],
     ) -> None:
         self._share = share
         self._free = free
+        self._round_seconds = round_seconds
         self._note_pending = note_pending
         self._waits = 0
         self._is_short = False
@@ -64,7 +66,7 @@ class Pace:
         if share >= PLENTY:
             self._is_short = self._is_short and share < AMPLE
             return 1.0
-        if not self._is_short:
+        if self._waits and not self._is_short:
             self._is_short = True
             _logger.info(
                 "the rate budget is short: it allows %.2g polls for each of %d pending waits, "
@@ -73,6 +75,15 @@ class Pace:
                 self._waits,
             )
         return min(PLENTY / share, MAX_STRETCH) if share > 0 else MAX_STRETCH
+
+    def longest_delay(self, maximum: float, stretch: float, waited: float) -> float:
+        """Return the longest delay between two polls, in seconds, if it is usually ``maximum``.
+
+        After a minute, the slots of the first polls are free again. The delay then need not be
+        longer than the time in which the budget allows a poll for each wait.
+        """
+        longest = maximum * stretch
+        return longest if waited < MINUTE else min(longest, max(maximum, self._round_seconds()))
 
     def is_ample(self) -> bool:
         """Return whether a crowded project may get more polls than usual."""
@@ -86,17 +97,17 @@ class Pace:
         """Record that a wait of a kind was still pending at this age."""
         self._scouted_ages[kind] = max(age, self._scouted_ages.get(kind, 0.0))
 
-    def scout_at(self, delay: float, polls: int, stretch: float) -> float:
-        """Return when the next scout is polled, if the one of ``polls`` polls is next.
+    def scout_at(self, delay: float, stretch: float) -> float:
+        """Return when the next scout may be polled.
 
         ``delay`` is the delay of a project that is polled alone.
         """
         scouts = max(SCOUT_SHARE * self._free(), self.projects / stretch**2)
-        return self._scouted_at + delay / scouts + polls * ORDER_SECONDS
+        return self._scouted_at + delay / scouts
 
-    def explore_at(self, delay: float, polls: int) -> float:
+    def explore_at(self, delay: float) -> float:
         """Return when the next scout is polled to check whether durations have changed."""
-        return self._scouted_at + delay / (EXPLORERS * self.projects) + polls * ORDER_SECONDS
+        return self._scouted_at + delay / (EXPLORERS * self.projects)
 
     def note_scout(self, now: float) -> None:
         """Record that a scout is polled now."""

@@ -14,12 +14,16 @@ CROWD = 100
 """The number of operations of a wait, or of waits in a project, that get the most polls."""
 HURRY = 0.5
 """The factor for the delays of a wait for CROWD or more operations."""
+NO_JITTER = 0.5
+"""The random number without jitter. Scouts need none: the one with the fewest polls is next."""
+ORDER_SECONDS = 0.01
+"""The head start of a scout for each poll that it had less than another one."""
 PATIENCE = 1.0
 """Seconds for which a wait is not polled until durations of others are known, times the stretch."""
 
 
 class Conditions(NamedTuple):
-    """What the placement of a poll depends on, beside the operations of the wait."""
+    """The conditions of the placement of a poll, beside the operations of the wait."""
 
     earliest: float
     """The time before which the project is not polled again."""
@@ -36,7 +40,7 @@ class Placed(NamedTuple):
 
     at: float
     is_scout: bool = False
-    """True if the poll comes early, to learn how long operations take."""
+    """True if the poll comes early, to measure how long operations take."""
 
 
 class _Wait(NamedTuple):
@@ -80,12 +84,14 @@ class Placement:
         planned_at = wait.polled_at + seconds
         if stretch <= 1:
             return Placed(planned_at)
-        if wait.marks.seconds and wait.marks.is_complete:
+        if wait.marks.seconds and wait.marks.are_complete:
             scout_at = self._explorer_at(wait, minimum, conditions)
         else:
             scout_at = self._scout_at(wait, minimum, conditions)
             if not wait.marks.seconds:
                 planned_at = max(planned_at, self._patient_at(wait, conditions))
+        longest = self._pace.longest_delay(self._policy.maximum, stretch, wait.waited)
+        planned_at = min(planned_at, wait.polled_at + longest)
         return Placed(min(scout_at, planned_at), is_scout=scout_at < planned_at)
 
     def _wait_of(self, entries: Sequence[TrackedOperation], stretch: float) -> _Wait:
@@ -108,24 +114,27 @@ class Placement:
     def _explorer_at(self, wait: _Wait, minimum: float, conditions: Conditions) -> float:
         """Return when to check whether durations have changed."""
         alone = delay(self._policy, wait.waited, conditions.jitter, minimum=minimum)
-        return max(wait.polled_at + alone, self._pace.explore_at(alone, conditions.polls))
+        at = max(wait.polled_at + alone, self._pace.explore_at(alone))
+        return at + conditions.polls * ORDER_SECONDS
 
     def _scout_at(self, wait: _Wait, minimum: float, conditions: Conditions) -> float:
-        """Return when to poll in order to learn the durations of such waits.
+        """Return when to poll in order to measure the durations of such waits.
 
         A scout is polled at a greater age than all such waits that were seen pending.
         """
         self._pace.note_pending(wait.kind, wait.waited)
         age = self._pace.scouted_age(wait.kind)
-        alone = delay(self._policy, age, conditions.jitter)
-        return max(
+        alone = delay(self._policy, age, NO_JITTER)
+        at = max(
             wait.started_at + age + alone,
-            self._pace.scout_at(alone, conditions.polls, conditions.stretch),
+            self._pace.scout_at(alone, conditions.stretch),
             wait.polled_at + minimum,
         )
+        return at + conditions.polls * ORDER_SECONDS
 
     def _patient_at(self, wait: _Wait, conditions: Conditions) -> float:
+        """Return when to poll a wait that is no scout, and that no scout has helped so far."""
         age = self._pace.scouted_age(wait.kind)
-        alone = delay(self._policy, age, conditions.jitter)
-        patience = PATIENCE * conditions.stretch
-        return max(wait.polled_at + patience, wait.started_at + age + alone)
+        alone = delay(self._policy, age, NO_JITTER)
+        patience = wait.polled_at + PATIENCE * conditions.stretch
+        return max(patience, wait.started_at + age + alone)

@@ -73,8 +73,7 @@ class ProjectPlan:
         elif entry.has_new_failure:
             poll_at = entry.recheck_at
         else:
-            earliest = self._poll.started_at + self._min_delay
-            poll_at = self._placement.place([entry], self._conditions(earliest)).at
+            poll_at = self._scheduled_poll_at([entry])
         self.next_poll_at = min(self.next_poll_at, poll_at, self._last_poll_at(queue, now))
 
     def note_waits(self, count: int) -> None:
@@ -92,7 +91,7 @@ class ProjectPlan:
         )
 
     def note_history(self, project_id: str, operations: Iterable[Operation]) -> None:
-        """Learn from the finished operations of a project that nobody waits for."""
+        """Record the durations of finished operations of a project that nobody waits for."""
         self._forecast.histories.note(project_id, operations)
 
     def start_poll(self, now: float) -> None:
@@ -117,7 +116,7 @@ class ProjectPlan:
             self.next_poll_at = min(self._scheduled_poll_at(ready), *last_polls)
 
     def claim(self, now: float) -> None:
-        """Record that a poll was asked for now, so that no other project scouts with it."""
+        """Record that the planned poll starts now. If it is a scout, other scouts come later."""
         if self._is_scout:
             self._pace.note_scout(now)
             self._is_scout = False
@@ -156,12 +155,13 @@ class ProjectPlan:
         return min(recheck_at, self._poll_of_pending_at(pending)) if pending else recheck_at
 
     def _poll_of_pending_at(self, ready: Sequence[TrackedOperation]) -> float:
-        conditions = self._conditions(-math.inf)
-        stretch = conditions.stretch
+        stretch = self._pace.stretch() if self._policy.growth > 1 else 1.0
+        self.is_stretched = stretch > 1
         youngest = max(ready, key=lambda entry: entry.started_at)
         waits = _waits(ready)
         gap = self._gap(len(waits), self._poll.started_at - youngest.started_at)
-        conditions = conditions._replace(earliest=self._poll.started_at + gap * stretch)
+        earliest = self._poll.started_at + gap * stretch
+        conditions = Conditions(earliest, self._poll.jitter, self._poll.number, stretch)
         if self._forecast.is_empty and stretch == 1:
             waits = [[youngest]]  # Without history, the youngest operation alone sets the delay.
         polls = [self._placement.place(wait, conditions) for wait in waits]
@@ -169,11 +169,6 @@ class ProjectPlan:
         poll = max(polls) if stretch > WHOLE_PROJECT_STRETCH else min(polls)
         self._is_scout = poll.is_scout
         return poll.at
-
-    def _conditions(self, earliest: float) -> Conditions:
-        stretch = self._pace.stretch() if self._policy.growth > 1 else 1.0
-        self.is_stretched = stretch > 1
-        return Conditions(earliest, self._poll.jitter, self._poll.number, stretch)
 
     def _gap(self, waits: int, waited: float) -> float:
         """Return the shortest time between two polls of the schedule, in seconds.

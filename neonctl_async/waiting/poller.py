@@ -175,11 +175,11 @@ class Poller:
             page_slot = None if scan.depth else slot
             request = self._source.newest(self._project_id, limit, scan.cursor or UNSET, page_slot)
             page = await self._attempt(request, missing, is_list=True)
+            if not scan.depth:
+                self._note_history(page)
             if page is None:
                 end_polls(missing, _time(), were_read=False)
                 return []
-            if not scan.depth:
-                self._note_history(page)
             found = scan.add_page(page)
             end_polls((by_id[record.id] for record in found), _time())
             for record in found:
@@ -187,8 +187,10 @@ class Poller:
         self._scans.finish(scan, are_all=are_all)
         return [by_id[id] for id in scan.missing]
 
-    def _note_history(self, page: OperationsPage) -> None:
-        others = [one for one in page.operations if one.id not in self._operations]
+    def _note_history(self, page: OperationsPage | None) -> None:
+        """Learn from a page. If it could not be read, the next poll does not depend on a list."""
+        listed = () if page is None else page.operations
+        others = [one for one in listed if one.id not in self._operations]
         self._plan.note_history(self._project_id, others)
 
     async def _read_by_id(self, queue: ReadQueue, slot: Slot | None) -> None:

@@ -1,4 +1,4 @@
-"""How long operations of one action take, as shares that finish within a time. Pure."""
+"""Predictions of how long operations of one action take, from known durations. Pure: no I/O."""
 
 from bisect import bisect_left
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ class Share(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """How long operations of one action probably take, in seconds from their start."""
+    """The probable durations of operations of one action, in seconds from their start."""
 
     shares: tuple[Share, ...] = ()
     """The observed shares, in order; empty without history."""
@@ -26,6 +26,10 @@ class Prediction(NamedTuple):
     """The duration of the longest operations: observed, or an estimate for pending ones."""
     is_complete: bool = True
     """True if the end was observed, False if it is an estimate for pending operations."""
+
+    def has_observed(self, share: float) -> bool:
+        """Return whether :meth:`seconds_of` is observed for this share, and not an estimate."""
+        return self.is_complete or share <= self.shares[-1].finished
 
     def seconds_of(self, share: float) -> float:
         """Return the time within which this share of the operations finishes."""

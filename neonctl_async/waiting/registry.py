@@ -35,7 +35,9 @@ class PollerRegistry:
         self._server_now = server_now
         self._forecast = Forecast()
         budget = source.budget
-        self._pace = Pace(budget.share, budget.free, budget.note_pending)
+        self._pace = Pace(
+            budget.share, budget.free, budget.round_seconds, budget.note_pending
+        )
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 

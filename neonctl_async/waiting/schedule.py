@@ -26,8 +26,13 @@ class Marks(NamedTuple):
 
     seconds: tuple[float, ...] = ()
     """The times, in order; empty without history."""
-    is_complete: bool = True
-    """True if the last one was observed, False if it is an estimate for pending operations."""
+    observed: int = 0
+    """The number of marks that rest on observed durations. The later ones are estimates."""
+
+    @property
+    def are_complete(self) -> bool:
+        """True if all marks rest on observed durations."""
+        return self.observed == len(self.seconds)
 
 
 NO_MARKS = Marks()
@@ -58,16 +63,17 @@ def marks_of(groups: Sequence[Group], stretch: float = 1.0) -> Marks:
     operations = sum(group.operations for group in groups)
     number = max(1, round(QUARTERS / stretch))
     marks: list[float] = []
+    estimated: list[float] = []
     for share in (*(n / number for n in range(1, number)), LAST_SHARE):
         each = share ** (1 / operations)
-        ends = (one.starts_after + one.prediction.seconds_of(each) for one in groups)
+        end = max(one.starts_after + one.prediction.seconds_of(each) for one in groups)
         # Slightly later, so that a poll finds the operations that finish at this time.
-        end = max(ends)
         mark = end + MIN_MARGIN_SECONDS + min(MARGIN_SHARE * end, MAX_MARGIN_SECONDS)
-        if marks and mark - marks[-1] < 0.1 * mark:
-            marks.pop()  # one poll serves both
-        marks.append(mark)
-    return Marks(tuple(marks), all(group.prediction.is_complete for group in groups))
+        known = marks if all(one.prediction.has_observed(each) for one in groups) else estimated
+        if known and mark - known[-1] < 0.1 * mark:
+            known.pop()  # one poll serves both
+        known.append(mark)
+    return Marks((*marks, *estimated), len(marks))
 
 
 def delay(
@@ -82,36 +88,47 @@ def delay(
     """Return the delay before the next poll of a wait of ``waited`` seconds so far.
 
     The next poll comes at the next mark that is at least ``minimum`` away. Without marks, delays
-    grow with the time ``waited``; after the last mark, they grow again from there. If only the
-    last mark is left, the delay is at most that of the growing series from the mark before it, or
-    the time between these two: a few very long operations must not delay the others. With
-    incomplete marks, a delay is at least a third of the delay without marks, and an estimated last
-    mark never makes it longer. ``draw`` is a random number from 0 to 1 for the jitter. ``stretch``
-    makes growing delays longer.
+    grow with the time ``waited``; after the last mark, they grow again from there. With estimated
+    marks, a delay is at least a third of the delay without marks, and an estimate never makes it
+    longer. ``draw`` is a random number from 0 to 1 for the jitter. ``stretch`` makes growing delays
+    longer.
     """
-    times, is_complete = marks
-    seconds = _growing_delay(policy, waited, draw) * stretch
-    if times and not is_complete and stretch <= 1:
-        minimum = max(minimum, seconds / 3)
+    times = marks.seconds
+    growing = _growing_delay(policy, waited, draw) * stretch
+    if not marks.are_complete and stretch <= 1:
+        minimum = max(minimum, growing / 3)
     index = bisect_right(times, waited + minimum)
     if index < len(times):
-        to_mark = times[index] - waited
-        is_last = index == len(times) - 1
-        if is_last and not is_complete:
-            seconds = min(seconds, to_mark) if stretch <= 1 else to_mark
-        elif is_last and index and waited >= times[index - 1]:
-            passed = times[index - 1]
-            bound = _growing_delay(policy, waited - passed, draw) * stretch
-            gap = passed - times[index - 2] if index > 1 else 0.0
-            seconds = min(to_mark, max(bound, gap))
-        else:
-            seconds = to_mark
+        seconds = _delay_to_mark(policy, waited, draw, marks, index, stretch=stretch)
     elif times and waited < times[-1]:
         seconds = minimum
-    elif times and is_complete:
+    elif times and marks.are_complete:
         seconds = _growing_delay(policy, waited - times[-1], draw) * stretch
+    else:
+        seconds = growing
     longest = policy.maximum * max(stretch, 1.0)
     return max(min(seconds, longest), min(minimum, longest))
+
+
+def _delay_to_mark(
+    policy: PollPolicy, waited: float, draw: float, marks: Marks, index: int, *, stretch: float
+) -> float:
+    """Return the delay to a mark.
+
+    If only the last mark is left, the delay is at most that of the growing series from the mark
+    before it, or the time between these two: a few very long operations must not delay the others.
+    """
+    times = marks.seconds
+    to_mark = times[index] - waited
+    if index >= marks.observed:
+        is_trusted = stretch > 1
+        return to_mark if is_trusted else min(_growing_delay(policy, waited, draw), to_mark)
+    if index == len(times) - 1 and index and waited >= times[index - 1]:
+        passed = times[index - 1]
+        bound = _growing_delay(policy, waited - passed, draw) * stretch
+        gap = passed - times[index - 2] if index > 1 else 0.0
+        return min(to_mark, max(bound, gap))
+    return to_mark
 
 
 def _growing_delay(policy: PollPolicy, waited: float, draw: float) -> float:

@@ -3,11 +3,12 @@
 import asyncio
 import re
 from collections.abc import Callable
+from datetime import timedelta
 from functools import cached_property
 from urllib.parse import parse_qs, urlsplit
 
 from neonctl_async import NeonClient
-from tests.support.records import PROJECT, JsonObject, client_of, operation_json
+from tests.support.records import EPOCH, PROJECT, JsonObject, client_of, operation_json
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
 Fault = Callable[[Received], Respond | None]
@@ -74,7 +75,11 @@ class FakeNeon(MisbehavingServer):
             timeline[at],
             project_id=project_id,
             at=at,
-            **{"total_duration_ms": int(duration * 1000), **more},
+            **{
+                "created_at": (EPOCH + timedelta(seconds=min(timeline))).isoformat(),
+                "total_duration_ms": int(duration * 1000),
+                **more,
+            },
         )
 
     def _response_to(self, request: Received) -> Respond:

@@ -72,11 +72,6 @@ def statuses(records: Iterable[Operation]) -> list[tuple[str, str]]:
     return [(record.id, record.status) for record in records]
 
 
-def free_pace() -> Pace:
-    """Return the pace of a client without rate limits."""
-    return Pace(lambda: math.inf, lambda: math.inf, lambda _waits, _projects: None)
-
-
 def ref(id: str) -> OperationRef:
     """Return a reference to an operation of the tests' project."""
     return OperationRef(project_id=PROJECT, id=id)

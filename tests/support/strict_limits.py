@@ -23,7 +23,7 @@ class StrictLimits:
         self._per_minute = per_minute
         self._per_second = per_second
         self._account: deque[float] = deque()
-        self._routes: dict[str, deque[float]] = {}
+        self._routes: dict[tuple[object, ...], deque[float]] = {}
         self.rejected = 0
         self.created: list[str] = []
         self.polls: dict[str, list[float]] = {}
@@ -31,8 +31,9 @@ class StrictLimits:
 
     def check(self, request: Received) -> Respond | None:
         """Respond with 429 above a limit. Return None for a poll within the limits."""
-        project_id = request.path.split("/")[4]
-        route = request.method + str(request.path.count("/"))
+        segments = request.path.split("/")
+        project_id = segments[4]
+        route = (request.method, len(segments), *segments[3::2])
         of_route = self._routes.setdefault(route, deque())
         fits = self.free > 0, _used(of_route, 1.0) < self._per_second
         if not all(fits):

@@ -8,6 +8,12 @@ from neonctl_async import RateBudget
 from neonctl_async.transport.account import LocalAccount
 from neonctl_async.transport.scheduler import Scheduler, Ticket
 
+UNLIMITED = RateBudget.unlimited()
+
+
+def limited(per_minute: int) -> RateBudget:
+    return RateBudget(per_minute=per_minute, per_route_per_second=None)
+
 
 class Requests:
     """The requests of one client at a time ``now``: those that wait, and those in flight."""
@@ -94,3 +100,9 @@ class Requests:
         last = math.nextafter(min(wake_at, self.now + 1000.0), -math.inf)
         for time in {*between[:3], *between[-3:], middle, last}:
             assert not isinstance(copy.deepcopy(self.scheduler).next(time), Ticket)
+
+
+def use_up(requests: Requests, slots: int, route: str = "GET /used") -> None:
+    """Send requests whose responses arrive at once."""
+    for _ in range(slots):
+        requests.release(requests.add(route))

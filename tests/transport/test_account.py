@@ -87,7 +87,7 @@ def test_window_of_a_route_in_use_is_kept(*, is_in_flight: bool) -> None:
     assert account.free_at("busy", 2.0, is_poll=False) == (math.inf if is_in_flight else 2.5)
 
 
-def test_route_is_counted_although_many_others_were_asked_for_in_between() -> None:
+def test_route_is_counted_although_many_others_were_checked_in_between() -> None:
     account = LocalAccount(RateBudget(per_minute=None, per_route_per_second=1))
     assert account.free_at("a", 0.0, is_poll=False) <= 0.0
     for number in range(250):

@@ -292,7 +292,7 @@ def test_headers_contain_no_key() -> None:
         "User-Agent": f"neonctl-async/{__version__}",
         "X-Request-ID": "req-1",
     }
-    assert WIRE.authorization() == f"Bearer {API_KEY}"
+    assert WIRE.authorization.reveal() == f"Bearer {API_KEY}"
 
 
 @pytest.mark.parametrize(

@@ -5,42 +5,7 @@ import math
 import pytest
 
 from neonctl_async import RateBudget
-from neonctl_async.transport.account import Demand, LocalAccount
-from neonctl_async.transport.scheduler import Scheduler, Ticket
-from tests.transport.scheduled_requests import Requests
-
-UNLIMITED = RateBudget.unlimited()
-
-
-def limited(per_minute: int) -> RateBudget:
-    return RateBudget(per_minute=per_minute, per_route_per_second=None)
-
-
-class RecordingAccount(LocalAccount):
-    """An account that records the reported demand, and counts the questions of the scheduler."""
-
-    def __init__(self, limits: RateBudget, others: Demand | None = None) -> None:
-        super().__init__(limits)
-        self.reported: list[Demand] = []
-        self.questions = 0
-        self._others = others or Demand()
-
-    @property
-    def others(self) -> Demand:
-        return self._others
-
-    def report(self, demand: Demand) -> None:
-        self.reported.append(demand)
-
-    def free_at(self, route: str, now: float, *, is_poll: bool) -> float:
-        self.questions += 1
-        return super().free_at(route, now, is_poll=is_poll)
-
-
-def use_up(requests: Requests, slots: int, route: str = "GET /used") -> None:
-    """Send requests whose responses arrive at once."""
-    for _ in range(slots):
-        requests.release(requests.add(route))
+from tests.transport.scheduled_requests import UNLIMITED, Requests, limited, use_up
 
 
 def routes_of(requests: Requests) -> list[str]:
@@ -175,6 +140,27 @@ def test_poll_in_the_reserve_waits_for_a_minute_of_polls_although_more_slots_are
     assert times_of(requests)[95:] == [59.0]
 
 
+def test_slots_of_the_reserve_have_to_last_until_there_are_more() -> None:
+    requests = Requests(limited(100), 200)
+    use_up(requests, 2)
+    requests.now = 10.0
+    use_up(requests, 94)
+    requests.now = 20.0
+    requests.add("GET /poll", is_poll=True)
+    assert requests.give_out() == 60.0 - 3 * 12.0
+
+
+def test_slot_that_becomes_free_in_the_reserve_brings_the_next_poll_forward() -> None:
+    requests = Requests(limited(100), 200)
+    use_up(requests, 1)
+    requests.now = 50.0
+    use_up(requests, 98)
+    requests.add("GET /poll", is_poll=True)
+    assert requests.give_out() == 60.0
+    requests.now = 60.0
+    assert requests.give_out() == 110.0 - 12.0
+
+
 def test_poll_leaves_the_last_slot_to_a_call() -> None:
     requests = Requests(limited(20), 20)
     use_up(requests, 19)
@@ -220,7 +206,7 @@ def test_cancelled_poll_does_not_delay_the_next() -> None:
     assert times_of(requests)[95:] == [20.0, 20.0]
 
 
-def test_calls_that_start_work_leave_a_poll_for_each_pending_project() -> None:
+def test_calls_that_start_operations_leave_a_poll_for_each_pending_project() -> None:
     requests = Requests(limited(100), 200)
     requests.scheduler.note_pending(waits=60, projects=30)
     for _ in range(99):
@@ -263,7 +249,19 @@ def test_held_call_is_sent_after_some_time_although_the_slots_are_reserved(
     assert later == [seconds, 2 * seconds, 3 * seconds]
 
 
-def test_lone_call_that_starts_work_does_not_wait_for_polls() -> None:
+def test_new_call_is_sent_at_once_when_the_longest_hold_is_over() -> None:
+    requests = Requests(limited(100), 200)
+    requests.scheduler.note_pending(waits=900, projects=900)
+    for _ in range(50):
+        requests.add("POST /a")
+    requests.now = 12.0
+    last = requests.add("POST /a")
+    assert requests.in_flight[-1] is last
+    requests.add("POST /a")
+    assert requests.give_out() == 24.0
+
+
+def test_lone_call_that_starts_operations_does_not_wait_for_polls() -> None:
     requests = Requests(limited(100), 200)
     use_up(requests, 90)
     requests.scheduler.note_pending(waits=50, projects=50)
@@ -290,92 +288,6 @@ def test_small_limit_lets_calls_and_polls_through_with_many_pending_projects(
     assert len(sent) >= 0.45 * 20 * per_minute
     assert sent.count("POST /a") >= 9
     assert sent.count("GET /poll") >= 1
-
-
-def test_share_is_the_number_of_polls_that_each_wait_may_still_send() -> None:
-    requests = Requests(limited(100), 80)
-    assert requests.scheduler.share(0.0) == math.inf
-    requests.scheduler.note_pending(waits=10, projects=5)
-    assert requests.scheduler.share(0.0) == (100 - 5) / 10
-    for _ in range(80):
-        requests.add("GET /a")
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80) / 10
-    withdrawn = requests.add("GET /a")
-    requests.add("GET /poll", is_poll=True)
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 1) / (10 + 1)
-    requests.add("POST /a")
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 2) / (10 + 2)
-    requests.withdraw(withdrawn)
-    requests.release_all()
-    requests.give_out()
-    assert requests.scheduler.share(0.0) == (100 - 5 - 82) / 10
-    requests.release_all()
-    assert requests.scheduler.share(60.0) == (100 - 5) / 10
-
-
-def test_share_is_infinite_without_a_limit() -> None:
-    requests = Requests(UNLIMITED, 1)
-    requests.scheduler.note_pending(waits=10, projects=5)
-    requests.add("POST /a")
-    requests.add("POST /a")
-    assert requests.scheduler.share(0.0) == math.inf
-
-
-def test_share_counts_the_demand_of_other_clients() -> None:
-    account = RecordingAccount(limited(100), Demand(calls=7, waits=3))
-    scheduler = Scheduler[Ticket](account, 10)
-    assert scheduler.share(0.0) == (100 - 5 - 7) / (7 + 3)
-    scheduler.note_pending(waits=10, projects=5)
-    assert scheduler.share(0.0) == (100 - 5 - 7) / (7 + 3 + 10)
-
-
-def test_share_expects_calls_to_continue_at_their_rate() -> None:
-    requests = Requests(limited(300), 80)
-    requests.scheduler.note_pending(waits=4, projects=4)
-    for second in range(10):
-        requests.now = float(second)
-        use_up(requests, 2, "GET /a")
-        requests.add("GET /poll", is_poll=True)
-        requests.release_all()
-    assert requests.scheduler.share(10.0) == (300 - 15 - 120) / (4 + 120)
-    assert requests.scheduler.share(60.0) == (300 - 15 - 27) / 4
-
-
-def test_demand_is_reported_when_it_changes() -> None:
-    account = RecordingAccount(limited(100))
-    scheduler = Scheduler[Ticket](account, 1)
-    first, second, poll = Ticket("GET /a"), Ticket("GET /a"), Ticket("GET /a", is_poll=True)
-    assert scheduler.admit(first, 0.0)
-    assert account.reported == []
-    for waiting in (second, poll):
-        assert not scheduler.admit(waiting, 0.0)
-    scheduler.note_pending(waits=4, projects=3)
-    scheduler.release(first, 0.0)
-    assert scheduler.next(0.0) is second
-    scheduler.withdraw(poll)
-    assert account.reported == [(1, 0), (1, 0), (1, 4), (0, 4), (0, 4)]
-
-
-def test_cost_of_a_grant_does_not_grow_with_the_number_of_waiting_requests() -> None:
-    account = RecordingAccount(RateBudget(per_minute=None))
-    scheduler = Scheduler[Ticket](account, 1)
-    first = Ticket("GET /first")
-    assert scheduler.admit(first, 0.0)
-    for number in range(600):
-        scheduler.admit(Ticket(f"POST /{number % 3}"), 0.0)
-    for number in range(300):
-        scheduler.admit(Ticket(f"GET /{number % 3}", is_poll=True), 0.0)
-    account.questions = 0
-    scheduler.release(first, 0.0)
-    now, granted = 0.0, 0
-    while granted < 900:
-        step = scheduler.next(now)
-        if isinstance(step, Ticket):
-            granted += 1
-            scheduler.release(step, now)
-        else:
-            now = step
-    assert account.questions <= 900 * 6 + 100
 
 
 def test_pause_after_a_429_is_followed_by_a_trial() -> None:
@@ -418,8 +330,8 @@ def test_trial_that_hangs_delays_the_others_for_a_second() -> None:
 def test_request_after_the_pause_is_the_trial_if_none_waits() -> None:
     requests = Requests(UNLIMITED, 10)
     requests.hold_back(5.0)
-    requests.now = 30.0
+    requests.now = 5.0
     trial = requests.add("GET /a")
     assert requests.in_flight == [trial]
     requests.add("GET /a")
-    assert requests.give_out() == 31.0
+    assert requests.give_out() == 6.0

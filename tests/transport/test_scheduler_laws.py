@@ -71,7 +71,7 @@ def test_every_request_is_sent_once_and_within_the_limits(
     for action, seconds, number in actions:
         requests.give_out_until(requests.now + seconds)
         ACTIONS[action](requests, number)
-    # Requests end now, and no others come: each that waits is sent in the end.
+    # Responses arrive at once now, and no requests are added. Each that waits has to be sent.
     waiting = list(requests.waiting)
     for _ in range(20 * (len(waiting) + len(actions) + 1)):
         requests.release_all()

@@ -57,3 +57,8 @@ def test_newest_date_counts_and_a_response_without_one_changes_nothing() -> None
 def test_date_at_the_end_of_time_is_accepted() -> None:
     end = "Fri, 31 Dec 9999 23:59:59 GMT"
     assert clock_with(end).utc_now(100.0, EPOCH).year == 9999
+
+
+def test_difference_of_two_seconds_is_tolerated() -> None:
+    local = EPOCH + timedelta(seconds=2)
+    assert clock_with(http_date(EPOCH)).utc_now(10.0, local) == local

@@ -1,24 +1,21 @@
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.waiting.forecast import (
-    MIN_DURATIONS,
-    QUANTILES,
-    SAMPLE_SIZE,
-    Forecast,
-    Observation,
-)
+from neonctl_async.types import OperationAction
+from neonctl_async.waiting.forecast import SAMPLE_SIZE, Forecast, Observation
+from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, Prediction
+from tests.support.records import PROJECT
+from tests.waiting.conditions import ACTION, learn
+from tests.waiting.test_history import records
 
 durations = st.lists(st.floats(0, 1000), min_size=MIN_DURATIONS, max_size=100)
-ACTION = "create_branch"
+OTHER = OperationAction.START_COMPUTE
 NOW = 10_000.0
 
 
 def observe(forecast: Forecast, started_at: float = NOW) -> Observation:
-    observation = forecast.observe(ACTION, started_at)
+    observation = forecast.observe(PROJECT, ACTION, started_at)
     assert observation is not None
     return observation
 
@@ -34,14 +31,36 @@ def forecast_of(*seconds: float, pending_for: tuple[float, ...] = ()) -> Forecas
     return forecast
 
 
+def prediction_of(forecast: Forecast) -> Prediction:
+    return forecast.prediction(ACTION, PROJECT)
+
+
+def durations_in(prediction: Prediction) -> list[float]:
+    """Return the durations of a complete prediction."""
+    assert prediction.is_complete
+    assert prediction.end == prediction.shares[-1].seconds
+    return [share.seconds for share in prediction.shares]
+
+
+def abandon(forecast: Forecast, *seconds: float) -> None:
+    """Abandon operations that were last seen pending at these ages."""
+    for age in seconds:
+        stuck = observe(forecast, NOW - age)
+        forecast.note_pending(stuck, NOW)
+        forecast.abandon(stuck)
+
+
+# Reports to the pollers.
+
+
 def test_five_durations_make_a_prediction_that_is_reported_once() -> None:
     forecast = Forecast()
     changes: list[bool] = []
     for _ in range(MIN_DURATIONS + 3):
+        assert forecast.is_empty is (len(changes) < MIN_DURATIONS)
         forecast.note_finished(observe(forecast), 1.0)
         changes.append(forecast.update(NOW))
     assert changes == [False] * (MIN_DURATIONS - 1) + [True] + [False] * 3
-    assert not forecast.is_empty
 
 
 @pytest.mark.parametrize("usual", [1.0, 60.0])
@@ -51,6 +70,16 @@ def test_longer_durations_are_reported(usual: float) -> None:
     assert not forecast.update(NOW)
     forecast.note_finished(observe(forecast), 1.07 * usual)
     assert forecast.update(NOW)
+    assert not forecast.update(NOW)
+
+
+def test_slow_change_is_reported_once_it_adds_up() -> None:
+    forecast = forecast_of(*[1.0] * 10)
+    changes: list[bool] = []
+    for longest in (1.03, 1.05, 1.06, 1.08):
+        forecast.note_finished(observe(forecast), longest)
+        changes.append(forecast.update(NOW))
+    assert changes == [False, False, True, False]
 
 
 def test_longer_pending_operations_are_reported() -> None:
@@ -60,33 +89,66 @@ def test_longer_pending_operations_are_reported() -> None:
     assert forecast.update(NOW)
 
 
-def test_unobserved_action_has_no_quantiles() -> None:
+def test_shorter_durations_are_reported() -> None:
+    forecast = forecast_of(*[60.0] * 10)
+    for _ in range(SAMPLE_SIZE):
+        forecast.note_finished(observe(forecast), 1.0)
+    assert forecast.update(NOW)
+
+
+def test_update_includes_all_changed_actions() -> None:
+    forecast = Forecast()
+    actions = (ACTION, OTHER, OperationAction.APPLY_CONFIG)
+    for action in actions:
+        for _ in range(MIN_DURATIONS):
+            observation = forecast.observe(PROJECT, action, NOW)
+            assert observation is not None
+            forecast.note_finished(observation, 1.0)
+    assert forecast.update(NOW)
+    assert all(forecast.prediction(action, PROJECT).shares for action in actions)
+
+
+# The prediction from observed operations.
+
+
+def test_unobserved_action_has_no_prediction() -> None:
     assert Forecast().is_empty
-    assert forecast_of(*[1.0] * 10).prediction("start_compute").quantiles == ()
+    assert prediction_of(Forecast()) == UNKNOWN
+    assert forecast_of(*[1.0] * 10).prediction(OTHER, PROJECT) == UNKNOWN
 
 
-def test_constant_duration_has_one_quantile_just_after_it() -> None:
-    [quantile] = forecast_of(*[1.0] * 10).prediction(ACTION).quantiles
-    assert quantile == pytest.approx(1.04)
-
-
-def test_varying_durations_are_divided_into_four_equal_shares() -> None:
-    quantiles, is_complete = forecast_of(*[1 + n / 10 for n in range(40)]).prediction(ACTION)
-    assert quantiles == pytest.approx([seconds * 1.02 + 0.02 for seconds in (1.9, 2.9, 3.9, 4.9)])
-    assert is_complete
+def test_finished_operations_are_predicted_by_their_durations() -> None:
+    prediction = prediction_of(forecast_of(5.0, 3.0, 1.0, 2.0, 4.0))
+    assert [share.seconds for share in prediction.shares] == [1.0, 2.0, 3.0, 4.0, 5.0]
+    assert [share.finished for share in prediction.shares] == pytest.approx([0.2, 0.4, 0.6, 0.8, 1])
+    assert (prediction.end, prediction.is_complete) == (5.0, True)
 
 
 def test_pending_operations_are_predicted_at_the_pace_of_finished_ones() -> None:
     # 10 of 40 took 1 to 2 s, so the rest should take until 5 s.
-    forecast = forecast_of(*[1 + n / 9 for n in range(10)], pending_for=(2.0,) * 30)
-    quantiles, is_complete = forecast.prediction(ACTION)
-    assert quantiles == pytest.approx([2.0 * 1.02 + 0.02, 5.0 * 1.02 + 0.02])
-    assert not is_complete
+    prediction = prediction_of(
+        forecast_of(*[1 + n / 9 for n in range(10)], pending_for=(2.0,) * 30)
+    )
+    assert prediction.shares[-1] == pytest.approx((0.25, 2.0))
+    assert prediction.end == pytest.approx(5.0)
+    assert not prediction.is_complete
 
 
 def test_pending_operations_are_predicted_no_sooner_than_the_last_gap() -> None:
     forecast = forecast_of(*[1 + n / 9 for n in range(10)], pending_for=(5.0, 5.0))
-    assert forecast.prediction(ACTION).quantiles[-1] == pytest.approx(8.0 * 1.02 + 0.02)
+    assert prediction_of(forecast).end == pytest.approx(8.0)
+
+
+def test_estimate_is_later_than_the_longest_pending_operation() -> None:
+    forecast = forecast_of(*[1 + n / 9 for n in range(10)], pending_for=(*(2.0,) * 29, 4.0))
+    assert prediction_of(forecast).end == pytest.approx(4.0 + 3 * (4.0 - 1.0))
+
+
+def test_operations_that_are_pending_for_less_count_for_the_shares_they_reached() -> None:
+    # Two of six were last seen pending before the later durations: 1 - (5/6)(4/5) = 1/3, then 3/4.
+    forecast = forecast_of(1.0, 1.1, 3.0, 3.1, 3.2, pending_for=(2.0,))
+    finished = [share.finished for share in prediction_of(forecast).shares]
+    assert finished == pytest.approx([1 / 6, 1 / 3, 5 / 9, 7 / 9, 1.0])
 
 
 @pytest.mark.parametrize(("pending", "is_complete"), [(1, True), (2, False)])
@@ -94,10 +156,9 @@ def test_prediction_is_complete_if_nine_in_ten_are_finished(
     pending: int, is_complete: bool
 ) -> None:
     durations = [1 + n / 9 for n in range(10 - pending)]
-    prediction = forecast_of(*durations, pending_for=(5.0,) * pending).prediction(ACTION)
+    prediction = prediction_of(forecast_of(*durations, pending_for=(5.0,) * pending))
     assert prediction.is_complete is is_complete
-    if is_complete:
-        assert prediction.quantiles[-1] == pytest.approx(durations[-1] * 1.02 + 0.02)
+    assert (prediction.end == durations[-1]) is is_complete
 
 
 @pytest.mark.parametrize(("unknown", "is_predicted"), [(40, False), (5, False), (4, True)])
@@ -112,111 +173,223 @@ def test_durations_are_ignored_while_most_operations_are_in_an_unknown_state(
     assert forecast.update(NOW) is is_predicted
     # They may be finished too: their last poll was 0.5 s after their start.
     assert forecast.is_empty is not is_predicted
+    assert bool(prediction_of(forecast).shares) is is_predicted
+
+
+def test_operations_that_were_never_polled_tell_nothing() -> None:
+    forecast = Forecast()
+    for _ in range(40):
+        observe(forecast, NOW - 5.0)
+    for seconds in (1.0, 1.1, 1.2, 1.3, 1.4):
+        forecast.note_finished(observe(forecast), seconds)
+    assert forecast.update(NOW)
+    assert prediction_of(forecast).is_complete
+    assert prediction_of(forecast).end == 1.4
 
 
 def test_recently_started_operations_do_not_change_the_prediction() -> None:
     alone, with_others = forecast_of(*[1.0] * 6), forecast_of(*[1.0] * 6, pending_for=(0.5,) * 40)
-    assert with_others.prediction(ACTION) == alone.prediction(ACTION)
+    assert prediction_of(with_others) == prediction_of(alone)
 
 
 def test_old_durations_are_forgotten() -> None:
-    forecast = forecast_of(*[60.0] * 10, *[1.0] * SAMPLE_SIZE)
-    assert max(forecast.prediction(ACTION).quantiles) < 2
+    forecast = forecast_of(*[1.0, 1.4] * 10, *[1.0] * SAMPLE_SIZE)
+    assert prediction_of(forecast).end == 1.0
 
 
 def test_abandoned_operation_counts_as_longer_than_its_wait() -> None:
     forecast = forecast_of(*[1.0] * 10)
-    for _ in range(10):
-        stuck = observe(forecast, NOW - 5.0)
-        forecast.note_pending(stuck, NOW)
-        forecast.abandon(stuck)
+    abandon(forecast, *[5.0] * 10)
     forecast.note_finished(observe(forecast), 1.0)
     forecast.update(NOW)
-    quantiles, is_complete = forecast.prediction(ACTION)
-    assert quantiles == pytest.approx([1.04, 9.0 * 1.02 + 0.02])
-    assert not is_complete
+    prediction = prediction_of(forecast)
+    assert prediction.shares[-1] == pytest.approx((11 / 21, 1.0))
+    assert prediction.end == pytest.approx(9.0)
+    assert not prediction.is_complete
 
 
 def test_abandoned_operations_are_forgotten_like_other_durations() -> None:
     forecast = forecast_of(*[1.0] * 10)
-    stuck = observe(forecast, NOW - 5.0)
-    forecast.note_pending(stuck, NOW)
-    forecast.abandon(stuck)
+    abandon(forecast, *[5.0] * 10)
     for _ in range(SAMPLE_SIZE):
         forecast.note_finished(observe(forecast), 1.0)
     forecast.update(NOW)
-    assert forecast.prediction(ACTION).is_complete
+    assert prediction_of(forecast).is_complete
+
+
+# Durations that change.
+
+
+@pytest.mark.parametrize(("before", "after"), [(1.0, 1.6), (1.6, 1.0), (1.0, 10.0), (10.0, 1.0)])
+def test_five_durations_that_are_all_different_replace_the_older_ones(
+    before: float, after: float
+) -> None:
+    forecast = forecast_of(*[before] * 30, *[after] * (MIN_DURATIONS - 1))
+    assert prediction_of(forecast).shares[0].seconds == min(before, after)
+    assert prediction_of(forecast).shares[-1].seconds == max(before, after)
+    forecast.note_finished(observe(forecast), after)
+    assert forecast.update(NOW) is (after < before)
+    assert durations_in(prediction_of(forecast)) == [after] * 5
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ([1.0] * 10, [1.45] * 5),
+        ([1.45] * 10, [1.0] * 5),
+        ([*[1.0] * 5, 9.0, *[1.0] * 5], [9.0] * 5),
+        ([*[9.0] * 5, 1.0, *[9.0] * 5], [1.0] * 5),
+        ([1.0] * 10, [*[9.0] * 4, 1.0]),
+        ([1.0] * 4, [9.0] * 5),
+    ],
+)
+def test_durations_that_overlap_or_hardly_differ_are_kept(
+    older: list[float], newer: list[float]
+) -> None:
+    assert len(prediction_of(forecast_of(*older, *newer)).shares) == len(older) + len(newer)
+
+
+def test_forgotten_durations_include_abandoned_operations() -> None:
+    forecast = forecast_of(*[9.0] * 10)
+    abandon(forecast, *[20.0] * 10)
+    learn(forecast, *[1.0] * 5)
+    assert durations_in(prediction_of(forecast)) == [1.0] * 5
+
+
+def test_abandoned_operations_are_no_newest_durations() -> None:
+    forecast = forecast_of(*[1.0] * 10)
+    abandon(forecast, *[20.0] * 5)
+    learn(forecast, *[1.0] * 5)
+    assert len(prediction_of(forecast).shares) == 15
+
+
+def test_sample_stays_limited_after_a_change() -> None:
+    forecast = forecast_of(*[9.0] * 10, *[1.0] * 5, *[1.1] * SAMPLE_SIZE)
+    assert durations_in(prediction_of(forecast)) == [1.1] * SAMPLE_SIZE
+
+
+# The sample.
 
 
 def test_sample_is_spread_over_all_operations() -> None:
     forecast = Forecast()
-    observations = [forecast.observe(ACTION, NOW) for _ in range(10 * SAMPLE_SIZE)]
+    observations = [forecast.observe(PROJECT, ACTION, NOW) for _ in range(10 * SAMPLE_SIZE)]
     for number, observation in enumerate(observations, 1):
         if observation is not None:
-            forecast.note_finished(observation, number / 256)
+            forecast.note_finished(observation, 10 + number / 256)
     forecast.update(NOW)
-    quantiles = forecast.prediction(ACTION).quantiles
-    assert quantiles == pytest.approx([2.5, 5.0, 7.5, 10.0], rel=0.1)
+    prediction = prediction_of(forecast)
+    quarters = [prediction.seconds_of(n / 4) for n in range(1, 5)]
+    assert quarters == pytest.approx([12.5, 15.0, 17.5, 20.0], rel=0.05)
+    assert SAMPLE_SIZE / 2 <= len(prediction.shares) <= SAMPLE_SIZE
 
 
 def test_sample_full_of_stuck_operations_accepts_new_ones() -> None:
     forecast = Forecast()
     for _ in range(SAMPLE_SIZE):
         observe(forecast)
-    newer = [forecast.observe(ACTION, NOW) for _ in range(SAMPLE_SIZE)]
-    assert sum(observation is not None for observation in newer) >= SAMPLE_SIZE // 2
-
-
-@given(durations, st.lists(st.floats(0, 1000), max_size=100))
-def test_quantiles_ascend_and_the_last_is_later_than_all_durations(
-    seconds: list[float], pending_for: list[float]
-) -> None:
-    forecast = forecast_of(*seconds, pending_for=tuple(pending_for))
-    quantiles, is_complete = forecast.prediction(ACTION)
-    assert len(quantiles) <= QUANTILES
-    assert list(quantiles) == sorted(quantiles)
-    if quantiles and is_complete:
-        assert quantiles[-1] > max(seconds)
-    elif quantiles:
-        assert quantiles[-1] > max(pending_for)
-
-
-@given(durations)
-def test_prediction_without_pending_operations_is_complete(seconds: list[float]) -> None:
-    quantiles, is_complete = forecast_of(*seconds).prediction(ACTION)
-    assert is_complete
-    assert quantiles[-1] == pytest.approx(max(seconds) * 1.02 + 0.02)
-
-
-@given(durations)
-def test_quantiles_are_never_close_together(seconds: list[float]) -> None:
-    for earlier, later in pairwise(forecast_of(*seconds).prediction(ACTION).quantiles):
-        assert later - earlier >= 0.1 * later - 1e-9
+    newer = [forecast.observe(PROJECT, ACTION, NOW) for _ in range(SAMPLE_SIZE)]
+    assert sum(observation is not None for observation in newer) == SAMPLE_SIZE // 2 + 1
 
 
 def test_empty_sample_observes_every_operation_again() -> None:
     forecast = Forecast()
-    for observation in [forecast.observe(ACTION, NOW) for _ in range(10 * SAMPLE_SIZE)]:
+    for observation in [forecast.observe(PROJECT, ACTION, NOW) for _ in range(10 * SAMPLE_SIZE)]:
         if observation is not None:
             forecast.abandon(observation)
     for _ in range(5):
         observe(forecast)
 
 
-def test_shorter_durations_are_reported() -> None:
-    forecast = forecast_of(*[60.0] * 10)
-    for _ in range(SAMPLE_SIZE):
-        forecast.note_finished(observe(forecast), 1.0)
-    assert forecast.update(NOW)
-
-
-def test_update_includes_all_changed_actions() -> None:
+def test_operation_that_left_the_sample_changes_nothing() -> None:
     forecast = Forecast()
-    actions = (ACTION, "start_compute", "apply_config")
-    for action in actions:
-        for _ in range(MIN_DURATIONS):
-            observation = forecast.observe(action, NOW)
-            assert observation is not None
-            forecast.note_finished(observation, 1.0)
+    observations = [observe(forecast) for _ in range(SAMPLE_SIZE)]
+    for _ in range(2):
+        forecast.observe(PROJECT, ACTION, NOW)  # drops every second operation
+    for observation in observations[1::2]:
+        forecast.note_finished(observation, 1.0)
+        forecast.note_pending(observation, NOW + 1)
+    assert not forecast.update(NOW)
+    for observation in observations[::2]:
+        forecast.note_finished(observation, 2.0)
     assert forecast.update(NOW)
-    assert all(forecast.prediction(action).quantiles for action in actions)
+    assert durations_in(prediction_of(forecast)) == [2.0] * (SAMPLE_SIZE // 2)
+
+
+# The history of projects.
+
+
+def test_history_of_the_project_is_used_until_operations_were_observed() -> None:
+    forecast = Forecast()
+    forecast.histories.note(PROJECT, records(*[3.0] * 5))
+    assert durations_in(prediction_of(forecast)) == [3.0] * 5
+    assert forecast.prediction(ACTION, "other") == UNKNOWN
+    learn(forecast, *[3.3] * 5)
+    assert durations_in(prediction_of(forecast)) == [3.3] * 5
+
+
+def test_history_of_the_project_decides_if_observations_contradict_it() -> None:
+    forecast = Forecast()
+    learn(forecast, *[9.0] * 5, project_id="other")
+    forecast.histories.note(PROJECT, records(*[3.0] * 5))
+    assert durations_in(prediction_of(forecast)) == [3.0] * 5
+    assert durations_in(forecast.prediction(ACTION, "other")) == [9.0] * 5
+
+
+def test_observations_in_the_project_refute_its_history() -> None:
+    forecast = Forecast()
+    forecast.histories.note(PROJECT, records(*[3.0] * 5))
+    learn(forecast, *[9.0] * 5)
+    assert durations_in(prediction_of(forecast)) == [9.0] * 5
+
+
+def test_histories_of_other_projects_are_used_if_they_agree() -> None:
+    forecast = Forecast()
+    forecast.histories.note("a", records(*[3.0] * 5))
+    forecast.histories.note("b", records(*[3.1] * 5))
+    assert durations_in(prediction_of(forecast)) == [3.1] * 5
+    learn(forecast, *[9.0] * 5)
+    assert durations_in(prediction_of(forecast)) == [9.0] * 5
+
+
+# Laws.
+
+
+@given(durations, st.lists(st.floats(0, 1000), max_size=100))
+def test_shares_ascend_and_the_end_is_not_before_the_last_one(
+    seconds: list[float], pending_for: list[float]
+) -> None:
+    prediction = prediction_of(forecast_of(*seconds, pending_for=tuple(pending_for)))
+    assert list(prediction.shares) == sorted(prediction.shares)
+    assert [share.seconds for share in prediction.shares] == sorted(
+        share.seconds for share in prediction.shares
+    )
+    assert all(0 < finished <= 1 + 1e-9 for finished, _ in prediction.shares)
+    if not prediction.shares:
+        assert prediction == UNKNOWN
+    elif prediction.is_complete:
+        assert prediction.end == prediction.shares[-1].seconds
+    else:
+        assert prediction.end >= max(*pending_for, prediction.shares[-1].seconds)
+
+
+@given(durations)
+def test_prediction_without_pending_operations_is_that_of_their_durations(
+    seconds: list[float],
+) -> None:
+    prediction = prediction_of(forecast_of(*seconds))
+    remembered = durations_in(prediction)
+    assert len(remembered) >= MIN_DURATIONS  # those before a change are forgotten
+    assert remembered == sorted(seconds[-len(remembered) :])
+    assert prediction.shares[-1].finished == pytest.approx(1.0)
+
+
+@given(durations, st.lists(st.floats(0, 1000), max_size=30))
+def test_pending_operations_never_make_the_prediction_shorter(
+    seconds: list[float], pending_for: list[float]
+) -> None:
+    alone = prediction_of(forecast_of(*seconds))
+    prediction = prediction_of(forecast_of(*seconds, pending_for=tuple(pending_for)))
+    if prediction.shares and prediction.is_complete and len(prediction.shares) == len(alone.shares):
+        for share in (0.1, 0.5, 0.9):
+            assert prediction.seconds_of(share) >= alone.seconds_of(share)

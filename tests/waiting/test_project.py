@@ -1,5 +1,6 @@
 """The tracked operations of a project, with times from the test and without an event loop."""
 
+import logging
 import math
 from datetime import timedelta
 
@@ -14,7 +15,8 @@ from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.status import Outcome
 from neonctl_async.waiting.tracked import TrackedOperation
-from tests.support.records import EPOCH, free_pace, operation, ref
+from tests.support.records import EPOCH, PROJECT, operation, ref
+from tests.waiting.conditions import plentiful
 
 POLICY = PollPolicy(failed_grace=2.0, missing_grace=3.0)
 
@@ -24,7 +26,7 @@ class Project:
 
     def __init__(self, *records: Operation) -> None:
         self.events: list[StatusChanged] = []
-        plan = ProjectPlan(POLICY, Forecast(), free_pace())
+        plan = ProjectPlan(POLICY, Forecast(), plentiful())
         self.operations = ProjectOperations(plan, POLICY, lambda: EPOCH, self.events.append)
         self.queue = ChangeQueue(math.inf)
         for record in records:
@@ -51,7 +53,32 @@ def test_terminal_record_is_delivered_and_the_operation_dropped() -> None:
     project.update("finished", now=1.0, updated_at=-5.0)
     assert project.changes() == [("finished", Outcome.SUCCEEDED)]
     assert len(project.operations) == 0
-    assert [event.operation.status for event in project.events] == ["running", "finished"]
+    changes = [(event.previous, event.operation.status) for event in project.events]
+    assert changes == [(None, "running"), ("running", "finished")]
+
+
+def test_each_status_is_logged_and_an_unknown_one_as_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, logger="neonctl_async.waiting.poller")
+    project = Project(operation("a"))
+    project.update("hibernating", now=1.0)
+    prefix = f"create_branch a in {PROJECT} is "
+    assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
+        ("INFO", f"{prefix}running"),
+        ("WARNING", f"{prefix}hibernating (unknown status, treated as pending)"),
+    ]
+
+
+def test_failed_poll_is_logged_and_kept_as_the_last_error(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    project = Project(operation("a"))
+    error = ClientClosedError("closed")
+    project.operations.note_failure([project.entry], error)
+    assert project.queue.last_error is error
+    [record] = caplog.records
+    assert record.getMessage() == "a poll of operations failed and will be repeated: closed"
 
 
 def test_unchanged_record_is_not_delivered_again() -> None:

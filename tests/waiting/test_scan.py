@@ -179,3 +179,9 @@ def test_operations_of_a_wait_are_read_once_shortly_before_its_deadline() -> Non
     for entry in entries:
         entry.read_at = 8.5
     assert len(ReadQueue(entries, now=9.0, margin=2.0).first) == 5
+
+
+def test_urgent_reads_count_toward_the_reads_of_a_poll() -> None:
+    for urgent, others, expected in ((2, 38, 4), (10, 30, 10)):
+        entries = [*tracked(others), *tracked(urgent, deadline=5.0)]
+        assert len(ReadQueue(entries, now=4.5, margin=1.0).first) == expected

@@ -3,7 +3,7 @@ import pytest
 
 from neonctl_async.waiting.forecast import Observation
 from neonctl_async.waiting.tracked import age, duration
-from tests.support.records import PROJECT, operation
+from tests.support.records import operation
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from tests.support.records import PROJECT, operation
 def test_duration_of_a_record_is_limited_to_the_observed_range(
     milliseconds: int | None, seconds: float
 ) -> None:
-    observation = Observation(PROJECT, "create_branch", started_at=100.0)
+    observation = Observation("project", "create_branch", started_at=100.0)
     observation.pending_at = 102.0
     record = msgspec.structs.replace(operation(status="finished"), total_duration_ms=milliseconds)
     assert duration(observation, record, now=104.0) == seconds

@@ -7,10 +7,11 @@ from typing import NamedTuple, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy
+from neonctl_async import Operation, OperationRef, OperationStatus, PollPolicy, RateBudget
 from neonctl_async.clock import utc_now
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.testing import FakeClockLoop
+from neonctl_async.transport.budget import Budget, Slot
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.source import OperationSource
@@ -44,6 +45,12 @@ class Simulation(OperationSource):
         self._spans: dict[str, tuple[float, float]] = {}
         self._notified: dict[str, float] = {}
         self._polls: list[float] = []
+        self._budget = Budget(RateBudget.unlimited(), connections=100)
+
+    @property
+    def budget(self) -> Budget:
+        """A budget without limits."""
+        return self._budget
 
     def start(self, seconds: float) -> Operation:
         """Start an operation that takes ``seconds``."""
@@ -56,20 +63,21 @@ class Simulation(OperationSource):
         if operation.status is OperationStatus.FINISHED:
             self._notified[operation.id] = _now()
 
-    async def acquire_poll_slot(self) -> None:
-        """Return at once: there is no rate budget."""
-
-    async def get(self, ref: OperationRef) -> Operation:
+    async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return one operation."""
-        self._polls.append(_now())
+        self._note_poll(slot)
         return self._record(ref.id)
 
     async def newest(
-        self, project_id: str, limit: int, cursor: str | UnsetType = UNSET
+        self,
+        project_id: str,
+        limit: int,
+        cursor: str | UnsetType = UNSET,
+        slot: Slot | None = None,
     ) -> OperationsPage:
         """Return the newest operations, which fit on one page."""
         assert (project_id, cursor) == (PROJECT, UNSET)
-        self._polls.append(_now())
+        self._note_poll(slot)
         newest_first = list(reversed(self._spans))[:limit]
         return OperationsPage(operations=[self._record(name) for name in newest_first])
 
@@ -84,6 +92,11 @@ class Simulation(OperationSource):
             Poll(at, sum(one.started < at <= one.notified for one in lifetimes))
             for at in self._polls
         ]
+
+    def _note_poll(self, slot: Slot | None) -> None:
+        self._polls.append(_now())
+        if slot is not None:
+            slot.release()
 
     def _record(self, name: str) -> Operation:
         started, finishes = self._spans[name]

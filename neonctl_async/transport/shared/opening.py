@@ -8,6 +8,9 @@ from neonctl_async.transport.account import Account, LocalAccount
 from neonctl_async.transport.shared.account import SharedAccount
 from neonctl_async.transport.shared.messages import Store
 
+LATE_SECONDS = 2.0
+"""The time by which a request may exceed its timeout, after the event loop was blocked."""
+
 
 def open_account(config: Config) -> Account:
     """Return the account of a client: its own one, or a shared one."""
@@ -17,7 +20,7 @@ def open_account(config: Config) -> Account:
         config.budget,
         _open_store(config),
         holder=os.urandom(8).hex(),
-        longest_request=config.timeout.total,
+        longest_request=config.timeout.total + LATE_SECONDS,
         fallback_parts=config.budget.store.fallback_parts,
     )
 

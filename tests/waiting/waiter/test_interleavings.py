@@ -46,10 +46,15 @@ class UnreliableSource(OperationSource):
 
     def __init__(self, generator: random.Random) -> None:
         self._random = generator
-        self._budget = Budget(RateBudget.unlimited(), connections=100)
         self.is_healthy = True
         self.ends: dict[OperationRef, float] = {}
         self.polls = 0
+        self._budget = Budget(RateBudget.unlimited(), connections=100)
+
+    @property
+    def budget(self) -> Budget:
+        """A budget without limits."""
+        return self._budget
 
     def start(self, project_id: str, seconds: float) -> Operation:
         """Start an operation that takes this many seconds."""
@@ -70,11 +75,6 @@ class UnreliableSource(OperationSource):
             updated_at=EPOCH + timedelta(seconds=end if is_finished else 0.0),
         )
 
-    @property
-    def budget(self) -> Budget:
-        """A rate budget without limits."""
-        return self._budget
-
     async def acquire_poll_slot(self, *, is_list: bool) -> Slot:
         """Wait for a random time."""
         await asyncio.sleep(self._random.choice([0.0, 0.0, SLOWEST_RESPONSE / 2]))
@@ -82,8 +82,7 @@ class UnreliableSource(OperationSource):
 
     async def get(self, ref: OperationRef, slot: Slot | None = None) -> Operation:
         """Return the operation, or raise a transient failure."""
-        del slot
-        await self._travel()
+        await self._travel(slot)
         record = self.record(ref)
         await self._travel()
         return record
@@ -96,8 +95,7 @@ class UnreliableSource(OperationSource):
         slot: Slot | None = None,
     ) -> OperationsPage:
         """Return a page that some operations may be missing from."""
-        del slot
-        await self._travel()
+        await self._travel(slot)
         start = 0 if cursor is UNSET else int(cursor)
         refs = [ref for ref in reversed(self.ends) if ref.project_id == project_id]
         page = [
@@ -107,7 +105,9 @@ class UnreliableSource(OperationSource):
         following = Pagination(cursor=str(start + limit))
         return OperationsPage(operations=page, pagination=following)
 
-    async def _travel(self) -> None:
+    async def _travel(self, slot: Slot | None = None) -> None:
+        if slot is not None:
+            slot.release()
         self.polls += 1
         await asyncio.sleep(self._random.random() * SLOWEST_RESPONSE / 2)
         if self.is_healthy and self._random.random() < 0.03:

@@ -1,0 +1,190 @@
+"""Running calls: their states, their timeouts, and their interruption."""
+
+import asyncio
+import math
+from typing import Final, Literal, Self, TypeAlias
+
+from neonctl_async.errors import ClientClosedError
+
+LATE_SECONDS: Final = 0.05
+"""The delay of a timer that shows that the event loop was blocked."""
+GRACE_SECONDS: Final = 1.0
+"""The time to read what has arrived while the event loop was blocked."""
+
+State: TypeAlias = Literal[
+    "waiting",  # for a slot, or for the next attempt
+    "sent",  # a request was or may have been sent; no response has arrived
+    "receiving",  # a part of the response has arrived
+    "timed out",
+    "closed",  # by the client, while no request was in flight
+    "closed in flight",
+]
+
+_CLOSED = "the client is closed: create a new NeonClient"
+
+
+class Call:
+    """One call, in the task that runs it. Use it as a context manager.
+
+    A timeout or the closing of the client interrupts it by cancelling its task. Cancellation by
+    others passes through.
+    """
+
+    __slots__ = (
+        "_calls",
+        "_cancelling",
+        "_has_grace",
+        "_interruptions",
+        "_task",
+        "_total_until",
+        "expires_at",
+        "sent_at",
+        "state",
+        "timeout_message",
+    )
+
+    sent_at: float
+    """The time at which the newest request was sent."""
+    timeout_message: str
+    """The timeout that interrupted the request, in words."""
+
+    def __init__(self, calls: "Calls") -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        self._cancelling = task.cancelling()
+        self._interruptions = 0
+        self._calls = calls
+        self.state: State = "waiting"
+        self.expires_at = math.inf
+        """The time at which the request in flight reaches its next timeout."""
+
+    def __enter__(self) -> Self:
+        if self._calls.is_closed:
+            raise ClientClosedError(_CLOSED)
+        self._calls.running.add(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._calls.running.discard(self)
+        if not self._interruptions:
+            return
+        if not self._is_cancelled_by_others() and kind is asyncio.CancelledError:
+            is_in_flight = self.state == "closed in flight"
+            raise ClientClosedError(_CLOSED, maybe_delivered=is_in_flight) from None
+
+    def start_request(self, total: float) -> None:
+        """Start the timeouts of a request that is sent now, ``total`` seconds at most.
+
+        Raises ClientClosedError if the client was closed just before.
+        """
+        if self.state != "waiting":
+            raise ClientClosedError(_CLOSED)
+        calls = self._calls
+        self.state = "sent"
+        self.sent_at = now = calls.time()
+        self._total_until = now + total
+        self._has_grace = False
+        self.expires_at = until = now + min(calls.read_timeout, total)
+        if until < calls.check_at:
+            calls.start_timer(until)
+
+    def restart_read_timeout(self) -> None:
+        """Start the read timeout again, after a part of the response arrived."""
+        if self.state == "sent":
+            self.state = "receiving"
+        self.expires_at = min(self._calls.time() + self._calls.read_timeout, self._total_until)
+
+    def end_request(self) -> None:
+        """Record that no request is in flight any more."""
+        self.expires_at = math.inf
+        if self.state not in {"closed", "closed in flight"}:
+            self.state = "waiting"
+
+    def is_timed_out(self) -> bool:
+        """Return whether a timeout has cancelled the task, and nobody else has."""
+        return self.state == "timed out" and not self._is_cancelled_by_others()
+
+    def expire(self, now: float, *, is_late: bool) -> None:
+        """Interrupt the request in flight, because it has reached a timeout.
+
+        If the timer fired late, the response may have arrived while the event loop was blocked.
+        The first time, leave some seconds to read it.
+        """
+        if is_late and not self._has_grace:
+            self._has_grace = True
+            self.expires_at = now + GRACE_SECONDS
+            self._total_until = max(self._total_until, self.expires_at)
+            return
+        if self.expires_at == self._total_until:
+            message = f"no complete response within {self._total_until - self.sent_at:g} s"
+        elif self.state == "receiving":
+            message = f"the response stalled for {self._calls.read_timeout:g} s"
+        else:
+            message = f"no response within {self._calls.read_timeout:g} s"
+        self.timeout_message = message
+        self._interrupt("timed out")
+
+    def close(self) -> None:
+        """Make the call raise ClientClosedError now."""
+        self._interrupt("closed" if self.state == "waiting" else "closed in flight")
+
+    def _interrupt(self, state: State) -> None:
+        self.state = state
+        self.expires_at = math.inf
+        self._interruptions += 1
+        self._task.cancel()
+
+    def _is_cancelled_by_others(self) -> bool:
+        """Take back the own cancellations. Return whether others have cancelled the task."""
+        for _ in range(self._interruptions):
+            self._task.uncancel()
+        self._interruptions = 0
+        return self._task.cancelling() > self._cancelling
+
+
+class Calls:
+    """The running calls of a client, and one timer for all their timeouts.
+
+    A timer for each request would take 5 % of the time of a small request.
+    """
+
+    def __init__(self, read_timeout: float) -> None:
+        self.read_timeout = read_timeout
+        self.is_closed = False
+        self.running: set[Call] = set()
+        self.check_at = math.inf
+        """The time of the next check."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def time(self) -> float:
+        """Return the time of the event loop."""
+        return asyncio.get_running_loop().time()
+
+    def start_timer(self, at: float) -> None:
+        """Check the timeouts at a time, and not at the time planned before."""
+        self._stop_timer()
+        self.check_at = at
+        self._timer = asyncio.get_running_loop().call_at(at, self._check)
+
+    def close(self) -> None:
+        """Make all running calls raise ClientClosedError, and refuse new calls."""
+        self.is_closed = True
+        self._stop_timer()
+        while self.running:
+            self.running.pop().close()
+
+    def _check(self) -> None:
+        now = self.time()
+        is_late = now > self.check_at + LATE_SECONDS
+        for call in list(self.running):
+            if call.expires_at <= now:
+                call.expire(now, is_late=is_late)
+        self.check_at = math.inf
+        next_at = min((call.expires_at for call in self.running), default=math.inf)
+        if next_at < math.inf:
+            self.start_timer(next_at)
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()

@@ -1,0 +1,75 @@
+"""Operations, histories and budgets for the tests of plans."""
+
+import math
+
+import msgspec
+
+from neonctl_async.types import OperationAction
+from neonctl_async.waiting.change_queue import ChangeQueue
+from neonctl_async.waiting.forecast import Forecast
+from neonctl_async.waiting.pace import Pace
+from neonctl_async.waiting.tracked import TrackedOperation
+from tests.support.records import PROJECT, operation, ref
+
+ACTION = OperationAction.CREATE_BRANCH
+
+
+class RateBudget:
+    """A rate budget that the test sets, and what the pace reports to it."""
+
+    def __init__(self, share: float = math.inf, free: float = 1000.0) -> None:
+        self.share = share
+        self.free = free
+        self.pending = (0, 0)
+        """The newest numbers of pending waits and projects."""
+
+    def pace(self) -> Pace:
+        return Pace(lambda: self.share, lambda: self.free, lambda: math.inf, self._note_pending)
+
+    def _note_pending(self, waits: int, projects: int) -> None:
+        self.pending = (waits, projects)
+
+
+def plentiful() -> Pace:
+    """Return the pace of a client without rate limits."""
+    return RateBudget().pace()
+
+
+def seen(
+    id: str = "a",
+    started_at: float = 0.0,
+    *,
+    action: OperationAction = ACTION,
+    project_id: str = PROJECT,
+) -> TrackedOperation:
+    """Return an operation with a record, started and last polled at ``started_at``."""
+    record = operation(id, project_id=project_id)
+    entry = TrackedOperation(record.ref, started_at)
+    entry.record = msgspec.structs.replace(record, action=action)
+    return entry
+
+
+def unseen(id: str = "a", started_at: float = 0.0) -> TrackedOperation:
+    """Return an operation without a record."""
+    return TrackedOperation(ref(id), started_at)
+
+
+def add_queue(
+    *entries: TrackedOperation, deadline: float = math.inf, reports_each: bool = False
+) -> ChangeQueue:
+    """Add a wait for these operations, and return its queue."""
+    queue = ChangeQueue(deadline, reports_each=reports_each)
+    for entry in entries:
+        entry.queues.add(queue)
+    return queue
+
+
+def learn(
+    forecast: Forecast, *seconds: float, action: OperationAction = ACTION, project_id: str = PROJECT
+) -> None:
+    """Add operations of these durations to a forecast."""
+    for one in seconds:
+        observation = forecast.observe(project_id, action, 0.0)
+        assert observation is not None
+        forecast.note_finished(observation, one)
+    forecast.update(0.0)
