@@ -106,7 +106,7 @@ bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks and write 
 bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks for about a minute; write nothing
 	$(WITH_NODE) $(BIN)/python -m benchmarks --quick
 
-# MUTANTS='neonctl_async.waiting.schedule*' limits the run to one module.
+# MUTANTS='neonctl_async.waiting.timing.schedule*' limits the run to one module.
 mutants: .venv-$(NEWEST)/ready-mutation ## Change the code in small ways and list the changes that no test detects
 	$(BIN)/mutmut run $(MUTANTS)
 	$(BIN)/mutmut results | sed "/not checked/d"

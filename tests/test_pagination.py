@@ -379,11 +379,7 @@ async def test_records_that_existed_at_the_start_are_yielded_once_and_in_order(
     assert growing.requests <= len(growing.records) // limit + 2
 
 
-@given(
-    count=st.integers(0, 25),
-    limit=st.integers(1, 7),
-    new_counts=st.lists(st.integers(0, 3), max_size=10),
-)
+@given(st.integers(0, 25), st.integers(1, 7), st.lists(st.integers(0, 3), max_size=10))
 async def test_list_with_offset_cursors_repeats_and_skips_no_record(
     count: int, limit: int, new_counts: list[int]
 ) -> None:

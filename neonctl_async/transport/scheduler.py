@@ -45,11 +45,13 @@ class _Line(Generic[T]):
         self._routes: dict[str, OrderedDict[T, None]] = {}
         self._number = 0
         self.length = 0
+        self.mutations = 0
 
     def add(self, ticket: T) -> None:
         self._number += 1
         ticket.number = self._number
         self.length += 1
+        self.mutations += ticket.is_mutation
         self._routes.setdefault(ticket.route, OrderedDict())[ticket] = None
 
     def remove(self, ticket: T) -> bool:
@@ -61,6 +63,7 @@ class _Line(Generic[T]):
         if not tickets:
             del self._routes[ticket.route]
         self.length -= 1
+        self.mutations -= ticket.is_mutation
         return True
 
     def first_of_routes(self) -> Iterator[T]:
@@ -104,7 +107,7 @@ class Scheduler(Generic[T]):
     def share(self, now: float) -> float:
         """Return how many polls the rest of the minute allows for each pending wait.
 
-        Each waiting call costs a slot, and adds a wait if it starts work. So do the calls of the
+        Each waiting call costs a slot, and adds a wait if it starts operations. So do the calls of the
         next minute, if calls continue to come at their present rate. The result is negative if
         there are more calls than slots, and inf without a limit.
         """

@@ -13,11 +13,11 @@ from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoun
 from neonctl_async.models.operations import Operation, OperationRef, OperationsPage
 from neonctl_async.transport.budget import Slot
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.history import HISTORY_PAGE
-from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.scan import PageScan, ReadQueue, ScanPlan
 from neonctl_async.waiting.source import OperationSource, is_transient
+from neonctl_async.waiting.timing.history import HISTORY_PAGE
+from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation, end_polls
 
 T = TypeVar("T")
@@ -188,7 +188,7 @@ class Poller:
         return [by_id[id] for id in scan.missing]
 
     def _note_history(self, page: OperationsPage | None) -> None:
-        """Learn from a page. If it could not be read, the next poll does not depend on a list."""
+        """Record the durations on a page. If it is missing, try no further list."""
         listed = () if page is None else page.operations
         others = [one for one in listed if one.id not in self._operations]
         self._plan.note_history(self._project_id, others)

@@ -13,7 +13,6 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.status import (
     Change,
     Outcome,
@@ -22,6 +21,7 @@ from neonctl_async.waiting.status import (
     outcome,
     supersedes,
 )
+from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, queues_of
 
 # The name of the poller's module, by which applications filter these records.

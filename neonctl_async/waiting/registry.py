@@ -11,12 +11,12 @@ from neonctl_async.errors import ClientClosedError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import Pace
-from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.poller import Poller
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.source import OperationSource
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import Pace
+from neonctl_async.waiting.timing.plan import ProjectPlan
 
 
 class PollerRegistry:
@@ -35,9 +35,7 @@ class PollerRegistry:
         self._server_now = server_now
         self._forecast = Forecast()
         budget = source.budget
-        self._pace = Pace(
-            budget.share, budget.free, budget.round_seconds, budget.note_pending
-        )
+        self._pace = Pace(budget.share, budget.free, budget.round_seconds, budget.note_pending)
         self._by_project: dict[str, Poller] = {}
         self._closed = False
 

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.forecast import Observation
 from neonctl_async.waiting.status import Change
+from neonctl_async.waiting.timing.forecast import Observation
 
 
 class Queue(Protocol):

@@ -1,6 +1,5 @@
 """Records of the API for the tests."""
 
-import math
 import re
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager
@@ -9,7 +8,6 @@ from typing import Any
 
 from neonctl_async import NeonClient, Operation, OperationRef, OperationStatus, RateBudget
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.pace import Pace
 from tests.support.server import MisbehavingServer, Respond, in_sequence
 
 API_KEY = "napi_test_key_that_must_never_show"

@@ -107,7 +107,7 @@ def test_trial_that_hangs_does_not_stop_the_others() -> None:
     pause.note_ended(trial, 105.0)
     assert pause.sendable_at == sendable_at
     pause.start(None, 105.0)
-    assert pause.sendable_at == pytest.approx(105.0 + 2 * (1 - 3 / SLOW_START_SECONDS))
+    assert pause.sendable_at == pytest.approx(105.0 + FIRST_PAUSE)
 
 
 def test_429_of_an_earlier_request_does_not_end_the_trial() -> None:

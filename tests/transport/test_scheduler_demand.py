@@ -53,9 +53,9 @@ def test_share_is_the_number_of_polls_that_each_wait_may_still_send() -> None:
     assert requests.scheduler.share(0.0) == (100 - 5 - 80) / 10
     withdrawn = requests.add("GET /a")
     requests.add("GET /poll", is_poll=True)
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 1) / (10 + 1)
+    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 1) / 10
     requests.add("POST /a")
-    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 2) / (10 + 2)
+    assert requests.scheduler.share(0.0) == (100 - 5 - 80 - 2) / (10 + 1)
     requests.withdraw(withdrawn)
     requests.release_all()
     requests.give_out()
@@ -85,10 +85,11 @@ def test_share_expects_calls_to_continue_at_their_rate() -> None:
     requests.scheduler.note_pending(waits=4, projects=4)
     for second in range(10):
         requests.now = float(second)
-        use_up(requests, 2, "GET /a")
+        use_up(requests, 1, "GET /a")
+        use_up(requests, 1, "POST /a")
         requests.add("GET /poll", is_poll=True)
         requests.release_all()
-    assert requests.scheduler.share(10.0) == (300 - 15 - 120) / (4 + 120)
+    assert requests.scheduler.share(10.0) == (300 - 15 - 120) / (4 + 60)
     assert requests.scheduler.share(60.0) == (300 - 15 - 27) / 4
 
 

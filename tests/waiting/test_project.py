@@ -10,13 +10,13 @@ import pytest
 from neonctl_async import ClientClosedError, NotFoundError, Operation, PollPolicy
 from neonctl_async.hooks import StatusChanged
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.plan import ProjectPlan
 from neonctl_async.waiting.project import ProjectOperations
 from neonctl_async.waiting.status import Outcome
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import EPOCH, PROJECT, operation, ref
-from tests.waiting.conditions import plentiful
+from tests.waiting.timing.conditions import plentiful
 
 POLICY = PollPolicy(failed_grace=2.0, missing_grace=3.0)
 

@@ -195,9 +195,6 @@ async def spend(limits: StrictLimits, per_minute: float, until: float) -> None:
         await asyncio.sleep(60 / per_minute)
 
 
-@pytest.mark.xfail(
-    strict=False, reason="pauses after a 429 double although calls have succeeded in between"
-)
 async def test_account_that_another_client_has_used_up_delays_calls_and_loses_none(
     fake_neon: FakeNeon,
 ) -> None:

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from neonctl_async.waiting.forecast import Observation
+from neonctl_async.waiting.timing.forecast import Observation
 from neonctl_async.waiting.tracked import age, duration
 from tests.support.records import operation
 

@@ -3,8 +3,8 @@
 from typing import Generic, TypeVar
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.waiting import schedule
 from neonctl_async.waiting.states.observed import ObservedState
+from neonctl_async.waiting.timing import schedule
 
 RecordT = TypeVar("RecordT")
 

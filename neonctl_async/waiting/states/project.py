@@ -17,11 +17,11 @@ from neonctl_async.errors import (
     WaitTimeoutError,
 )
 from neonctl_async.models.operations import Operation
-from neonctl_async.waiting import schedule
 from neonctl_async.waiting.source import is_transient
 from neonctl_async.waiting.states.plan import MAX_PAUSE
 from neonctl_async.waiting.states.progress import ProjectProgress
 from neonctl_async.waiting.states.shared_reads import SharedRead
+from neonctl_async.waiting.timing import schedule
 from neonctl_async.waiting.waiter import OnUpdate, Waiter, notify
 
 

@@ -251,3 +251,31 @@ def test_ends_of_requests_are_forgotten_after_a_minute_without_a_store() -> None
         leases.take(ROUTE, float(second))
         leases.release(ROUTE, float(second))
     assert len(leases.request(300.0).ended) <= 62
+
+
+def test_client_that_knows_nothing_counts_as_alone() -> None:
+    leases = new_leases()
+    leases.take(ROUTE, 100.0)
+    leases.take(ROUTE, 100.0)
+    assert leases.release(ROUTE, 100.0) == 105.0
+
+
+def test_four_slots_are_enough_to_refill_in_the_background() -> None:
+    assert leases_with(4).take(ROUTE, 100.0)
+    assert not leases_with(3).take(ROUTE, 100.0)
+
+
+def test_unused_slots_reduce_the_spare_slots_of_the_next_exchange() -> None:
+    leases = leases_with(10)
+    leases.take(ROUTE, 100.0)
+    leases.release(ROUTE, 100.5)
+    [want] = leases.request(100.9).wants
+    assert (want.calls, want.spare) == (0, 6)
+
+
+def test_state_of_the_account_is_requested_again_after_a_short_delay() -> None:
+    leases = leases_with(1)
+    leases.ask_again(100.0)
+    assert leases.due_at(100.0) == 100.25
+    leases.request(100.25)
+    assert leases.due_at(100.3) > 100.5

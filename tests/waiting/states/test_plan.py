@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
-from neonctl_async.waiting import schedule
 from neonctl_async.waiting.states.observed import ObservedState
 from neonctl_async.waiting.states.plan import LONGEST_GAP, StatePlan
+from neonctl_async.waiting.timing import schedule
 from tests.support.records import EPOCH
 
 POLICY = PollPolicy(jitter=0.0)

@@ -6,8 +6,8 @@ import msgspec
 
 from neonctl_async.types import OperationAction
 from neonctl_async.waiting.change_queue import ChangeQueue
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import Pace
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import Pace
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import PROJECT, operation, ref
 

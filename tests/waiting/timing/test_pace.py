@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async.waiting.pace import (
+from neonctl_async.waiting.timing.pace import (
     AMPLE,
     EXPLORERS,
     MAX_STRETCH,
@@ -14,7 +14,7 @@ from neonctl_async.waiting.pace import (
     POLLS_OF_PROJECT,
     SCOUT_SHARE,
 )
-from tests.waiting.conditions import RateBudget
+from tests.waiting.timing.conditions import RateBudget
 
 KIND = ("create_branch",)
 
@@ -97,7 +97,7 @@ def test_short_budget_is_logged_once_until_it_is_ample_again(
         pace.stretch()
     assert len(messages(caplog)) == 2
     assert "it allows 0 polls" in messages(caplog)[1]
-    assert {record.name for record in caplog.records} == {"neonctl_async.waiting.pace"}
+    assert {record.name for record in caplog.records} == {"neonctl_async.waiting.timing.pace"}
     assert {record.levelno for record in caplog.records} == {logging.INFO}
 
 

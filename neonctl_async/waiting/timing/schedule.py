@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.waiting.prediction import Prediction
+from neonctl_async.waiting.timing.prediction import Prediction
 
 QUARTERS = 4
 """The number of polls of a wait, if the rate budget is plentiful and durations vary."""
@@ -18,7 +18,7 @@ MAX_MARGIN_SECONDS = 0.1
 MIN_MARGIN_SECONDS = 0.02
 """The time from a predicted end to its poll: a share of the duration, within limits."""
 LAST_SHARE = 0.97
-"""The share of waits that have ended at their last mark. The others are exceptions."""
+"""The share of waits that finish before their last mark. The others are exceptions."""
 
 
 class Marks(NamedTuple):
@@ -115,8 +115,9 @@ def _delay_to_mark(
 ) -> float:
     """Return the delay to a mark.
 
-    If only the last mark is left, the delay is at most that of the growing series from the mark
-    before it, or the time between these two: a few very long operations must not delay the others.
+    A few very long operations must not delay the others. Once only the last mark is left, the delay
+    is therefore limited. The limit is that of the growing series from the mark before it, or the
+    time between the two marks before it.
     """
     times = marks.seconds
     to_mark = times[index] - waited

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import WHOLE_PROJECT_STRETCH, Pace
-from neonctl_async.waiting.placement import CROWD, Conditions, Placement
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import WHOLE_PROJECT_STRETCH, Pace
+from neonctl_async.waiting.timing.placement import CROWD, Conditions, Placement
 from neonctl_async.waiting.tracked import Queue, TrackedOperation, age, duration, queues_of
 
 MIN_POLL_SHARE = 0.12

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async import PollPolicy
-from neonctl_async.waiting.prediction import UNKNOWN, Prediction, Share, predict
-from neonctl_async.waiting.schedule import (
+from neonctl_async.waiting.timing.prediction import UNKNOWN, Prediction, Share, predict
+from neonctl_async.waiting.timing.schedule import (
     LAST_SHARE,
     MAX_MARGIN_SECONDS,
     NO_MARKS,
@@ -45,7 +45,9 @@ def marks_after(*seconds: float, operations: int = 1, stretch: float = 1.0) -> M
 
 
 def test_constant_duration_has_one_mark_just_after_it() -> None:
-    assert marks_after(*[1.0] * 10) == Marks((pytest.approx(1.04),), is_complete=True)
+    marks = marks_after(*[1.0] * 10)
+    assert marks.seconds == pytest.approx([1.04])
+    assert marks.are_complete
 
 
 @pytest.mark.parametrize(("end", "late"), [(0.5, 0.03), (4.0, 0.1), (5.0, 0.12), (90.0, 0.12)])
@@ -72,7 +74,7 @@ def test_short_budget_allows_fewer_marks(stretch: float, number: int) -> None:
     assert marks[-1] == pytest.approx(end + margin(end))
 
 
-def test_marks_of_several_operations_are_those_of_the_last_one() -> None:
+def test_marks_of_three_operations_are_those_of_the_last_one() -> None:
     seconds = [n / 10 for n in range(1, 101)]
     [mark] = marks_after(*seconds, operations=3, stretch=4.0).seconds
     assert mark == pytest.approx(9.9 + margin(9.9))  # 0.97 ** (1 / 3) = 0.9899
@@ -103,16 +105,16 @@ def test_marks_close_together_are_served_by_one_poll() -> None:
 def test_wait_with_an_unknown_operation_has_no_marks() -> None:
     known = Group(predict([1.0] * 10), 1, 0.0)
     assert marks_of([known, Group(UNKNOWN, 1, 0.0)]) == NO_MARKS
-    assert Marks((), is_complete=True) == NO_MARKS
+    assert NO_MARKS.are_complete
 
 
 def test_marks_are_complete_if_all_predictions_are() -> None:
     shares = tuple(Share(n / 20, n / 10) for n in range(1, 11))
     estimated = Group(Prediction(shares, end=4.0, is_complete=False), 1, 0.0)
     observed = Group(predict([1.0] * 10), 1, 0.0)
-    assert marks_of([observed, observed]).is_complete
-    assert not marks_of([observed, estimated]).is_complete
-    assert not marks_of([estimated]).is_complete
+    assert marks_of([observed, observed]).are_complete
+    assert not marks_of([observed, estimated]).are_complete
+    assert not marks_of([estimated]).are_complete
 
 
 def test_group_counts_operations_and_has_the_start_of_the_youngest() -> None:
@@ -223,7 +225,8 @@ def test_next_poll_comes_at_the_next_mark_unless_only_the_last_one_is_left(
     minimum: float,
     stretch: float,
 ) -> None:
-    result = delay(policy, waited, draw, Marks(tuple(seconds)), minimum, stretch=stretch)
+    marks = Marks(tuple(seconds), len(seconds))
+    result = delay(policy, waited, draw, marks, minimum, stretch=stretch)
     longest = policy.maximum * max(stretch, 1.0)
     later = [mark for mark in seconds if mark > waited + minimum]
     passed = [mark for mark in seconds if mark <= waited]

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
-from neonctl_async.waiting.forecast import Forecast
-from neonctl_async.waiting.pace import Pace
-from neonctl_async.waiting.prediction import UNKNOWN
-from neonctl_async.waiting.schedule import NO_MARKS, Group, Marks, delay, marks_of
+from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.pace import Pace
+from neonctl_async.waiting.timing.prediction import UNKNOWN
+from neonctl_async.waiting.timing.schedule import NO_MARKS, Group, Marks, delay, marks_of
 from neonctl_async.waiting.tracked import TrackedOperation
 
 CROWD = 100

@@ -3,11 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.forecast import SAMPLE_SIZE, Forecast, Observation
-from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, Prediction
+from neonctl_async.waiting.timing.forecast import SAMPLE_SIZE, Forecast, Observation
+from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, Prediction
 from tests.support.records import PROJECT
-from tests.waiting.conditions import ACTION, learn
-from tests.waiting.test_history import records
+from tests.waiting.timing.conditions import ACTION, learn
+from tests.waiting.timing.test_history import records
 
 durations = st.lists(st.floats(0, 1000), min_size=MIN_DURATIONS, max_size=100)
 OTHER = OperationAction.START_COMPUTE
@@ -176,7 +176,7 @@ def test_durations_are_ignored_while_most_operations_are_in_an_unknown_state(
     assert bool(prediction_of(forecast).shares) is is_predicted
 
 
-def test_operations_that_were_never_polled_tell_nothing() -> None:
+def test_operations_that_were_never_polled_do_not_count() -> None:
     forecast = Forecast()
     for _ in range(40):
         observe(forecast, NOW - 5.0)

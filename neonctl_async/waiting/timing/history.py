@@ -6,7 +6,13 @@ from datetime import timedelta
 from itertools import islice
 
 from neonctl_async.models.operations import Operation, OperationStatus
-from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, Prediction, agree, predict
+from neonctl_async.waiting.timing.prediction import (
+    MIN_DURATIONS,
+    UNKNOWN,
+    Prediction,
+    agree,
+    predict,
+)
 
 HISTORY_PAGE = 50
 """The number of operations that the first poll of a project reads."""
@@ -55,7 +61,7 @@ class _History:
         self._contradictions = 0
 
     def is_refuted_by(self, seconds: float) -> bool:
-        """Compare the history with a new duration. Return whether several now contradict it."""
+        """Compare the history with a new duration. Return True if too many contradict it now."""
         is_contradiction = not agree(predict([seconds] * MIN_DURATIONS), self.prediction)
         self._contradictions = self._contradictions + 1 if is_contradiction else 0
         return self._contradictions == CONTRADICTIONS
@@ -84,7 +90,7 @@ class Histories:
     def note_finished(self, project_id: str, action: str, seconds: float) -> None:
         """Compare the history of a project with the duration of a tracked operation.
 
-        Drop the history if several durations in a row contradict it.
+        Drop the history if CONTRADICTIONS durations in a row contradict it.
         """
         histories = self._by_project.get(project_id, {})
         if action in histories and histories[action].is_refuted_by(seconds):

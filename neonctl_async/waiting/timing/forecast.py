@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from neonctl_async.waiting.history import Histories
-from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, Prediction, Share, agree
+from neonctl_async.waiting.timing.history import Histories
+from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, Prediction, Share, agree
 
 SAMPLE_SIZE = 256
 """Operations of an action that are observed at a time, and durations that are remembered."""

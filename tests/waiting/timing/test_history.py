@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from neonctl_async import Operation
 from neonctl_async.types import OperationAction
-from neonctl_async.waiting.history import (
+from neonctl_async.waiting.timing.history import (
     CONTRADICTIONS,
     MAX_AGE,
     MAX_COMPARED,
@@ -17,7 +17,7 @@ from neonctl_async.waiting.history import (
     Histories,
     durations_of,
 )
-from neonctl_async.waiting.prediction import MIN_DURATIONS, UNKNOWN, predict
+from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, predict
 from tests.support.records import EPOCH, operation
 
 ACTION = OperationAction.CREATE_BRANCH
