@@ -28,6 +28,7 @@ from benchmarks.scenarios import (
     paging,
     pytest_plugin,
     scale,
+    shared_budget,
     single_operation,
     waits,
 )
@@ -46,6 +47,7 @@ SCENARIOS: dict[str, Scenario] = {
     "fan_out": fan_out.run,
     "loads": loads.run,
     "scale": scale.run,
+    "shared_budget": shared_budget.run,
     "operations_page": operations_page.run,
     "pytest_plugin": pytest_plugin.run,
 }

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from neonctl_async._shorten import shorten
+from neonctl_async.budget_store import BudgetStore
 from neonctl_async.errors import ConfigurationError
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
@@ -77,6 +78,8 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
     route_limits: Mapping[str, int] = msgspec.field(
         default_factory=lambda: {"POST /organizations/{id}/api_keys": 10}
     )
+    store: BudgetStore | None = None
+    """The store of a budget that :meth:`shared` has created."""
 
     def __post_init__(self) -> None:
         _check_types(self)
@@ -99,6 +102,34 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
         """Return a budget without limits."""
         return cls(per_minute=None, per_route_per_second=None, route_limits={})
 
+    @classmethod
+    def shared(
+        cls,
+        url: str | Secret,
+        *,
+        account: str | None = None,
+        fallback_parts: int = 4,
+        per_minute: int | None = 700,
+        per_route_per_second: int | None = 40,
+        route_limits: Mapping[str, int] | None = None,
+    ) -> Self:
+        """Return a budget that all clients of an account share, in any number of processes.
+
+        ``url`` is ``sqlite:///path/to/file.db`` for the processes of one machine, or
+        ``redis://host:port/db`` (also ``rediss://`` and ``unix://``) for many machines. Clients
+        with the same API key and base URL share; with ``account``, clients with the same account
+        name. If the store cannot be used, each client logs a warning and uses the limits divided by
+        ``fallback_parts``. Raises ConfigurationError for a wrong URL.
+        """
+        url = url if isinstance(url, Secret) else Secret(url)  # frames show no password
+        limits = {} if route_limits is None else {"route_limits": route_limits}
+        return cls(
+            per_minute=per_minute,
+            per_route_per_second=per_route_per_second,
+            store=BudgetStore(url=url, account=account, fallback_parts=fallback_parts),
+            **limits,
+        )
+
     def split(self, parts: int) -> Self:
         """Return the budget of each of ``parts`` clients that share one account.
 
@@ -119,6 +150,7 @@ class RateBudget(msgspec.Struct, frozen=True, kw_only=True):
             route_limits={
                 route: max(limit // parts, 1) for route, limit in self.route_limits.items()
             },
+            store=self.store,
         )
 
     def limit_of(self, route: str) -> int | None:
@@ -245,7 +277,7 @@ def _url_problem(url: str) -> str | None:
             "contains a space, a backslash, a query, a fragment or a character that is not ASCII: "
             f"expected a URL like {DEFAULT_BASE_URL}"
         )
-    if parts.scheme == "http" and not _is_loopback(host):
+    if parts.scheme == "http" and not is_loopback(host):
         return (
             f"is {shorten(url)}: plain http would send the API key unencrypted; use https "
             "(http is allowed for loopback addresses only)"
@@ -275,7 +307,8 @@ def _check_text(name: str, value: Secret) -> None:
         raise ConfigurationError(f"{name} is of type {kind.__name__}: expected a string")
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether ``host`` is an address or the name of this machine."""
     if host == "localhost":
         return True
     try:

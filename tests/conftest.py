@@ -61,7 +61,7 @@ def eager(factory: LoopFactory) -> LoopFactory:
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NEON_API_KEY", "NEON_API_HOST", "NEON_PROJECT_ID", "NEON_ORG_ID"):
+    for name in ("NEON_API_KEY", "NEON_API_HOST", "NEON_PROJECT_ID", "NEON_ORG_ID", "NEON_RATE_BUDGET"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -13,7 +13,12 @@ from neonctl_async.cli import tracked
 from neonctl_async.cli.exits import ExitCode, exit_code
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.client import NeonClient
-from neonctl_async.config import API_KEY_VARIABLE
+from neonctl_async.config import (
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
+    as_secret,
+    resolve_base_url,
+)
 from neonctl_async.errors import (
     ConfigurationError,
     NeonError,
@@ -21,7 +26,9 @@ from neonctl_async.errors import (
     OperationFailedError,
 )
 from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.models.secret import Secret
 from neonctl_async.progress import WaitProgress
+from neonctl_async.transport.shared.defaults import default_budget
 
 T = TypeVar("T")
 OnUpdate = Callable[[Operation], object]
@@ -89,7 +96,7 @@ def run(
     if not os.environ.get(API_KEY_VARIABLE):
         return _print_error(screen, ConfigurationError(_NO_KEY))
     try:
-        session = CommandSession(screen, NeonClient(base_url=base_url, trust_env=True))
+        session = CommandSession(screen, _new_client(base_url))
     except ConfigurationError as error:
         return _print_error(screen, error)
     with _log_on_screen(screen):
@@ -97,6 +104,13 @@ def run(
     if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.BROKEN_PIPE}:
         _save_pending(session)
     return code
+
+
+def _new_client(base_url: str | None) -> NeonClient:
+    """Return a client that shares its rate budget with other programs of the user."""
+    resolved = resolve_base_url(as_secret(base_url), Secret(os.environ.get(BASE_URL_VARIABLE, "")))
+    budget = default_budget(os.environ, resolved)
+    return NeonClient(base_url=base_url, budget=budget, trust_env=True)
 
 
 def _outcome(

@@ -92,6 +92,13 @@ class LocalAccount:
         self._minute = SlidingWindow(limits.per_minute, MINUTE)
         self._routes: dict[str, SlidingWindow] = {}
 
+    def set_limits(self, limits: RateBudget) -> None:
+        """Replace the limits. Requests so far count against the new ones."""
+        self._limits = limits
+        self._minute.limit = limits.per_minute
+        for route, window in self._routes.items():
+            window.limit = limits.limit_of(route)
+
     @property
     def limit(self) -> int | None:
         """The limit per minute, None without one."""

@@ -21,6 +21,7 @@ from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import Request, Response, Wire
 from neonctl_async.transport.retry import MIN_ATTEMPT_SECONDS, ProjectLock, Retries, may_retry
 from neonctl_async.transport.server_clock import ServerClock
+from neonctl_async.transport.shared.opening import open_account
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ class Session:
         self._dispatcher = dispatcher
         self._wire = Wire(config.base_url, config.api_key, config.max_response_bytes)
         self._adapter = AiohttpAdapter(config, self._wire)
-        self._budget = Budget(config.budget, config.max_connections)
+        self._budget = Budget(config.budget, config.max_connections, open_account(config))
         self._calls = Calls(config.timeout.read)
         self._server_clock = ServerClock()
         self._requests_sent = 0
@@ -114,8 +115,10 @@ class Session:
     async def aclose(self) -> None:
         """Close every connection. Running calls raise ClientClosedError."""
         self._calls.close()
-        await self._budget.aclose()
-        await self._adapter.aclose()
+        try:
+            await self._adapter.aclose()
+        finally:  # after the aborted calls have released their slots
+            await self._budget.aclose()
 
     async def _attempt(
         self,

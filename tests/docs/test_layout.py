@@ -77,6 +77,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/transport/test_protocol_responses.py",
         "bodies are decoded in responses",
     ),
+    "neonctl_async/transport/shared/messages.py": (
+        "tests/transport/shared/test_redis_store.py",
+        "messages have no logic; the stores exchange them",
+    ),
     "neonctl_async/types.py": ("tests/docs/test_exported_names.py", "it only exports names"),
 }
 """The test module of each module that has no test module of the same name, and the reason."""

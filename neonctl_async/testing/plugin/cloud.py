@@ -1,17 +1,19 @@
 """Clients for tests at Neon, and deletion of the branches that tests left behind."""
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from neonctl_async.client import NeonClient
-from neonctl_async.config import RateBudget
+from neonctl_async.config import DEFAULT_BASE_URL
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.secret import Secret
 from neonctl_async.testing.plugin.background_loop import run_background_loop
 from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS, PREFIX, run_prefix
+from neonctl_async.transport.shared.defaults import default_budget
 
 if TYPE_CHECKING:
     from pytest_neonctl_async.targets import CloudAccount
@@ -21,10 +23,15 @@ SWEEP_SECONDS = 60.0
 
 
 def cloud_client(account: "CloudAccount", *, shares: int = 1) -> NeonClient:
-    """Return a client of the account, with one of ``shares`` equal shares of its rate budget."""
-    return NeonClient(
-        Secret(account.api_key), base_url=account.base_url, budget=RateBudget().split(shares)
-    )
+    """Return a client of the account, whose rate budget all programs of the user share.
+
+    Without a shared budget, the client has one of ``shares`` equal shares.
+    """
+    base_url = account.base_url or DEFAULT_BASE_URL
+    budget = default_budget(os.environ, base_url, fallback_parts=shares)
+    if budget.store is None:
+        budget = budget.split(shares)
+    return NeonClient(Secret(account.api_key), base_url=base_url, budget=budget)
 
 
 def sweep(account: "CloudAccount", run_id: str) -> list[str]:

@@ -1,0 +1,119 @@
+"""Sixteen processes that share one rate budget, by a file and by a Redis server.
+
+All of them want more requests than the limit allows. Four of them are killed. The server enforces
+the limits and counts the requests that it refuses.
+"""
+
+import asyncio
+import shutil
+import sys
+import tempfile
+from asyncio.subprocess import Process
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import msgspec
+
+from benchmarks.harness.results import OURS, Row, Target, make_row
+from benchmarks.harness.run_size import RunSize
+from benchmarks.servers.control_plane import Report, Settings
+from benchmarks.servers.simulator_process import SimulatorProcess
+
+LIMITS = Settings(round_trip=0.05, per_minute=700, per_route_per_second=40)
+PROCESSES = 16
+MINUTES = 3
+ROOT = Path(__file__).parents[2]
+
+
+class Use(msgspec.Struct, frozen=True):
+    """The use of the limit, from the first request on."""
+
+    unused_percent: float
+    """The largest unused part of the limit in a minute."""
+    refused: int
+    fewest: int
+    """The fewest requests that the server accepted in a minute."""
+
+
+async def run(size: RunSize) -> list[Row]:
+    """Measure both stores at the same time, for three minutes. A quick run has no time for it."""
+    if size is RunSize.QUICK:
+        return []
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        stores = {"file": f"sqlite:///{folder}/budget.db"}
+        if (program := shutil.which("redis-server")) is not None:
+            stores["Redis"] = await stack.enter_async_context(_redis(program, folder))
+        uses = await asyncio.gather(*(share(url) for url in stores.values()))
+    rows: list[Row] = []
+    for name, use in zip(stores, uses, strict=True):
+        scenario = f"{PROCESSES} processes, one budget ({name})"
+        unused, refused = {OURS: [use.unused_percent]}, {OURS: [float(use.refused)]}
+        rows += [
+            make_row(scenario, "unused in a minute", "%", unused, targets=[Target(5)]),
+            make_row(scenario, "refused requests", "count", refused, targets=[Target(0)]),
+        ]
+    return rows
+
+
+async def share(url: str, processes: int = PROCESSES, minutes: int = MINUTES) -> Use:
+    """Let processes share a budget, and kill a quarter of them on the way."""
+    async with SimulatorProcess(LIMITS) as server:
+        workers = [await _start(url, server.base_url) for _ in range(processes)]
+        try:
+            await asyncio.sleep(5)
+            for worker in workers[: max(processes // 4, 1)]:
+                worker.kill()
+                await asyncio.sleep(minutes * 60 / (processes // 4 + 1))
+            await _wait_for(server, minutes)
+        finally:
+            for worker in workers:
+                if worker.returncode is None:
+                    worker.kill()
+                await worker.wait()
+        return _use(await server.report(), minutes)
+
+
+async def _wait_for(server: SimulatorProcess, minutes: int) -> None:
+    """Wait until some minutes have passed since the first request."""
+    while True:
+        times = [one.at for one in (await server.report()).requests]
+        if times and max(times) - min(times) >= 60 * minutes:
+            return
+        await asyncio.sleep(2)
+
+
+def _use(report: Report, minutes: int) -> Use:
+    accepted = [one.at for one in report.requests if one.status != 429]
+    first = min(accepted)
+    counts = [
+        sum(first + 60 * minute <= at < first + 60 * minute + 60 for at in accepted)
+        for minute in range(minutes)
+    ]
+    assert LIMITS.per_minute is not None
+    unused = 100 * (1 - min(counts) / LIMITS.per_minute)
+    return Use(unused, report.count(status=429), min(counts))
+
+
+async def _start(url: str, base_url: str) -> Process:
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "benchmarks.harness.sharing_process", url, base_url), cwd=ROOT
+    )
+
+
+@asynccontextmanager
+async def _redis(program: str, folder: Path) -> AsyncGenerator[str]:
+    """Run a Redis server that stores nothing on disk, and provide its URL."""
+    socket = folder / "redis.sock"
+    options = ("--port", "0", "--unixsocket", str(socket), "--save", "", "--dir", str(folder))
+    process = await asyncio.create_subprocess_exec(
+        program, *options, stdout=asyncio.subprocess.DEVNULL
+    )
+    try:
+        while not await asyncio.to_thread(socket.exists):  # noqa: ASYNC110 - of another process
+            await asyncio.sleep(0.01)
+        yield f"unix://{socket}"
+    finally:
+        process.kill()
+        await process.wait()

@@ -1,0 +1,46 @@
+"""Opens the account that the settings of a client name."""
+
+import os
+
+from neonctl_async.config import Config
+from neonctl_async.errors import ConfigurationError
+from neonctl_async.transport.account import Account, LocalAccount
+from neonctl_async.transport.shared.account import SharedAccount
+from neonctl_async.transport.shared.messages import Store
+
+LATE_SECONDS = 2.0
+"""The time by which a request may exceed its timeout, after the event loop was blocked."""
+
+
+def open_account(config: Config) -> Account:
+    """Return the account of a client: its own one, or a shared one."""
+    if config.budget.store is None:
+        return LocalAccount(config.budget)
+    return SharedAccount(
+        config.budget,
+        _open_store(config),
+        holder=os.urandom(8).hex(),
+        longest_request=config.timeout.total + LATE_SECONDS,
+        fallback_parts=config.budget.store.fallback_parts,
+    )
+
+
+def _open_store(config: Config) -> Store:
+    store = config.budget.store
+    assert store is not None
+    account = store.account_id(config.api_key, config.base_url)
+    if not store.is_redis:
+        from neonctl_async.transport.shared.sqlite_store import (  # noqa: PLC0415 - rarely needed
+            SqliteStore,
+        )
+
+        return SqliteStore(store.path, account)
+    from neonctl_async.transport.shared.redis_store import RedisStore  # noqa: PLC0415 - as above
+
+    try:
+        return RedisStore(store.url, store.name, account)
+    except (TypeError, ValueError):
+        raise ConfigurationError(
+            f"the URL of the shared rate budget {store.name} has a wrong option: expected options "
+            "of redis.asyncio.Redis.from_url"
+        ) from None

@@ -1,0 +1,269 @@
+"""The store in a file."""
+
+import asyncio
+import sqlite3
+import stat
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from neonctl_async.transport.shared.messages import Ended, Reply, Request
+from neonctl_async.transport.shared.sqlite_store import SqliteStore
+from tests.transport.shared.clients import Neon, SharingClient
+from tests.transport.shared.requests import ROUTE, leased, request_of, wants_calls
+
+
+@asynccontextmanager
+async def opened(
+    path: Path, account: str = "account", clock: Callable[[], float] = time.monotonic
+) -> AsyncGenerator[SqliteStore]:
+    store = SqliteStore(path, account, clock)
+    try:
+        yield store
+    finally:
+        await store.aclose()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "budget.db"
+
+
+async def test_two_clients_share_the_slots_of_a_route(path: Path) -> None:
+    async with opened(path) as one, opened(path) as other:
+        assert leased(await one.exchange(wants_calls("a", 30))) == 30
+        assert leased(await other.exchange(wants_calls("b", 30))) == 10
+
+
+async def test_each_account_has_its_own_slots(path: Path) -> None:
+    async with opened(path, "one") as one, opened(path, "two") as other:
+        assert leased(await one.exchange(wants_calls("a", 30))) == 30
+        assert leased(await other.exchange(wants_calls("a", 30))) == 30
+
+
+async def test_data_outlives_the_client(path: Path) -> None:
+    async with opened(path) as store:
+        await store.exchange(wants_calls("a", 30))
+        await store.exchange(request_of("a", ended=[Ended(1, ROUTE, 0, 30)]))
+    async with opened(path) as store:
+        assert (await store.exchange(request_of("b"))).used == 30
+
+
+def exchange_all(
+    path: Path, *requests: Request, clock: Callable[[], float] = time.monotonic
+) -> list[Reply]:
+    """Send messages to a store, on an event loop of their own, and close the store."""
+
+    async def exchange() -> list[Reply]:
+        async with opened(path, clock=clock) as store:
+            return [await store.exchange(request) for request in requests]
+
+    return asyncio.run(exchange())
+
+
+def execute(path: Path, sql: str) -> list[tuple[object, ...]]:
+    connection = sqlite3.connect(path, isolation_level=None)
+    try:
+        return connection.execute(sql).fetchall()
+    finally:
+        connection.close()
+
+
+def test_only_the_owner_can_read_the_file(path: Path) -> None:
+    exchange_all(path, request_of("a"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_deleted_file_is_created_again(path: Path) -> None:
+    async def exchange() -> None:
+        async with opened(path) as store:
+            before = await store.exchange(request_of("a"))
+            await asyncio.to_thread(path.unlink)
+            after = await store.exchange(request_of("a"))
+            assert after.generation != before.generation
+
+    asyncio.run(exchange())
+    assert path.is_file()
+
+
+def test_unused_accounts_are_deleted(path: Path) -> None:
+    exchange_all(path, request_of("a"), clock=lambda: 1000.0)
+    execute(path, "UPDATE accounts SET account = 'old'")
+    exchange_all(path, request_of("a"), clock=lambda: 3000.0)
+    assert execute(path, "SELECT account FROM accounts") == [("account",)]
+
+
+def test_clock_that_started_again_with_the_machine_keeps_the_slots(path: Path) -> None:
+    report = request_of("a", ended=[Ended(0, ROUTE, 0, 9)])
+    exchange_all(path, report, clock=lambda: 500.0)
+    assert exchange_all(path, request_of("b"), clock=lambda: 5.0)[0].used == 9
+    assert exchange_all(path, request_of("b"), clock=lambda: 66.0)[0].used == 0
+
+
+def test_text_file_is_an_error_and_is_not_changed(path: Path) -> None:
+    content = b"this is no database" * 100
+    path.write_bytes(content)
+    with pytest.raises(sqlite3.DatabaseError, match="not a database"):
+        exchange_all(path, request_of("a"))
+    assert path.read_bytes() == content
+
+
+def test_other_database_is_an_error_and_is_not_changed(path: Path) -> None:
+    execute(path, "CREATE TABLE notes (text)")
+    content = path.read_bytes()
+    with pytest.raises(sqlite3.DatabaseError, match="is not a rate budget of this version"):
+        exchange_all(path, request_of("a"))
+    assert path.read_bytes() == content
+
+
+def test_corrupt_data_is_an_error(path: Path) -> None:
+    exchange_all(path, request_of("a"))
+    execute(path, "UPDATE accounts SET state = x'c1'")
+    with pytest.raises(msgspec.DecodeError):
+        exchange_all(path, request_of("a"))
+
+
+def test_missing_folder_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        exchange_all(tmp_path / "missing" / "budget.db", request_of("a"))
+
+
+def test_closing_without_an_exchange_creates_no_file(path: Path) -> None:
+    exchange_all(path)
+    assert not path.exists()
+
+
+async def test_full_disk_replaces_the_store_by_a_part_of_the_limits(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    connect: Callable[..., sqlite3.Connection] = sqlite3.connect
+
+    def connect_to_full_disk(path: Path, **options: Any) -> sqlite3.Connection:
+        connection = connect(path, **options)
+        connection.execute("PRAGMA max_page_count = 1")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_to_full_disk)
+    client = SharingClient(SqliteStore(path, "account"), Neon())
+    for _ in range(20):
+        await client.request(seconds=0)
+    assert client.account.limit == 175
+    assert "database or disk is full" in caplog.text
+    assert len(caplog.records) == 1
+    await client.aclose()
+
+
+async def test_locked_file_is_replaced_by_a_part_of_the_limits(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(path) as store:
+        await store.exchange(request_of("a"))
+    connect = partial(sqlite3.connect, isolation_level=None, check_same_thread=False)
+    blocker = await asyncio.to_thread(connect, path)
+    await asyncio.to_thread(blocker.execute, "BEGIN IMMEDIATE")
+    client = SharingClient(SqliteStore(path, "account"), Neon())
+    await client.request()
+    assert client.account.limit == 175
+    assert "database is locked" in caplog.text
+    await client.aclose()
+    await asyncio.to_thread(blocker.close)
+
+
+async def test_hanging_file_system_blocks_neither_requests_nor_closing(
+    path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    is_over = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def hang(*_arguments: object, **_options: object) -> sqlite3.Connection:
+        asyncio.run_coroutine_threadsafe(is_over.wait(), loop).result()
+        raise sqlite3.OperationalError("disk I/O error")
+
+    monkeypatch.setattr(sqlite3, "connect", hang)
+    client = SharingClient(SqliteStore(path, "account"), Neon())
+    await client.request()
+    assert client.account.limit == 175
+    assert "TimeoutError" in caplog.text
+    await client.aclose()
+    is_over.set()
+
+
+async def test_lone_client_shares_without_an_exchange_for_most_requests(path: Path) -> None:
+    neon = Neon()
+    client = SharingClient(SqliteStore(path, "account"), neon)
+    for _ in range(60):
+        await client.request(seconds=0.001)
+    await client.aclose()
+    assert neon.rejected == 0
+    async with opened(path) as store:
+        assert (await store.exchange(request_of("b"))).used == 60
+
+
+WORKER = """
+import asyncio, sys, time
+from pathlib import Path
+from neonctl_async import RateBudget
+from neonctl_async.transport.budget import Budget
+from neonctl_async.transport.shared.account import SharedAccount
+from neonctl_async.transport.shared.sqlite_store import SqliteStore
+
+async def main(path, log, number):
+    limits = RateBudget(per_route_per_second=5)
+    account = SharedAccount(
+        limits, SqliteStore(Path(path), "account"), holder=number, longest_request=0.5,
+        fallback_parts=4,
+    )
+    budget = Budget(limits, 100, account)
+    with open(log, "a", buffering=1) as lines:
+        async def work(route):
+            while True:
+                slot = await budget.acquire(route)
+                start = time.monotonic()
+                await asyncio.sleep(0.02)
+                lines.write(f"{number} {route} {start}\\n")
+                slot.release()
+        await asyncio.gather(*(work(f"/{route}") for route in range(3)))
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def read_log(log: Path) -> list[tuple[str, str, float]]:
+    """Return the number of the process, the route and the time of each request."""
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    return [(number, route, float(at)) for number, route, at in map(str.split, lines)]
+
+
+@pytest.mark.process
+@pytest.mark.timeout(60)
+def test_processes_that_are_killed_leave_the_others_within_the_limits(path: Path) -> None:
+    """Two of six processes are killed while all of them wait for the same routes."""
+    log = path.with_name("requests.txt")
+    command = [sys.executable, "-c", WORKER, str(path), str(log)]
+    processes = [subprocess.Popen([*command, str(number)]) for number in range(6)]
+    try:
+        while len({number for number, _, _ in read_log(log)}) < 6:
+            time.sleep(0.1)
+        for process in processes[:2]:
+            process.kill()
+            time.sleep(1)
+        killed_at = time.monotonic()
+        time.sleep(3)
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    requests = read_log(log)
+    for route in ("/0", "/1", "/2"):
+        times = [at for _, name, at in requests if name == route]
+        assert max(sum(at <= other < at + 1 for other in times) for at in times) <= 5
+    survivors = {number for number, _, at in requests if at > killed_at}
+    assert survivors == {"2", "3", "4", "5"}
