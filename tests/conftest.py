@@ -61,8 +61,8 @@ def eager(factory: LoopFactory) -> LoopFactory:
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("NEON_API_KEY", "NEON_API_HOST", "NEON_PROJECT_ID", "NEON_ORG_ID", "NEON_RATE_BUDGET"):
-        monkeypatch.delenv(name, raising=False)
+    for name in ("API_KEY", "API_HOST", "PROJECT_ID", "ORG_ID", "RATE_BUDGET"):
+        monkeypatch.delenv(f"NEON_{name}", raising=False)
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""What the plan of a project learns about durations, from history and from waits."""
+"""The durations that the plan of a project records, from history and from waits."""
 
 import msgspec
 import pytest
