@@ -37,6 +37,12 @@ def test_rate_is_the_median_of_the_whole_seconds() -> None:
     assert each_second(1, 2, 3, 4, 5, 6, 7, 8, 9, 10).per_second(10.0) == 5.5
 
 
+def test_seconds_before_the_first_call_count() -> None:
+    assert each_second(3, 3, 3).per_second(3.0) == 0
+    assert each_second(*[3] * 5).per_second(5.0) == 1.5
+    assert each_second(*[3] * 6).per_second(6.0) == 3
+
+
 def test_calls_of_the_present_second_do_not_count_yet() -> None:
     arrivals = each_second(0, 0, 0, 0, 0, 2, 2, 2, 2, 2, 100)
     assert arrivals.per_second(10.9) == 1

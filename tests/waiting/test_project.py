@@ -16,7 +16,7 @@ from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.plan import ProjectPlan
 from neonctl_async.waiting.tracked import TrackedOperation
 from tests.support.records import EPOCH, PROJECT, operation, ref
-from tests.waiting.timing.conditions import plentiful
+from tests.waiting.timing.conditions import ACTION, RateBudget
 
 POLICY = PollPolicy(failed_grace=2.0, missing_grace=3.0)
 
@@ -26,7 +26,9 @@ class Project:
 
     def __init__(self, *records: Operation) -> None:
         self.events: list[StatusChanged] = []
-        plan = ProjectPlan(POLICY, Forecast(), plentiful())
+        self.budget = RateBudget()
+        self.forecast = Forecast()
+        plan = ProjectPlan(POLICY, self.forecast, self.budget.pace())
         self.operations = ProjectOperations(plan, POLICY, lambda: EPOCH, self.events.append)
         self.queue = ChangeQueue(math.inf)
         for record in records:
@@ -178,3 +180,83 @@ def test_permanent_error_is_raised_by_the_waits() -> None:
     with pytest.raises(NotFoundError):
         project.queue.take()
     assert not project.operations.is_tracked(project.entry)
+
+
+def test_each_wait_counts_while_it_is_pending_on_an_operation() -> None:
+    project = Project(operation("a"), operation("b"))
+    assert project.budget.pending == (1, 1)
+    other = ChangeQueue(math.inf)
+    project.operations.add(ref("b"), None, other, now=0.0)
+    project.operations.add(ref("b"), None, other, now=0.0)  # a second time in the same call
+    assert project.budget.pending == (2, 1)
+    project.operations.remove([ref("b")], project.queue)
+    assert project.budget.pending == (2, 1)
+    project.operations.remove([ref("b")], other)
+    assert project.budget.pending == (1, 1)
+    project.update("finished", now=1.0)
+    assert project.budget.pending == (0, 0)
+
+
+def test_tracked_operations_are_known_by_id() -> None:
+    project = Project(operation("a"))
+    assert "a" in project.operations
+    assert "b" not in project.operations
+
+
+def test_changes_name_their_operation() -> None:
+    project = Project(operation("a"))
+    project.operations.add(ref("a"), None, project.queue, now=1.0)
+    first = project.queue.take()
+    project.update("finished", now=2.0)
+    second = project.queue.take()
+    assert first is not None
+    assert second is not None
+    assert first.ref == second.ref == ref("a")
+
+
+def test_unseen_operation_has_no_change_until_it_is_polled() -> None:
+    project = Project(operation("a"))
+    project.operations.add(ref("b"), None, project.queue, now=1.0)
+    assert project.changes() == []
+
+
+@pytest.mark.parametrize(("seconds", "status"), [(-1, "running"), (1, "scheduling")])
+def test_record_of_a_second_wait_is_used_if_it_is_newer(seconds: float, status: str) -> None:
+    project = Project(operation("a"))
+    at = EPOCH + timedelta(seconds=seconds)
+    record = msgspec.structs.replace(operation("a", "scheduling"), updated_at=at)
+    other = ChangeQueue(math.inf)
+    project.operations.add(ref("a"), record, other, now=1.0)
+    change = other.take()
+    assert change is not None
+    assert change.operation.status == status
+
+
+def test_retry_of_a_failure_is_compared_with_the_time_of_the_server() -> None:
+    project = Project(operation("a"))
+    for seconds, expected in ((5, Outcome.PENDING), (-5, Outcome.UNSUCCESSFUL)):
+        record = msgspec.structs.replace(
+            operation("a", "failed"),
+            retry_at=EPOCH + timedelta(seconds=seconds),
+            updated_at=EPOCH + timedelta(seconds=10 - seconds),
+        )
+        project.operations.update(project.entry, record, now=1.0)
+        assert project.changes() == [("failed", expected)]
+
+
+def test_duration_of_a_finished_operation_becomes_a_forecast() -> None:
+    project = Project(*(operation(f"op-{n}") for n in range(5)))
+    for entry in project.operations.ready():
+        finished = msgspec.structs.replace(
+            operation(entry.ref.id, "finished"), total_duration_ms=3000
+        )
+        project.operations.update(entry, finished, now=4.0)
+    project.forecast.update(4.0)
+    assert project.forecast.prediction(ACTION, PROJECT).end == 3.0
+
+
+def test_end_of_all_waits_is_raised_by_each() -> None:
+    project = Project(operation("a"))
+    project.operations.fail_all(ClientClosedError("closed"))
+    with pytest.raises(ClientClosedError):
+        project.queue.take()

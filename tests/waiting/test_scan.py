@@ -3,6 +3,7 @@
 import math
 from collections.abc import Collection, Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -185,3 +186,50 @@ def test_urgent_reads_count_toward_the_reads_of_a_poll() -> None:
     for urgent, others, expected in ((2, 38, 4), (10, 30, 10)):
         entries = [*tracked(others), *tracked(urgent, deadline=5.0)]
         assert len(ReadQueue(entries, now=4.5, margin=1.0).first) == expected
+
+
+def test_scan_for_history_is_at_least_as_deep_as_requested() -> None:
+    plan = ScanPlan()
+    for tracked, depth in ((1, 50), (39, 50), (45, 45 + SCAN_MARGIN)):
+        scan = plan.start(names("op", tracked), least_depth=50)
+        assert scan is not None
+        assert list(scan.missing) == names("op", tracked)
+        assert scan.next_page_size() == depth
+    assert plan.start(["op"]) is None
+
+
+def test_page_sizes_add_up_to_the_planned_depth() -> None:
+    ids, listed = names("old", 5), [*names("new", 5000), *names("old", 5)]
+    assert run(PageScan(ids, planned_depth=2500), listed) == [1000, 1000, 500]
+
+
+@pytest.mark.parametrize(("missing", "pages"), [(99, 0), (100, 1), (199, 1), (200, 2), (350, 3)])
+def test_many_missing_operations_are_worth_more_pages(missing: int, pages: int) -> None:
+    listed = names("history", 10_000)
+    sizes = run(PageScan(names("hidden", missing), planned_depth=500), listed)
+    assert sizes == [500, *[MAX_PAGE] * pages]
+
+
+def test_depth_of_scans_grows_until_a_page_beyond_the_oldest_found_operation() -> None:
+    plan = ScanPlan()
+    listed = ["first", *names("history", 10_000)]
+    depths = [sum(poll(plan, ["first", "hidden"], listed)[0]) for _ in range(6)]
+    # The first operation is at the position 1, so a scan is not planned beyond 1001.
+    assert depths == [12, 96, 768, 1001, 12, 12]
+
+
+def test_scans_follow_the_position_of_the_oldest_found_operation() -> None:
+    plan = ScanPlan()
+    ids = ["a", "b"]
+    listed = ["a", *names("new", 60), "b", *names("history", 1000)]
+    depths = [sum(poll(plan, ids, listed)[0]) for _ in range(3)]
+    assert depths == [12, 96, 62 + SCAN_MARGIN]
+
+
+def test_operation_that_is_found_restarts_the_count_of_fruitless_scans() -> None:
+    plan = ScanPlan()
+    ids = names("hidden", 2)
+    poll(plan, ids, [])
+    poll(plan, ids, ids[:1])
+    scans = [bool(poll(plan, ids, [])[0]) for _ in range(FRUITLESS_SCANS + 1)]
+    assert scans == [True] * FRUITLESS_SCANS + [False]

@@ -82,7 +82,9 @@ def test_short_budget_is_logged_once_until_it_is_ample_again(
     budget = RateBudget()
     pace = budget.pace()
     pace.note_waits(0, 3)
-    assert pace.stretch() == 1
+    for share in (math.inf, PLENTY):
+        budget.share = share
+        assert pace.stretch() == 1
     assert messages(caplog) == []
     # From PLENTY on nothing is stretched, but the episode ends only at AMPLE.
     for share in (2.345, 1.0, PLENTY, 0.5, 0.99 * AMPLE, -1.0):

@@ -68,6 +68,16 @@ def test_finished_operations_become_the_forecast() -> None:
     )
 
 
+def test_finished_operations_refute_the_history_of_their_project() -> None:
+    plan = Plan()
+    plan.plan.note_history(PROJECT, records(*[9.0] * 5))
+    for number in range(3):
+        entry = unseen(f"op-{number}")
+        note(plan, entry, 0.0, 0)
+        note(plan, entry, 4.0, 3000, "finished")
+    assert plan.forecast.prediction(ACTION, PROJECT) == UNKNOWN
+
+
 def test_pending_operations_are_noted() -> None:
     plan = Plan(forecast=known(*[1.0] * 10))
     for number in range(10):

@@ -6,6 +6,7 @@ import pytest
 
 from neonctl_async import PollPolicy
 from neonctl_async.waiting.timing.pace import PLENTY
+from neonctl_async.waiting.timing.placement import ORDER_SECONDS
 from tests.waiting.timing.conditions import (
     RateBudget,
     plentiful,
@@ -20,9 +21,10 @@ def budget_of(share: float, projects: int = 1) -> RateBudget:
 
 def test_plan_depends_on_a_short_budget_only() -> None:
     budget = budget_of(10.0)
+    assert Plan(pace=budget.pace()).plan.is_stretched is False
     plan = Plan(seen(), pace=budget.pace())
     assert not plan.plan.is_stretched
-    budget.share = 1.0
+    budget.share = 0.9 * PLENTY
     plan.replan(0.1)
     assert plan.plan.is_stretched
     budget.share = 10.0
@@ -52,14 +54,30 @@ def test_one_poll_serves_all_waits_of_a_project_if_there_are_hardly_any() -> Non
 
 
 def test_claimed_scout_delays_the_next_one() -> None:
-    pace = budget_of(1.0).pace()
+    pace = RateBudget(share=1.0, free=100.0).pace()
     first, second = Plan(seen(), pace=pace), Plan(seen(), pace=pace)
     assert (first.replan(0.0), second.replan(0.0)) == (1.0, 1.0)
     first.plan.claim(1.0)
-    assert second.replan(1.0) > 1.5
-    scouts_at = second.replan(1.0)
+    assert second.replan(1.0) == 2.0
     first.plan.claim(3.0)  # a second time without a plan in between
-    assert second.replan(1.0) == scouts_at
+    assert second.replan(1.0) == 2.0
+
+
+def test_new_plan_claims_nothing() -> None:
+    pace = plentiful()
+    pace.note_waits(0, 1)
+    Plan(pace=pace).plan.claim(5.0)
+    assert pace.scout_at(1.0, 5.0) == -math.inf
+
+
+def test_scout_is_polled_after_projects_with_fewer_polls() -> None:
+    pace = RateBudget(share=1.0, free=100.0).pace()
+    plan = Plan(seen(), pace=pace)
+    others = Plan(seen("b"), pace=pace)
+    for polls in range(1, 4):
+        plan.plan.start_poll(-100.0)
+        difference = plan.replan(0.0) - others.replan(0.0)
+        assert difference == pytest.approx(polls * ORDER_SECONDS)
 
 
 def test_poll_that_is_no_scout_claims_nothing() -> None:
