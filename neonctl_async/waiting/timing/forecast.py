@@ -147,11 +147,6 @@ class Forecast:
         self._changed.clear()
         return any(changes)
 
-    @property
-    def is_empty(self) -> bool:
-        """True if there is no prediction for any action yet."""
-        return not any(sample.reported_end for sample in self._samples.values())
-
     def prediction(self, action: str, project_id: str) -> Prediction:
         """Return the prediction for an action in a project, UNKNOWN without enough history.
 

@@ -162,8 +162,6 @@ class ProjectPlan:
         gap = self._gap(len(waits), self._poll.started_at - youngest.started_at)
         earliest = self._poll.started_at + gap * stretch
         conditions = Conditions(earliest, self._poll.jitter, self._poll.number, stretch)
-        if self._forecast.is_empty and stretch == 1:
-            waits = [[youngest]]  # Without history, the youngest operation alone sets the delay.
         polls = [self._placement.place(wait, conditions) for wait in waits]
         # One poll serves all waits of the project if there are hardly any.
         poll = max(polls) if stretch > WHOLE_PROJECT_STRETCH else min(polls)

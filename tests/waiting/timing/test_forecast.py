@@ -57,7 +57,7 @@ def test_five_durations_make_a_prediction_that_is_reported_once() -> None:
     forecast = Forecast()
     changes: list[bool] = []
     for _ in range(MIN_DURATIONS + 3):
-        assert forecast.is_empty is (len(changes) < MIN_DURATIONS)
+        assert bool(prediction_of(forecast).shares) is (len(changes) >= MIN_DURATIONS)
         forecast.note_finished(observe(forecast), 1.0)
         changes.append(forecast.update(NOW))
     assert changes == [False] * (MIN_DURATIONS - 1) + [True] + [False] * 3
@@ -112,7 +112,6 @@ def test_update_includes_all_changed_actions() -> None:
 
 
 def test_unobserved_action_has_no_prediction() -> None:
-    assert Forecast().is_empty
     assert prediction_of(Forecast()) == UNKNOWN
     assert forecast_of(*[1.0] * 10).prediction(OTHER, PROJECT) == UNKNOWN
 
@@ -172,7 +171,6 @@ def test_durations_are_ignored_while_most_operations_are_in_an_unknown_state(
         forecast.note_finished(observe(forecast), seconds)
     assert forecast.update(NOW) is is_predicted
     # They may be finished too: their last poll was 0.5 s after their start.
-    assert forecast.is_empty is not is_predicted
     assert bool(prediction_of(forecast).shares) is is_predicted
 
 

@@ -43,6 +43,14 @@ def test_history_of_a_project_is_its_forecast() -> None:
     assert plan.add(seen()) == pytest.approx(2.06)
 
 
+def test_history_places_the_polls_of_each_wait() -> None:
+    plan = Plan()
+    plan.plan.note_history(PROJECT, records(*[5.0] * 5))
+    plan.add(seen("a", 0.0))
+    plan.add(seen("b", 3.0))
+    assert plan.poll(3.5) == pytest.approx(5.12)
+
+
 def note(
     plan: Plan, entry: TrackedOperation, now: float, milliseconds: int, status: str = "running"
 ) -> None:
