@@ -168,9 +168,15 @@ async def test_closing_at_the_time_of_a_timeout_ends_the_call() -> None:
 @pytest.mark.virtual_time
 async def test_closed_client_starts_no_request() -> None:
     calls = Calls(read_timeout=5)
-    with pytest.raises(ClientClosedError) as caught, Call(calls) as call:
-        calls.close()
-        call.start_request(30)
+
+    async def start() -> None:
+        with Call(calls) as call:
+            calls.close()
+            call.start_request(30)
+
+    # In a task of its own: before CPython 3.13, a task that closes its own call stays cancelled.
+    with pytest.raises(ClientClosedError) as caught:
+        await asyncio.create_task(start())
     assert not caught.value.maybe_delivered
     with pytest.raises(ClientClosedError), Call(calls):
         pass

@@ -14,6 +14,7 @@ from neonctl_async.waiting.scan import (
     FRUITLESS_SCANS,
     MAX_PAGE,
     MAX_ROUND,
+    MIN_SCANNED,
     SCAN_INTERVAL,
     SCAN_MARGIN,
     PageScan,
@@ -77,7 +78,7 @@ def test_listed_operations_are_found_by_scans_after_a_few_polls(
     data: st.DataObject, project: list[list[str]]
 ) -> None:
     others, tracked, hidden = project
-    if not tracked:
+    if not tracked or len(tracked) + len(hidden) < MIN_SCANNED:
         return
     listed = data.draw(st.permutations([*others, *tracked]))
     plan, missing = ScanPlan(), set[str]()

@@ -17,6 +17,8 @@ MARGIN_SHARE = 0.02
 MAX_MARGIN_SECONDS = 0.1
 MIN_MARGIN_SECONDS = 0.02
 """The time from a predicted end to its poll: a share of the duration, within limits."""
+LATE_SHARE = 0.55
+"""The longest delay for an operation that takes longer than the others, as a share of the usual."""
 LAST_SHARE = 0.97
 """The share of waits that finish before their last mark. The others are exceptions."""
 
@@ -103,7 +105,8 @@ def delay(
     elif times and waited < times[-1]:
         seconds = minimum
     elif times and marks.are_complete:
-        seconds = _growing_delay(policy, waited - times[-1], draw) * stretch
+        growing = _growing_delay(policy, waited - times[-1], draw)
+        seconds = min(growing, LATE_SHARE * policy.maximum) * stretch
     else:
         seconds = growing
     longest = policy.maximum * max(stretch, 1.0)
