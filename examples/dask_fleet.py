@@ -1,4 +1,4 @@
-"""Provision a thousand branches in the workers of a Dask cluster, which share one rate budget.
+"""Provision a thousand branches in the workers of a Dask cluster, which divide one rate budget.
 
     python examples/dask_fleet.py [BRANCHES] [--projects ID,ID…] [--workers N] [--scheduler ADDRESS]
                                   [--per-minute N] [--per-second N]
