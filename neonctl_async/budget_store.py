@@ -98,12 +98,15 @@ def _problem(url: str) -> str | None:
         return f"is not a valid URL: expected {EXPECTED_URLS}"
     if parts.scheme == "sqlite":
         is_file = url.startswith("sqlite:///") and not re.search(r"[?\0]|/$", url)
-        return None if is_file else "names no file: expected sqlite:///path/to/file.db"
+        expected = "expected three slashes and a path, as in sqlite:///path/to/file.db"
+        return None if is_file else f"names no file: {expected}"
     if parts.scheme == "unix":
         return None if parts.path.strip("/") else "names no socket: expected unix:///path/to/socket"
     if parts.scheme not in REDIS_SCHEMES:
         scheme = f"has the scheme {parts.scheme!r}" if parts.scheme else "has no scheme"
         return f"{scheme}: expected {EXPECTED_URLS}"
-    if not host or port == 0 or not re.fullmatch(r"(/\d*)?", parts.path):
-        return f"names no host or no database: expected {parts.scheme}://host:port/db"
-    return None
+    has_host, has_database = host and port != 0, re.fullmatch(r"(/\d*)?", parts.path)
+    if has_host and has_database:
+        return None
+    defect = "has a database that is not a number" if has_host else "names no host or no port"
+    return f"{defect}: expected {parts.scheme}://host:port/db"

@@ -311,15 +311,18 @@ class StateTimeoutError(WaitTimeoutError):
         seen = "its state could not be read" if state is None else f"it is {state!r}"
         changing = f", changing to {pending_state!r}" if pending_state else ""
         running = f"; pending: {_list(pending)}" if pending else ""
+        failed = [one for one in settled if one.status in _UNSUCCESSFUL]
+        failures = f"; failed: {_list(failed)}" if failed else ""
         last = f"; last error: {last_error}" if last_error else ""
         goal = f"{what} did not become {wanted!r} within {timeout:g} s"
-        self.args = (f"{goal}: {seen}{changing}{running}{last}",)
+        self.args = (f"{goal}: {seen}{changing}{failures}{running}{last}",)
         self.what = what
         self.wanted = wanted
         self.state = state
         self.pending_state = pending_state
 
 
+_UNSUCCESSFUL = frozenset({"failed", "error", "cancelled"})
 _MAX_LISTED = 3
 
 

@@ -262,12 +262,15 @@ class Scheduler(Generic[T]):
     def _mutation_at(self, now: float) -> float:
         """Return when a call that starts operations may be sent, so that slots for polls are left.
 
-        One poll is reserved for each project with pending waits.
+        One poll is reserved for each project with pending waits. A call that has waited for long
+        may take one of these slots, and then a waiting poll goes before the next such call.
         """
         limit = self._account.limit or 0
         reserve = min(self._call_reserve + self._pending_projects, int(MAX_POLL_RESERVE * limit))
         longest_hold = MINUTE / max(HELD_CALL_SHARE * limit, 1.0)
         refill_at = self._account.refill_at(now, 1 + reserve)
+        if self._polls.length and self._last_poll_at < self._last_mutation_at:
+            return refill_at
         return min(refill_at, self._last_mutation_at + longest_hold)
 
 

@@ -249,6 +249,23 @@ def test_held_call_is_sent_after_some_time_although_the_slots_are_reserved(
     assert later == [seconds, 2 * seconds, 3 * seconds]
 
 
+def test_held_calls_and_polls_share_the_last_slots() -> None:
+    requests = Requests(limited(700), 100, check_times=False)
+    for number in range(665):
+        requests.add(f"GET /{number}")
+    requests.release_all()
+    requests.scheduler.note_pending(waits=20, projects=20)
+    for _ in range(100):
+        requests.add("POST /branches")
+    for _ in range(20):
+        requests.add("GET /operations", is_poll=True)
+    first = len(requests.sent)
+    requests.give_out_until(59.0)
+    polls = [ticket.is_poll for _, ticket in requests.sent[first:]]
+    assert sum(polls) >= 10
+    assert polls.count(False) >= 10
+
+
 def test_new_call_is_sent_at_once_when_the_longest_hold_is_over() -> None:
     requests = Requests(limited(100), 200)
     requests.scheduler.note_pending(waits=900, projects=900)

@@ -69,10 +69,10 @@ class Pace:
         if self._waits and not self._is_short:
             self._is_short = True
             _logger.info(
-                "the rate budget is short: it allows %.2g polls for each of %d pending waits, "
-                "so polls come later than usual",
+                "the rate budget is short: with the calls that wait for a slot, it allows %.2g "
+                "polls for each wait. Polls come later than usual, and calls that start operations "
+                "may wait longer",
                 max(share, 0.0),
-                self._waits,
             )
         return min(PLENTY / share, MAX_STRETCH) if share > 0 else MAX_STRETCH
 

@@ -92,8 +92,8 @@ def test_short_budget_is_logged_once_until_it_is_ample_again(
         pace.stretch()
     [message] = messages(caplog)
     assert message == (
-        "the rate budget is short: it allows 2.3 polls for each of 3 pending waits, "
-        "so polls come later than usual"
+        "the rate budget is short: with the calls that wait for a slot, it allows 2.3 polls for "
+        "each wait. Polls come later than usual, and calls that start operations may wait longer"
     )
     for share in (AMPLE, -1.0):
         budget.share = share
