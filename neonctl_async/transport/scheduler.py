@@ -107,8 +107,8 @@ class Scheduler(Generic[T]):
     def share(self, now: float) -> float:
         """Return how many polls the rest of the minute allows for each pending wait.
 
-        Each waiting call costs a slot, and adds a wait if it starts operations. So do the calls of the
-        next minute, if calls continue to come at their present rate. The result is negative if
+        Each waiting call costs a slot, and adds a wait if it starts operations. So do the calls of
+        the next minute, if calls continue to come at their present rate. The result is negative if
         there are more calls than slots, and inf without a limit.
         """
         if self._account.limit is None:
