@@ -1,7 +1,6 @@
 """The poller of one project, shared by all waits of the client."""
 
 import asyncio
-import math
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
@@ -24,8 +23,6 @@ T = TypeVar("T")
 
 MAX_CONCURRENT_GETS = 16
 """Number of missing operations of a project that are read by id at a time."""
-RECHECK_SECONDS = 1.0
-"""Time after which a plan is made again while the rate budget is short, in seconds."""
 MAX_PAUSE = 60.0
 """Longest time that a ``Retry-After`` can delay the polls of a project, in seconds."""
 
@@ -56,6 +53,7 @@ class Poller:
         self._read_limit = asyncio.Semaphore(MAX_CONCURRENT_GETS)
         self._not_before = 0.0
         self._replanned = asyncio.Event()
+        self._is_outdated = False
         self._task: asyncio.Task[None] | None = None
 
     def add(self, ref: OperationRef, record: Operation | None, queue: ChangeQueue) -> None:
@@ -64,9 +62,11 @@ class Poller:
         ``record`` is the newest record that the caller has.
         """
         self._operations.add(ref, record, queue, _time())
+        self._is_outdated = True
         self._replanned.set()
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name=f"poll {self._project_id}")
+            self._task.add_done_callback(self._end)
 
     def remove(self, refs: Iterable[OperationRef], queue: ChangeQueue) -> None:
         """Stop deliveries to ``queue``, and drop operations that no other wait needs."""
@@ -90,6 +90,7 @@ class Poller:
     def replan(self) -> None:
         """Set the time of the next poll again."""
         self._plan.replan(self._operations.ready(), _time())
+        self._is_outdated = False
         self._replanned.set()
 
     async def _run(self) -> None:
@@ -100,6 +101,11 @@ class Poller:
             while self._operations:
                 await self._poll_while_tracked()
         finally:
+            self._end(self._task)
+
+    def _end(self, task: asyncio.Task[None] | None) -> None:
+        """End the task. A task that is cancelled before it starts only has its callback."""
+        if self._task is task:
             self._task = None
             # No wait may hang if other code cancels this task.
             self._operations.fail_all(ClientClosedError("the polling task was cancelled"))
@@ -114,16 +120,20 @@ class Poller:
         """Wait for the time of the next poll. Return False if no operation is tracked any more."""
         while self._operations:
             now = _time()
-            if self._plan.is_stretched:  # other polls and calls have used the budget since
+            is_due = self._plan.next_poll_at <= now
+            if self._plan.is_stretched and (self._is_outdated or is_due):
+                # Other polls and calls have used the budget since, and another scout may have left.
                 self._plan.replan(self._operations.ready(), now)
+                self._is_outdated = False
             due = max(self._plan.next_poll_at, self._not_before)
             if due <= now:
                 self._plan.claim(now)
                 return True
-            recheck_at = now + RECHECK_SECONDS if self._plan.is_stretched else math.inf
             self._replanned.clear()
-            with anyio.CancelScope(deadline=min(due, recheck_at)):
+            recheck_at = now + self._plan.recheck_seconds
+            with anyio.CancelScope(deadline=min(due, recheck_at)) as scope:
                 await self._replanned.wait()
+            self._is_outdated |= scope.cancelled_caught
         return False
 
     def _start_poll(self) -> list[TrackedOperation]:

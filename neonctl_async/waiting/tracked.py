@@ -8,6 +8,7 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.status import Change
 from neonctl_async.waiting.timing.forecast import Observation
+from neonctl_async.waiting.timing.history import age
 
 
 class Queue(Protocol):
@@ -86,11 +87,6 @@ def end_polls(entries: Iterable[TrackedOperation], now: float, *, were_read: boo
         entry.polled_at = now
         if were_read:
             entry.read_at = now
-
-
-def age(record: Operation) -> float:
-    """Return how long an operation had been running when Neon wrote its record, in seconds."""
-    return (record.total_duration_ms or 0) / 1000
 
 
 def duration(observation: Observation, record: Operation, now: float) -> float:

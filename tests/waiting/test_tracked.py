@@ -2,7 +2,7 @@ import msgspec
 import pytest
 
 from neonctl_async.waiting.timing.forecast import Observation
-from neonctl_async.waiting.tracked import age, duration
+from neonctl_async.waiting.tracked import duration
 from tests.support.records import operation
 
 
@@ -16,8 +16,3 @@ def test_duration_of_a_record_is_limited_to_the_observed_range(
     observation.pending_at = 102.0
     record = msgspec.structs.replace(operation(status="finished"), total_duration_ms=milliseconds)
     assert duration(observation, record, now=104.0) == seconds
-
-
-@pytest.mark.parametrize(("milliseconds", "seconds"), [(None, 0.0), (0, 0.0), (1500, 1.5)])
-def test_age_is_the_duration_of_the_record(milliseconds: int | None, seconds: float) -> None:
-    assert age(msgspec.structs.replace(operation(), total_duration_ms=milliseconds)) == seconds

@@ -12,6 +12,8 @@ from neonctl_async.errors import ClientClosedError
 
 T = TypeVar("T")
 
+_CANCELLED = "the task that reads a state was cancelled"
+
 
 class Reading(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
     """The result of a request: its value or its error. Times are on the loop's clock."""
@@ -74,6 +76,7 @@ class SharedRead(Generic[T]):
                 return self._newest
             if starts and self._task is None:
                 self._task = asyncio.create_task(self._run(), name="read a state")
+                self._task.add_done_callback(self._end_unstarted)
             await self._changed.wait()
 
     async def _run(self) -> None:
@@ -87,22 +90,30 @@ class SharedRead(Generic[T]):
             started = _time()
             value = await self._fetch()
         except asyncio.CancelledError:
-            # No wait may hang if other code cancels this task.
-            error = ClientClosedError("the task that reads a state was cancelled")
+            error = ClientClosedError(_CANCELLED)
             raise
         except Exception as failure:  # noqa: BLE001 - no wait may hang, whatever the error
             error = failure
         finally:
-            now = _time()
-            self._task = None
-            self._newest = Reading(
-                number=self._started,
-                value=value,
-                error=error,
-                finished_at=now,
-                seconds=now - started,
-            )
-            self._notify()
+            self._end(value, error, started)
+
+    def _end_unstarted(self, task: asyncio.Task[None]) -> None:
+        """End a task that was cancelled before it started. No wait may hang because of that."""
+        if self._task is task:
+            self._started += 1
+            self._end(None, ClientClosedError(_CANCELLED), _time())
+
+    def _end(self, value: T | None, error: Exception | None, started: float) -> None:
+        now = _time()
+        self._task = None
+        self._newest = Reading(
+            number=self._started,
+            value=value,
+            error=error,
+            finished_at=now,
+            seconds=now - started,
+        )
+        self._notify()
 
     def _notify(self) -> None:
         self._changed.set()

@@ -18,6 +18,8 @@ HISTORY_PAGE = 50
 """The number of operations that the first poll of a project reads."""
 MAX_AGE = timedelta(days=30)
 """The age of operations, before the newest one, from which they are ignored."""
+MAX_AGE_MS = 10**12
+"""The longest duration of an operation that is believed, in milliseconds: 30 years."""
 MIN_WHOLE_SECONDS = 2.0
 """The shortest duration that is read from timestamps of whole seconds."""
 MAX_PROJECTS = 1000
@@ -26,6 +28,14 @@ MAX_COMPARED = 10
 """The number of other projects whose histories have to agree."""
 CONTRADICTIONS = 3
 """The number of contradicting durations in a row after which a history is dropped."""
+
+
+def age(record: Operation) -> float:
+    """Return how long an operation had been running when Neon wrote its record, in seconds.
+
+    A duration that no operation can have counts as 0 or as MAX_AGE_MS.
+    """
+    return min(max(record.total_duration_ms or 0, 0), MAX_AGE_MS) / 1000
 
 
 def durations_of(operations: Iterable[Operation]) -> dict[str, list[float]]:
@@ -46,10 +56,12 @@ def _duration(record: Operation) -> float | None:
     ``total_duration_ms`` leaves out the time in a queue. Timestamps may have whole seconds.
     """
     elapsed = (record.updated_at - record.created_at).total_seconds()
+    if elapsed < 0:
+        return None
     if record.updated_at.microsecond or record.created_at.microsecond:
         return elapsed
-    if record.total_duration_ms is not None and abs(record.total_duration_ms / 1000 - elapsed) <= 1:
-        return record.total_duration_ms / 1000
+    if record.total_duration_ms is not None and abs(age(record) - elapsed) <= 1:
+        return age(record)
     return elapsed if elapsed >= MIN_WHOLE_SECONDS else None
 
 
@@ -72,6 +84,8 @@ class Histories:
 
     def __init__(self) -> None:
         self._by_project: OrderedDict[str, dict[str, _History]] = OrderedDict()
+        self._common: dict[str, Prediction] = {}
+        """The results of :meth:`of_all`, until a history changes."""
 
     def note(self, project_id: str, operations: Iterable[Operation]) -> None:
         """Replace the history of each action of which these operations are enough."""
@@ -80,8 +94,11 @@ class Histories:
             if (prediction := predict(seconds)).shares:
                 histories[action] = _History(prediction)
         self._by_project.move_to_end(project_id)
+        forgotten: dict[str, _History] = {}
         if len(self._by_project) > MAX_PROJECTS:
-            self._by_project.popitem(last=False)
+            forgotten = self._by_project.popitem(last=False)[1]
+        if histories or forgotten:
+            self._common.clear()
 
     def has(self, project_id: str) -> bool:
         """Return whether the history of a project was noted."""
@@ -95,6 +112,7 @@ class Histories:
         histories = self._by_project.get(project_id, {})
         if action in histories and histories[action].is_refuted_by(seconds):
             del histories[action]
+            self._common.clear()
 
     def of_project(self, action: str, project_id: str) -> Prediction:
         """Return the prediction from a project's own history, UNKNOWN without enough of it."""
@@ -103,6 +121,11 @@ class Histories:
 
     def of_all(self, action: str) -> Prediction:
         """Return the newest history of an action, if at least two projects agree on it."""
+        if action not in self._common:
+            self._common[action] = self._common_history(action)
+        return self._common[action]
+
+    def _common_history(self, action: str) -> Prediction:
         newest = (
             histories[action].prediction
             for histories in reversed(self._by_project.values())

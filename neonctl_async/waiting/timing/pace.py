@@ -24,6 +24,11 @@ POLLS_OF_PROJECT = 4
 WHOLE_PROJECT_STRETCH = 4.0
 """The stretch from which one poll serves all waits of a project."""
 
+RECHECK_SECONDS = 1.0
+"""The shortest time after which a plan is made again while the rate budget is short, in seconds."""
+RECHECKS = 200
+"""The largest number of plans that are made again in a second."""
+
 Kind: TypeAlias = tuple[str, ...]
 """The actions of the operations of a wait."""
 
@@ -58,6 +63,8 @@ class Pace:
         """Record that the number of pending waits of a project has changed."""
         self._waits += min(now, POLLS_OF_PROJECT) - min(before, POLLS_OF_PROJECT)
         self.projects += bool(now) - bool(before)
+        if not self.projects:
+            self._scouted_ages.clear()  # else one very long wait would delay all later scouts
         self._note_pending(self._waits, self.projects)
 
     def stretch(self) -> float:
@@ -84,6 +91,13 @@ class Pace:
         """
         longest = maximum * stretch
         return longest if waited < MINUTE else min(longest, max(maximum, self._round_seconds()))
+
+    def recheck_seconds(self) -> float:
+        """Return the time after which a project's plan is made again while the budget is short.
+
+        All projects together make RECHECKS plans a second at most: each costs computing time.
+        """
+        return max(RECHECK_SECONDS, self.projects / RECHECKS)
 
     def is_ample(self) -> bool:
         """Return whether a crowded project may get more polls than usual."""

@@ -1,12 +1,12 @@
 """The time of the next poll of one wait, without I/O. Times are on the loop's clock."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from neonctl_async.config import PollPolicy
 from neonctl_async.waiting.timing.forecast import Forecast
 from neonctl_async.waiting.timing.pace import Pace
-from neonctl_async.waiting.timing.prediction import UNKNOWN
+from neonctl_async.waiting.timing.prediction import UNKNOWN, Prediction
 from neonctl_async.waiting.timing.schedule import NO_MARKS, Group, Marks, delay, marks_of
 from neonctl_async.waiting.tracked import TrackedOperation
 
@@ -57,6 +57,14 @@ class _Wait(NamedTuple):
         return self.polled_at - self.started_at
 
 
+class _SingleMarks(NamedTuple):
+    """The marks of waits for one operation of an action, and what they depend on."""
+
+    prediction: Prediction
+    stretch: float
+    marks: Marks
+
+
 class Placement:
     """Places the polls of the waits of one project.
 
@@ -71,6 +79,7 @@ class Placement:
         self._pace = pace
         self._most_operations = 0
         """The largest number of operations of a wait so far."""
+        self._single_marks: dict[str, _SingleMarks] = {}
 
     def place(self, entries: Sequence[TrackedOperation], conditions: Conditions) -> Placed:
         """Return the time of the next poll for the operations of one wait."""
@@ -107,9 +116,20 @@ class Placement:
                 groups[action] = group.with_operation(entry.started_at - started_at)
             else:
                 groups[""] = Group(UNKNOWN, 1, 0.0)
-        marks = NO_MARKS if self._policy.growth == 1 else marks_of([*groups.values()], stretch)
+        marks = NO_MARKS if self._policy.growth == 1 else self._marks_of(groups, stretch)
         polled_at = max(entry.polled_at for entry in entries)
         return _Wait(tuple(sorted(groups)), started_at, polled_at, marks)
+
+    def _marks_of(self, groups: Mapping[str, Group], stretch: float) -> Marks:
+        """Return the marks of a wait. Thousands of waits for one operation have the same ones."""
+        if len(groups) > 1 or any(group.operations > 1 for group in groups.values()):
+            return marks_of([*groups.values()], stretch)
+        [(action, group)] = groups.items()
+        known = self._single_marks.get(action)
+        if known is None or known.prediction is not group.prediction or known.stretch != stretch:
+            known = _SingleMarks(group.prediction, stretch, marks_of([group], stretch))
+            self._single_marks[action] = known
+        return known.marks
 
     def _explorer_at(self, wait: _Wait, minimum: float, conditions: Conditions) -> float:
         """Return when to check whether durations have changed."""

@@ -8,9 +8,10 @@ from typing import NamedTuple
 from neonctl_async.config import PollPolicy
 from neonctl_async.models.operations import Operation
 from neonctl_async.waiting.timing.forecast import Forecast
+from neonctl_async.waiting.timing.history import age
 from neonctl_async.waiting.timing.pace import WHOLE_PROJECT_STRETCH, Pace
 from neonctl_async.waiting.timing.placement import CROWD, Conditions, Placement
-from neonctl_async.waiting.tracked import Queue, TrackedOperation, age, duration, queues_of
+from neonctl_async.waiting.tracked import Queue, TrackedOperation, duration, queues_of
 
 MIN_POLL_SHARE = 0.12
 """Shortest time between two polls, as a share of the wait for the youngest operation."""
@@ -120,6 +121,11 @@ class ProjectPlan:
         if self._is_scout:
             self._pace.note_scout(now)
             self._is_scout = False
+
+    @property
+    def recheck_seconds(self) -> float:
+        """The time after which the plan has to be made again, inf if it stays valid."""
+        return self._pace.recheck_seconds() if self.is_stretched else math.inf
 
     @property
     def last_poll_margin(self) -> float:

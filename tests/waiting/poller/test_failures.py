@@ -20,7 +20,7 @@ from neonctl_async.transport.budget import Slot
 from neonctl_async.waiting.source import OperationSource
 from tests.support.clock import now
 from tests.support.fake_neon import FakeNeon
-from tests.support.records import PROJECT, operation_json, ref
+from tests.support.records import PROJECT, operation, operation_json, ref
 from tests.support.server import Respond, drop, hang, http_response
 
 pytestmark = pytest.mark.virtual_time
@@ -166,6 +166,29 @@ async def test_cancelled_polling_task_ends_its_waits(fake_neon: FakeNeon) -> Non
     polling_task.cancel()
     with pytest.raises(ClientClosedError, match=r"^the polling task was cancelled$"):
         await wait
+
+
+async def test_polling_task_that_is_cancelled_before_it_starts_ends_its_waits(
+    fake_neon: FakeNeon,
+) -> None:
+    fake_neon.start("a", ends=1000)
+    wait = asyncio.create_task(fake_neon.client.operations.wait(ref("a"), timeout=None))
+    polling: list[asyncio.Task[object]] = []
+    while not polling:
+        await asyncio.sleep(0)
+        polling = [task for task in asyncio.all_tasks() if task.get_name().startswith("poll ")]
+    polling[0].cancel()
+    with pytest.raises(ClientClosedError, match=r"^the polling task was cancelled$"):
+        async with asyncio.timeout(60):
+            await wait
+
+
+async def test_impossible_total_duration_ms_ends_no_wait(fake_neon: FakeNeon) -> None:
+    fake_neon.start("a", ends=3.0, total_duration_ms=10**400)
+    fake_neon.start("b", ends=3.0, total_duration_ms=-(10**400))
+    await fake_neon.client.operations.wait([operation("a"), operation("b")])
+    assert now() <= 4.0
+    assert len(fake_neon.received) <= 6
 
 
 async def test_retry_after_of_a_429_delays_all_projects(fake_neon: FakeNeon) -> None:

@@ -85,6 +85,19 @@ async def test_cancelled_task_of_a_request_is_reported() -> None:
     assert isinstance((await call).error, ClientClosedError)
 
 
+async def test_task_that_is_cancelled_before_it_starts_is_reported() -> None:
+    shared = SharedRead(Counter())
+    call = asyncio.create_task(shared.fresh())
+    reading: list[asyncio.Task[object]] = []
+    while not reading:
+        await asyncio.sleep(0)
+        reading = [task for task in asyncio.all_tasks() if task.get_name() == "read a state"]
+    reading[0].cancel()
+    async with asyncio.timeout(60):
+        assert isinstance((await call).error, ClientClosedError)
+    assert (await shared.fresh()).value == 1
+
+
 async def test_cancelling_one_call_leaves_the_request_running() -> None:
     counter = Counter()
     reads = SharedReads()

@@ -12,9 +12,11 @@ from neonctl_async.types import OperationAction
 from neonctl_async.waiting.timing.history import (
     CONTRADICTIONS,
     MAX_AGE,
+    MAX_AGE_MS,
     MAX_COMPARED,
     MAX_PROJECTS,
     Histories,
+    age,
     durations_of,
 )
 from neonctl_async.waiting.timing.prediction import MIN_DURATIONS, UNKNOWN, predict
@@ -49,6 +51,23 @@ def records(*seconds: float, action: OperationAction = ACTION) -> list[Operation
 
 
 @pytest.mark.parametrize(
+    ("milliseconds", "seconds"),
+    [
+        (None, 0.0),
+        (0, 0.0),
+        (1500, 1.5),
+        (-1500, 0.0),
+        (MAX_AGE_MS, MAX_AGE_MS / 1000),
+        (10**400, MAX_AGE_MS / 1000),
+    ],
+)
+def test_age_is_the_duration_of_the_record_if_it_is_possible(
+    milliseconds: int | None, seconds: float
+) -> None:
+    assert age(record(0, milliseconds)) == seconds
+
+
+@pytest.mark.parametrize(
     ("seconds", "milliseconds", "expected"),
     [
         (3, None, 3.0),
@@ -64,6 +83,10 @@ def records(*seconds: float, action: OperationAction = ACTION) -> list[Operation
         (3, 4001, 3.0),  # the operation waited in a queue, or the field is wrong
         (9, 3400, 9.0),
         (1, 5000, None),
+        (-3, None, None),  # it finished before it was created
+        (-3, 3000, None),
+        (3, 10**400, 3.0),
+        (3, -(10**400), 3.0),
     ],
 )
 def test_duration_of_whole_seconds_is_made_exact_by_total_duration_ms(
@@ -234,3 +257,25 @@ def test_durations_are_those_of_the_timestamps_or_of_total_duration_ms(
             for duration in (elapsed, (milliseconds or 0) / 1000)
         }
         assert set(seconds) <= possible
+
+
+def test_common_history_follows_each_change() -> None:
+    histories = Histories()
+    assert histories.of_all(ACTION) == UNKNOWN
+    histories.note("first", records(*[3.0] * MIN_DURATIONS))
+    assert histories.of_all(ACTION) == UNKNOWN
+    histories.note("second", records(*[3.0] * MIN_DURATIONS))
+    assert histories.of_all(ACTION) == predict([3.0] * MIN_DURATIONS)
+    for _ in range(CONTRADICTIONS):
+        histories.note_finished("first", ACTION, 30.0)
+    assert histories.of_all(ACTION) == UNKNOWN
+
+
+def test_common_history_ends_with_the_project_that_is_forgotten() -> None:
+    histories = Histories()
+    for project_id in ("first", "second"):
+        histories.note(project_id, records(*[3.0] * MIN_DURATIONS))
+    for number in range(MAX_PROJECTS - 1):
+        assert histories.of_all(ACTION) != UNKNOWN
+        histories.note(f"empty-{number}", [])
+    assert histories.of_all(ACTION) == UNKNOWN

@@ -13,6 +13,8 @@ from neonctl_async.waiting.timing.pace import (
     MINUTE,
     PLENTY,
     POLLS_OF_PROJECT,
+    RECHECK_SECONDS,
+    RECHECKS,
     SCOUT_SHARE,
 )
 from tests.waiting.timing.conditions import RateBudget
@@ -138,6 +140,26 @@ def test_scouted_age_is_the_largest_age_of_pending_waits_of_a_kind() -> None:
         pace.note_pending(KIND, age)
     assert pace.scouted_age(KIND) == 3.0
     assert pace.scouted_age(("other",)) == 0.0
+
+
+def test_scouted_age_is_forgotten_when_nothing_is_pending() -> None:
+    pace = RateBudget(1.0).pace()
+    pace.note_waits(0, 1)
+    pace.note_waits(0, 1)
+    pace.note_pending(KIND, 2000.0)
+    pace.note_waits(1, 0)
+    assert pace.scouted_age(KIND) == 2000.0
+    pace.note_waits(1, 0)
+    assert pace.scouted_age(KIND) == 0.0
+
+
+@pytest.mark.parametrize("factor", [1, 2, 5])
+def test_plans_made_again_in_a_second_are_limited(factor: int) -> None:
+    pace = RateBudget(1.0).pace()
+    assert pace.recheck_seconds() == RECHECK_SECONDS
+    for _ in range(factor * RECHECKS):
+        pace.note_waits(0, 1)
+    assert pace.recheck_seconds() == factor
 
 
 def test_first_scout_is_polled_at_once() -> None:

@@ -124,3 +124,10 @@ def test_operation_that_is_finished_at_first_has_no_known_duration() -> None:
         note(plan, unseen(f"op-{number}"), 5.0, 3000, "finished")
     plan.forecast.update(5.0)
     assert plan.forecast.prediction(ACTION, PROJECT) == UNKNOWN
+
+
+def test_poll_follows_a_new_prediction() -> None:
+    plan = Plan(seen("a"), forecast=known(*[3.0] * 30))
+    assert 3.0 < plan.replan(0.0) < 3.2
+    learn(plan.forecast, *[9.0] * 300)
+    assert 9.0 < plan.replan(0.0) < 9.3
