@@ -10,23 +10,17 @@ from benchmarks.loads.measure import Outcome, run
 LOADS = (
     "300 in 150",
     "300 in 150, chained",
-    "300 in 150, 50 ms",
     "300 in 150, 0.5-6 s",
     "600 in 300",
     "60 in 60",
-    "30 in 15, 70 a minute",
     "200 in 100, two humps",
-    "200 in 100, straggler",
-    "200 in 100, 3 s, over 60 s",
     "1,000 operations in 1 project, 1-10 s",
     "with history",
-    "clock an hour ahead",
 )
 SURPRISES = {
     "5 in 3, 10 a minute": 10.0,
     "first 1 s, then 10 s": 10.0,
     "first 10 s, then 1 s": 10.0,
-    "half 10 s, half 1 s, at once": 10.0,
     "with wrong history": 3.0,
     "clock steps": 3.0,
 }
@@ -54,7 +48,7 @@ def test_surprise_delays_waits_but_loses_none(name: str, seconds: float) -> None
     assert outcome.delay <= seconds
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(2))
 def test_drawn_load_within_the_limits_is_not_late(number: int) -> None:
     prefix = f"drawn {number}:"
     load = next(load for load in catalogue(7) if load.name.startswith(prefix))

@@ -27,8 +27,8 @@ async def counts_of_campaign(*arguments: str) -> dict[str, int]:
     return {name: int(count) for name, count in re.findall(r"(?m)^(\S.*?)  +(\d+) ", output)}
 
 
-@pytest.mark.timeout(90)
 @pytest.mark.process
+@pytest.mark.timeout(90)  # it takes some seconds, and more on a busy machine
 async def test_calls_report_the_truth_under_every_fault() -> None:
     counts = await counts_of_campaign("--faults", str(FAULTS), "--seconds-between-kills", "1.5")
     assert counts.pop("total") >= FAULTS
@@ -37,6 +37,7 @@ async def test_calls_report_the_truth_under_every_fault() -> None:
 
 
 @pytest.mark.process
+@pytest.mark.scale
 @pytest.mark.timeout(90)  # its waits take some seconds, and more on a busy machine
 async def test_waits_report_the_truth_under_every_fault_of_records() -> None:
     names = ("record", "404 for", "failed")

@@ -63,7 +63,7 @@ steps = st.tuples(
 
 
 @given(PRESETS, st.integers(1, 6), st.lists(steps, max_size=40))
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_every_request_is_sent_once_and_within_the_limits(
     limits: RateBudget, connections: int, actions: list[Action]
 ) -> None:
@@ -90,7 +90,7 @@ def test_every_request_is_sent_once_and_within_the_limits(
     st.lists(st.tuples(st.floats(0.1, 3), st.sampled_from(ROUTES[2:])), max_size=10),
     st.integers(0, 100),
 )
-@settings(max_examples=50)
+@settings(max_examples=25)
 def test_neither_polls_nor_calls_starve(
     limits: RateBudget, connections: int, calls: list[tuple[float, str]], projects: int
 ) -> None:

@@ -87,7 +87,7 @@ def test_listed_operations_are_found_by_scans_after_a_few_polls(
     assert missing == set(hidden)
 
 
-@given(st.integers(2, 2000), st.integers(0, 50_000))
+@given(st.integers(2, 1000), st.integers(0, 5_000))
 def test_unlisted_operations_cost_few_pages(missing: int, history: int) -> None:
     ids, listed = names("hidden", missing), names("history", history)
     plan = ScanPlan()
