@@ -55,6 +55,7 @@ class SharedAccount:
         self._retry_seconds = 0.0
         """The time between attempts to reach a lost store, or 0."""
         self._timer: asyncio.TimerHandle | None = None
+        self._timer_at = math.inf
         self._exchange: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -148,9 +149,11 @@ class SharedAccount:
         if self._is_closed or self._exchange is not None or at == math.inf:
             return
         at = max(at, self._retry_at)
-        if self._timer is None or at < self._timer.when():
+        # Not the when() of the timer: uvloop returns a handle without it for a time that has come.
+        if self._timer is None or at < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()
+            self._timer_at = at
             self._timer = asyncio.get_running_loop().call_at(at, self._start)
 
     def _start(self) -> None:
