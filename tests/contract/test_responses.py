@@ -38,6 +38,9 @@ async def problems(method: Method, neon: NeonClient) -> list[str]:
     try:
         await method.call(neon, every_argument(method))
     except InvalidResponseError as error:
+        # Prism generates ids of its own. The record was decoded before its id was compared.
+        if str(method) == "operations.get" and "record of another operation" in str(error):
+            return []
         return [str(error.__cause__)]
     except APIError as error:
         return [f"the response is a {error.status}: see test_requests.py"]
