@@ -315,7 +315,7 @@ class StateTimeoutError(WaitTimeoutError):
         failures = f"; failed: {_list(failed)}" if failed else ""
         last = f"; last error: {last_error}" if last_error else ""
         goal = f"{what} did not become {wanted!r} within {timeout:g} s"
-        self.args = (f"{goal}: {seen}{changing}{failures}{running}{last}",)
+        Exception.__init__(self, f"{goal}: {seen}{changing}{failures}{running}{last}")
         self.what = what
         self.wanted = wanted
         self.state = state

@@ -56,7 +56,7 @@ class Call:
         self._interruptions = 0
         self._calls = calls
         self.state: State = "waiting"
-        self.expires_at = math.inf
+        self.expires_at: float = math.inf
         """The time at which the request in flight reaches its next timeout."""
 
     def __enter__(self) -> Self:
@@ -150,10 +150,10 @@ class Calls:
     """
 
     def __init__(self, read_timeout: float) -> None:
-        self.read_timeout = read_timeout
-        self.is_closed = False
+        self.read_timeout: float = read_timeout
+        self.is_closed: bool = False
         self.running: set[Call] = set()
-        self.check_at = math.inf
+        self.check_at: float = math.inf
         """The time of the next check."""
         self._timer: asyncio.TimerHandle | None = None
 

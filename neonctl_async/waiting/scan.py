@@ -40,10 +40,10 @@ class PageScan:
     def __init__(self, ids: Iterable[str], planned_depth: int) -> None:
         self.missing: dict[str, None] = dict.fromkeys(ids)
         """The ids of the operations that no page has contained so far."""
-        self.planned_depth = planned_depth
-        self.depth = 0
+        self.planned_depth: int = planned_depth
+        self.depth: int = 0
         """The number of operations read so far."""
-        self.found_depth = 0
+        self.found_depth: int = 0
         """The position of the oldest operation found so far, 0 if none was found."""
         self.cursor: str | UnsetType | None = UNSET
         """The cursor of the next page, UNSET for the first one, None after the last one."""

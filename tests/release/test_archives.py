@@ -20,6 +20,7 @@ pytestmark = pytest.mark.release
 DATA_FILES = {
     "neonctl_async/py.typed",
     "neonctl_async/local/storage/schema.sql",
+    "neonctl_async/transport/shared/exchange.lua",
     "pytest_neonctl_async/py.typed",
 }
 SUFFIXES = {
@@ -29,6 +30,7 @@ SUFFIXES = {
     ".dict",
     ".ini",
     ".json",
+    ".lua",
     ".md",
     ".mjs",
     ".py",

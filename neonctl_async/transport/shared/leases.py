@@ -89,8 +89,8 @@ class Leases:
     """Decides which slots to lease and to return, and which requests to report."""
 
     def __init__(self, limits: RateBudget, holder: str, longest_request: float) -> None:
-        self.known = NOTHING_KNOWN
-        self.demand = Demand()
+        self.known: Knowledge = NOTHING_KNOWN
+        self.demand: Demand = Demand()
         self._limits = limits
         self._holder = holder
         self._longest = _milliseconds(longest_request)

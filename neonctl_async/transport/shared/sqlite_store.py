@@ -45,7 +45,7 @@ class SqliteStore:
     def __init__(
         self, path: Path, account: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self.name = f"sqlite:///{path}"
+        self.name: str = f"sqlite:///{path}"
         self._file = _File(path, account, clock)
         self._jobs: queue.SimpleQueue[_Job[Any] | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None

@@ -15,7 +15,7 @@ class FollowedOperations:
     def __init__(self, pollers: PollerRegistry) -> None:
         self.pending: dict[OperationRef, Operation] = {}
         self.settled: dict[OperationRef, Operation] = {}
-        self.unsuccessful = 0
+        self.unsuccessful: int = 0
         """The number of operations that finished without success."""
         self.last_error: NeonError | None = None
         """The newest failure of a poll of the operations."""

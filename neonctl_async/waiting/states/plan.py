@@ -29,7 +29,7 @@ class StatePlan(Generic[RecordT]):
         self.wanted = wanted
         self.observed: ObservedState[RecordT] | None = None
         """The newest state, None before the first."""
-        self.needs_operations = False
+        self.needs_operations: bool = False
         """True if the operations have to be listed."""
         self._policy = policy
         self._deadline = deadline

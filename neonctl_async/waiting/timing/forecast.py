@@ -114,7 +114,7 @@ class Forecast:
     """
 
     def __init__(self) -> None:
-        self.histories = Histories()
+        self.histories: Histories = Histories()
         self._samples: dict[str, _ActionSample] = {}
         self._changed: set[str] = set()
 

@@ -56,7 +56,7 @@ class Pace:
         self._is_short = False
         self._scouted_at = -math.inf
         self._scouted_ages: dict[Kind, float] = {}
-        self.projects = 0
+        self.projects: int = 0
         """The number of projects with pending operations."""
 
     def note_waits(self, before: int, now: int) -> None:
