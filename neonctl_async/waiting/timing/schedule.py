@@ -72,7 +72,7 @@ def marks_of(groups: Sequence[Group], stretch: float = 1.0) -> Marks:
         # Slightly later, so that a poll finds the operations that finish at this time.
         mark = end + MIN_MARGIN_SECONDS + min(MARGIN_SHARE * end, MAX_MARGIN_SECONDS)
         known = marks if all(one.prediction.has_observed(each) for one in groups) else estimated
-        if known and mark - known[-1] < 0.1 * mark:
+        if known and mark - known[-1] <= 0.1 * abs(mark):
             known.pop()  # one poll serves both
         known.append(mark)
     return Marks((*marks, *estimated), len(marks))
