@@ -91,9 +91,9 @@ def _open_closed() -> None:
     next socket would get the number of the stream.
     """
     if sys.stdin is None:
-        sys.stdin = open(os.open(os.devnull, os.O_WRONLY), closefd=False)  # noqa: SIM115 - open until exit
+        sys.stdin = open(os.open(os.devnull, os.O_WRONLY), closefd=False)  # noqa: SIM115 - stays open until the process exits
     if sys.stdout is None:
-        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", closefd=False)  # noqa: SIM115 - open until exit
+        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", closefd=False)  # noqa: SIM115 - stays open until the process exits
     if sys.stderr is None:
         os.open(os.devnull, os.O_WRONLY)
 

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 
+import msgspec
+
 from benchmarks.loads.load import Branch, Load, Stages, branch_name, in_order, words_of
 from benchmarks.loads.shapes import SHAPES, STRUCTURES, Shape, Structure, parallel, uniform
 from benchmarks.servers.control_plane import Settings
@@ -101,7 +103,7 @@ class _Maker:
                 Branch(branch_name(number, stages), project_id, arrives, stages)
                 for number, (project_id, arrives, stages) in enumerate(branches)
             ),
-            settings=Settings(**{**limits, **settings}),  # type: ignore[arg-type] # by name
+            settings=msgspec.convert({**limits, **settings}, Settings),
         )
 
 

@@ -111,7 +111,7 @@ async def _redis(program: str, folder: Path) -> AsyncGenerator[str]:
         program, *options, stdout=asyncio.subprocess.DEVNULL
     )
     try:
-        while not await asyncio.to_thread(socket.exists):  # noqa: ASYNC110 - of another process
+        while not await asyncio.to_thread(socket.exists):  # noqa: ASYNC110 - another process creates the socket, and sets no event
             await asyncio.sleep(0.01)
         yield f"unix://{socket}"
     finally:

@@ -44,7 +44,7 @@ class PaymentMethod(OpenEnum):
     STAFF = "staff"
     TRIAL = "trial"
     SPONSORSHIP = "sponsorship"
-    SHARED_PAYMENT_TOKEN = "shared_payment_token"  # noqa: S105 - the name of a method, no token
+    SHARED_PAYMENT_TOKEN = "shared_payment_token"  # noqa: S105 - the name of a payment method, not a secret
 
 
 class CardBrand(OpenEnum):

@@ -238,7 +238,7 @@ class Poller:
     ) -> T | None:
         try:
             return await request
-        except Exception as error:  # noqa: BLE001 - no wait may hang, whatever the error
+        except Exception as error:  # noqa: BLE001 - an uncaught error would leave waits hanging
             self._handle(error, entries, is_list=is_list)
             return None
 

@@ -51,13 +51,10 @@ def check_operation(project_id: str, operation_id: str, operation: Operation) ->
     """Raise InvalidResponseError unless ``operation`` is the requested record."""
     if (operation.project_id, operation.id) == (project_id, operation_id):
         return
-    sent = operation_request(project_id, operation_id)
-    raise InvalidResponseError(
+    raise _invalid_response(
+        operation_request(project_id, operation_id),
         f"it is the record of another operation, {shorten(operation.id)} in project "
         f"{shorten(operation.project_id)}",
-        method=sent.method,
-        path=sent.path,
-        status=200,
     )
 
 
@@ -65,14 +62,15 @@ def check_page(project_id: str, page: OperationsPage) -> None:
     """Raise InvalidResponseError unless all operations of ``page`` belong to the project."""
     for operation in page.operations:
         if operation.project_id != project_id:
-            sent = page_request(project_id, UNSET)
-            raise InvalidResponseError(
+            raise _invalid_response(
+                page_request(project_id, UNSET),
                 f"it contains operation {shorten(operation.id)} of project "
                 f"{shorten(operation.project_id)}",
-                method=sent.method,
-                path=sent.path,
-                status=200,
             )
+
+
+def _invalid_response(sent: Request[T], problem: str) -> InvalidResponseError:
+    return InvalidResponseError(problem, method=sent.method, path=sent.path, status=200)
 
 
 GET_ROUTE = "GET /projects/{id}/operations/{id}"

@@ -170,7 +170,7 @@ class SharedAccount:
         request = self._leases.request(sent_at)
         try:
             reply = await self._ask(request)
-        except Exception as error:  # noqa: BLE001 - a store may fail in any way
+        except Exception as error:  # noqa: BLE001 - whatever fails in a store, calls go on without it
             self._leases.fail(request, sent_at)
             self._lose(error)
         else:

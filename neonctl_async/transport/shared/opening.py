@@ -30,12 +30,12 @@ def _open_store(config: Config) -> Store:
     assert store is not None
     account = store.account_id(config.api_key, config.base_url)
     if not store.is_redis:
-        from neonctl_async.transport.shared.sqlite_store import (  # noqa: PLC0415 - rarely needed
+        from neonctl_async.transport.shared.sqlite_store import (  # noqa: PLC0415 - imports sqlite3, which few need
             SqliteStore,
         )
 
         return SqliteStore(store.path, account)
-    from neonctl_async.transport.shared.redis_store import RedisStore  # noqa: PLC0415 - as above
+    from neonctl_async.transport.shared.redis_store import RedisStore  # noqa: PLC0415 - redis-py is optional
 
     try:
         return RedisStore(store.url, store.name, account)

@@ -91,7 +91,7 @@ class _Job(Generic[T]):
             return
         try:
             result = self._function()
-        except Exception as error:  # noqa: BLE001 - the event loop raises it
+        except Exception as error:  # noqa: BLE001 - passed on to the caller, who awaits the result
             self._notify(self.result.set_exception, error)
         else:
             self._notify(self.result.set_result, result)

@@ -3,7 +3,6 @@
 import asyncio
 import copy
 import math
-import random
 
 import anyio
 
@@ -22,6 +21,7 @@ from neonctl_async.waiting.states.plan import MAX_PAUSE
 from neonctl_async.waiting.states.progress import ProjectProgress
 from neonctl_async.waiting.states.shared_reads import SharedRead
 from neonctl_async.waiting.timing import schedule
+from neonctl_async.waiting.timing.plan import random_draw
 from neonctl_async.waiting.waiter import OnUpdate, Waiter, notify
 
 
@@ -97,7 +97,7 @@ class ProjectWait:
                 raise copy.copy(reading.error or RuntimeError("a request without a result"))
             self._last_error = reading.error
             waited = reading.finished_at - started
-            pause = schedule.delay(self._policy, waited, random.random())  # noqa: S311 - spreads the load, protects no secret
+            pause = schedule.delay(self._policy, waited, random_draw())
             if isinstance(reading.error, APIError) and reading.error.retry_after:
                 pause = max(pause, min(reading.error.retry_after, MAX_PAUSE))
             with anyio.CancelScope(deadline=reading.finished_at + pause):
