@@ -4,6 +4,7 @@ import asyncio
 import importlib
 import inspect
 import re
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ from tests.support.records import SECRETS
 DOCS = [page for page in TEXTS if page.startswith("docs/") and page != "docs/request.md"]
 
 
-# rich reads the current directory when it is imported, which would block the loop of a test.
+# The import of rich and the first gettempdir() read the current directory, which would block the
+# loop of a test.
 importlib.import_module("rich")
+tempfile.gettempdir()
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS if "```python" in TEXTS[page]])
