@@ -1,6 +1,7 @@
 """The settings of a local control plane: durations, background intervals, locks and limits."""
 
 import math
+from pathlib import Path
 from typing import Final, Literal
 
 import msgspec
@@ -111,9 +112,39 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"a rate limit is {min(limits)}: expected at least 1 request")
 
 
+class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of the real databases of a local control plane.
+
+    - ``binaries``: the directory with the programs of one Postgres version. By default, the
+      versions of the machine and of the extra ``[postgres]`` are used.
+    - ``port``: the port of the proxy, at which clients connect; 0 means any free port.
+    - ``tls``: the proxy requires TLS, with a certificate of a private authority.
+    - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
+      the operating system can lose data; a killed process cannot.
+    """
+
+    binaries: Path | None = None
+    port: int = 0
+    tls: bool = False
+    durable: bool = False
+
+
+class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What engine and API know of real databases: the major versions, newest first, and the host.
+
+    ``port`` is the port of the proxy. ``ca_file`` is the certificate to verify it, with TLS.
+    """
+
+    versions: tuple[int, ...]
+    host: str
+    port: int
+    ca_file: str | None = None
+
+
 class Rules(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that storage, engine and API read."""
+    """The settings that storage, engine and API read. ``postgres`` is None without databases."""
 
     durations: Durations = Durations()
     intervals: BackgroundIntervals = BackgroundIntervals()
     lock: Lock = "none"
+    postgres: PostgresRules | None = None
