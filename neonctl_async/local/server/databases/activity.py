@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from neonctl_async.local.clock import SECOND, Instant, span
-from neonctl_async.local.engine import background, databases
+from neonctl_async.local.engine import databases, servers
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.errors import ClusterError
 
@@ -42,13 +42,13 @@ class ActivityWatch:
                 await self._look(state, takes_all=looks % FULL_EVERY == 0)
 
     async def _look(self, state: "TenantState", *, takes_all: bool) -> None:
-        computes = await state.database.run(databases.active_branches)
+        computes = await state.database.run(servers.active_branches)
         now = state.now()
         for branch_id, idle_at in computes.items():
             is_due = idle_at is not None and idle_at <= now + span(INTERVAL)
             if (takes_all or is_due) and self._clusters.is_running(branch_id):
                 await self._note(state, branch_id)
-        if await state.database.run(_suspend_due):
+        if await state.database.run(servers.suspend_due):
             state.wake()
 
     async def _note(self, state: "TenantState", branch_id: str) -> None:

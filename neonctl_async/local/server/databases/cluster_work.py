@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Final
 
 from neonctl_async.local.clock import Instant, in_seconds, instant, utc_now
-from neonctl_async.local.engine import databases
+from neonctl_async.local.engine import databases, servers
 from neonctl_async.local.engine.work import (
     ConfigureBranch,
     CopyCluster,
@@ -50,7 +50,7 @@ class ClusterWork:
             case StartCompute():
                 await self._clusters.start(work.branch_id, await self._desired(work.branch_id))
             case SuspendCompute():
-                if not await self._database.run(databases.has_active_compute, work.branch_id):
+                if not await self._database.run(servers.has_active_compute, work.branch_id):
                     await self._clusters.stop(work.branch_id)
             case ConfigureBranch():
                 if self._clusters.is_running(work.branch_id):
@@ -113,7 +113,7 @@ class ClusterWork:
         """Return the id of the cluster that has the content of a branch at a point in time."""
         if at is None and lsn is None:
             return branch_id
-        snapshots = await self._database.run(databases.snapshots_of, branch_id)
+        snapshots = await self._database.run(servers.snapshots_of, branch_id)
         if lsn is not None:
             found = next((snapshot.id for snapshot in snapshots if snapshot.lsn == lsn), None)
             moment = f"LSN {lsn}"

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final, Self
 
-from neonctl_async.local.engine import databases
+from neonctl_async.local.engine import databases, servers
 from neonctl_async.local.postgres.account import check_reachable, server_account
 from neonctl_async.local.postgres.binaries import find_installations
 from neonctl_async.local.postgres.clusters import Clusters

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from neonctl_async.local.engine import databases
+from neonctl_async.local.engine import databases, servers
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_async.local.postgres.proxy.routing import Route
@@ -41,7 +41,7 @@ class ComputeRoutes:
                 raise ComputeRefusedError(UNKNOWN, "XX000")
             if target.disabled:
                 raise ComputeRefusedError(DISABLED, "XX000")
-            start = await state.database.run(databases.ensure_started, endpoint_id)
+            start = await state.database.run(servers.ensure_started, endpoint_id)
             if start is not None:
                 await self._settled(state, start)
             socket = self._clusters.socket(target.branch_id)
@@ -52,12 +52,12 @@ class ComputeRoutes:
         raise ComputeRefusedError(f"compute {endpoint_id!r} does not stay up", "57P03")
 
     async def _settled(self, state: "TenantState", operation_id: str) -> None:
-        runner = state.runner
-        assert runner is not None, "a tenant with real databases has a runner"
+        assert state.databases is not None, "the proxy serves only real databases"
+        runner = state.databases.runner
         runner.wake()
         while True:
             changed = runner.changed
-            operation = await state.database.run(databases.settled_operation, operation_id)
+            operation = await state.database.run(servers.settled_operation, operation_id)
             if operation is not None:
                 break
             await changed.wait()

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.request.calls import Response
-from neonctl_async.local.engine import databases
+from neonctl_async.local.engine import databases, servers
 from neonctl_async.local.errors import unprocessable
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.errors import ClusterError
@@ -48,10 +48,10 @@ class TenantDatabases:
     async def change_all(self, change: Callable[[], Awaitable[None]]) -> None:
         """Change the tables in any way. Delete the clusters that they no longer name."""
         await self.runner.stop()
-        before = await self._database.run(databases.cluster_ids)
+        before = await self._database.run(servers.cluster_ids)
         try:
             await change()
-            after = await self._database.run(databases.cluster_ids)
+            after = await self._database.run(servers.cluster_ids)
             await self._clusters.delete(*(before - after))
         finally:
             self.runner.start()
