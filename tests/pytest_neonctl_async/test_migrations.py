@@ -148,6 +148,19 @@ async def test_migrations_run_without_workers_too(
     assert await branch_count(neon, cloud) == 1
 
 
+@pytest.mark.scale
+@pytest.mark.usefixtures("interruptible")
+async def test_ctrl_c_interrupts_migrations_and_leaves_no_branch_behind(
+    run_in_cloud: RunInCloud, neon: NeonClient, cloud: str
+) -> None:
+    interrupt = (
+        "import asyncio, signal; os.kill(os.getpid(), signal.SIGINT); await asyncio.sleep(60)"
+    )
+    run = await run_in_cloud(FOUR, interrupt)
+    assert run.ret == pytest.ExitCode.INTERRUPTED
+    assert await branch_count(neon, cloud) == 1
+
+
 async def test_collection_starts_nothing(
     run_in_cloud: RunInCloud,
     pytester: pytest.Pytester,
