@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.request.calls import Response
-from neonctl_async.local.engine import databases, servers
+from neonctl_async.local.engine import databases
 from neonctl_async.local.errors import unprocessable
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.errors import ClusterError
@@ -19,10 +19,16 @@ if TYPE_CHECKING:
 class TenantDatabases:
     """The clusters of one tenant: the work of its operations, and reads of its schemas."""
 
-    def __init__(self, state: "TenantState", clusters: Clusters) -> None:
+    def __init__(
+        self,
+        state: "TenantState",
+        clusters: Clusters,
+        close_connections: Callable[[str], Awaitable[None]],
+        sweep: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._sweep: Final = sweep
         self._database: Final = state.database
-        self._clusters: Final = clusters
-        self._work: Final = ClusterWork(state.database, clusters, state.utc_now)
+        self._work: Final = ClusterWork(state.database, clusters, state.utc_now, close_connections)
         self.runner: Final = WorkRunner(state.database, self._work.perform)
 
     async def start(self) -> None:
@@ -45,13 +51,11 @@ class TenantDatabases:
             raise unprocessable(str(error)) from None
         return read.respond(schemas)
 
-    async def change_all(self, change: Callable[[], Awaitable[None]]) -> None:
-        """Change the tables in any way. Delete the clusters that they no longer name."""
-        await self.runner.stop()
-        before = await self._database.run(servers.cluster_ids)
+    async def replace(self, change: Callable[[], Awaitable[None]]) -> None:
+        """Replace the tables by ``change``, and delete the clusters that nothing needs any more."""
+        await self.stop()
         try:
             await change()
-            after = await self._database.run(servers.cluster_ids)
-            await self._clusters.delete(*(before - after))
+            await self._sweep()
         finally:
-            self.runner.start()
+            await self.start()

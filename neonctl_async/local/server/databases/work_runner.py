@@ -3,14 +3,18 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
+from neonctl_async.local.clock import SECOND
 from neonctl_async.local.engine import settlement, work
 from neonctl_async.local.engine.work import Work
 from neonctl_async.local.postgres.errors import ClusterError
-from neonctl_async.local.storage.database import Database
+from neonctl_async.local.storage.database import Database, Transaction
 from neonctl_async.local.storage.tables import Operation
 
+_SHORTEST: Final = 0.005
+"""The shortest time between two looks at planned work, in seconds, for clocks that stand still."""
 _logger = logging.getLogger(__name__)
 
 
@@ -31,7 +35,6 @@ class WorkRunner:
 
     def start(self) -> None:
         """Begin with the work that an earlier run of the control plane left unfinished."""
-        self._woken.set()
         self._starter = asyncio.create_task(self._start_ready_work())
 
     async def stop(self) -> None:
@@ -54,12 +57,19 @@ class WorkRunner:
 
     async def _start_ready_work(self) -> None:
         while True:
-            await self._woken.wait()
+            delay = await self._database.run(self._start)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._woken.wait()
             self._woken.clear()
-            for operation in await self._database.run(work.ready):
-                if operation.id not in self._tasks:
-                    task = asyncio.create_task(self._run(operation))
-                    self._tasks[operation.id] = task
+
+    def _start(self, tx: Transaction) -> float | None:
+        """Start the ready work. Return the seconds until more work is planned to start, or None."""
+        for operation in work.ready(tx):
+            if operation.id not in self._tasks:
+                self._tasks[operation.id] = asyncio.create_task(self._run(operation))
+        planned = work.next_start(tx)
+        return None if planned is None else max(_SHORTEST, (planned - tx.now) / SECOND)
 
     async def _run(self, operation: Operation) -> None:
         error: str | None = None
