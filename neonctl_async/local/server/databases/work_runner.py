@@ -57,19 +57,14 @@ class WorkRunner:
 
     async def _start_ready_work(self) -> None:
         while True:
-            delay = await self._database.run(self._start)
+            ready, delay = await self._database.run(_ready)
+            for operation in ready:
+                if operation.id not in self._tasks:
+                    self._tasks[operation.id] = asyncio.create_task(self._run(operation))
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
                     await self._woken.wait()
             self._woken.clear()
-
-    def _start(self, tx: Transaction) -> float | None:
-        """Start the ready work. Return the seconds until more work is planned to start, or None."""
-        for operation in work.ready(tx):
-            if operation.id not in self._tasks:
-                self._tasks[operation.id] = asyncio.create_task(self._run(operation))
-        planned = work.next_start(tx)
-        return None if planned is None else max(_SHORTEST, (planned - tx.now) / SECOND)
 
     async def _run(self, operation: Operation) -> None:
         error: str | None = None
@@ -85,3 +80,10 @@ class WorkRunner:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         self._woken.set()
+
+
+def _ready(tx: Transaction) -> tuple[list[Operation], float | None]:
+    """Return the operations whose work may start, and the seconds until the next planned start."""
+    planned = work.next_start(tx)
+    delay = None if planned is None else max(_SHORTEST, (planned - tx.now) / SECOND)
+    return work.ready(tx), delay
