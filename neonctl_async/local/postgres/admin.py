@@ -2,7 +2,7 @@
 
 import asyncio
 import importlib
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +11,6 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from neonctl_async.local.postgres.configuration import (
-    ADMINISTRATOR,
     GROUP,
     Applied,
     Desired,
@@ -21,6 +20,7 @@ from neonctl_async.local.postgres.configuration import (
     role_statements,
 )
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
+from neonctl_async.local.postgres.template import ADMINISTRATOR
 
 STATEMENT_TIME: Final = 60.0
 """The seconds that one statement of the administrator may take."""
@@ -81,33 +81,38 @@ def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
 @asynccontextmanager
 async def connect(
     address: Address, password: str, database: str = "postgres"
-) -> AsyncIterator[Session]:
+) -> AsyncGenerator[Session]:
     """Open a session of the administrator. Its failures become a ClusterError."""
     driver = load_driver()
-    errors = (driver.PostgresError, driver.InterfaceError, OSError, TimeoutError)
-    session: Session | None = None
+    opening: Session | None = None
     try:
-        session = await driver.connect(
-            host=str(address.directory),
-            port=address.port,
-            user=ADMINISTRATOR,
-            password=password,
-            database=database,
-            ssl=False,
-            timeout=_CONNECT_TIME,
-            command_timeout=STATEMENT_TIME,
-            statement_cache_size=0,
-            server_settings={"application_name": _SESSION_NAME},
-            target_session_attrs="any",
-        )
+        opening = session = await _open(driver, address, password, database)
         yield session
         await session.close(timeout=_CONNECT_TIME)
-    except errors as error:
+    except (driver.PostgresError, driver.InterfaceError, OSError, TimeoutError) as error:
         text = str(error) or type(error).__name__
         raise ClusterError(f"Postgres refused the work of the administrator: {text}") from error
     finally:
-        if session is not None:
-            session.terminate()
+        if opening is not None:
+            opening.terminate()
+
+
+async def _open(driver: Any, address: Address, password: str, database: str) -> Session:  # noqa: ANN401 - asyncpg publishes no types
+    """Connect. No variable of the environment changes the connection."""
+    session: Session = await driver.connect(
+        host=str(address.directory),
+        port=address.port,
+        user=ADMINISTRATOR,
+        password=password,
+        database=database,
+        ssl=False,
+        timeout=_CONNECT_TIME,
+        command_timeout=STATEMENT_TIME,
+        statement_cache_size=0,
+        server_settings={"application_name": _SESSION_NAME},
+        target_session_attrs="any",
+    )
+    return session
 
 
 async def apply_roles_and_databases(
@@ -163,7 +168,8 @@ async def reload_settings(session: Session, changed: Iterable[str]) -> bool:
     await session.execute("SELECT pg_reload_conf()")
     restart = await _names(
         session,
-        "SELECT lower(name) FROM pg_settings WHERE context = 'postmaster' AND lower(name) = ANY($1)",
+        "SELECT lower(name) FROM pg_settings"
+        " WHERE context = 'postmaster' AND lower(name) = ANY($1)",
         names,
     )
     rows = await session.fetch(
@@ -187,7 +193,7 @@ async def begin_backup(session: Session) -> str:
     version = await session.fetchval("SELECT current_setting('server_version_num')::integer")
     old = version < 150000
     await session.execute(
-        f"SELECT pg_create_physical_replication_slot('neonctl_' || pg_backend_pid(), true, true)"
+        "SELECT pg_create_physical_replication_slot('neonctl_' || pg_backend_pid(), true, true)"
     )
     function = "pg_start_backup" if old else "pg_backup_start"
     arguments = "'copy', true, false" if old else "'copy', true"

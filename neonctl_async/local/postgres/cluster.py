@@ -1,6 +1,6 @@
 """One cluster: a data directory and its server."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -34,13 +34,13 @@ from neonctl_async.local.postgres.configuration import (
 from neonctl_async.local.postgres.copying import copy_cluster, copy_wal
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.files import write_file
-from neonctl_async.local.postgres.guardian import end_servers
-from neonctl_async.local.postgres.postmaster import Postmaster, options
-from neonctl_async.local.postgres.scheduling import in_thread
+from neonctl_async.local.postgres.servers.guardian import end_servers
+from neonctl_async.local.postgres.servers.postmaster import Postmaster, options
+from neonctl_async.local.postgres.servers.scheduling import in_thread
+from neonctl_async.local.postgres.template import ADMINISTRATOR, PASSWORD_FILE
 
 APPLIED: Final = "neonctl_applied.json"
 CHANGED: Final = "neonctl_changed_at"
-PASSWORD: Final = "neonctl_admin_password"  # noqa: S105 - the name of a file
 SETTINGS: Final = "postgresql.auto.conf"
 
 
@@ -120,11 +120,11 @@ class Cluster:
         return self._address.socket if self._address and self.running else None
 
     @asynccontextmanager
-    async def session(self, database: str = "postgres") -> AsyncIterator[Session]:
+    async def session(self, database: str = "postgres") -> AsyncGenerator[Session]:
         """Open a session of the administrator on the running server."""
         if self._address is None or not self.running:
             raise ClusterError("The Postgres server does not run")
-        password = await in_thread(partial((self.data / PASSWORD).read_text, encoding="utf-8"))
+        password = await in_thread(partial((self.data / PASSWORD_FILE).read_text, encoding="utf-8"))
         async with connect(self._address, password.strip(), database) as session:
             yield session
 
@@ -201,6 +201,24 @@ class Cluster:
             end_servers(self.data)
             (self.data / "postmaster.pid").unlink(missing_ok=True)
 
+    def client_program(self, name: str, database: str) -> tuple[list[str], dict[str, str]]:
+        """Return the command of a client program, and the variables that connect it."""
+        if self._address is None:
+            raise ClusterError("The Postgres server does not run")
+        variables = {
+            "PGHOST": str(self._address.directory),
+            "PGPORT": str(self._address.port),
+            "PGUSER": ADMINISTRATOR,
+            "PGPASSWORD": (self.data / PASSWORD_FILE).read_text(encoding="utf-8").strip(),
+            "PGDATABASE": database,
+        }
+        program = self._machine.installation(self.data).program(name)
+        return [str(program), "--no-password"], variables
+
+    def inherit(self, source: "Cluster") -> None:
+        """Record that the configuration of ``source`` was applied."""
+        self._write(APPLIED, msgspec.json.encode(source._load()).decode())  # noqa: SLF001 - the same class
+
     def record_change(self) -> None:
         """Store that the data changed now."""
         self._write(CHANGED, datetime.now(UTC).isoformat())
@@ -242,7 +260,7 @@ class Cluster:
 
     async def _apply(self, desired: Desired, applied: Applied) -> None:
         """Make the roles and databases of ``desired`` true, and record ``desired``."""
-        major = await in_thread(self._major)
+        major = await in_thread(self.major)
         async with self.session() as session:
             gone = await apply_roles_and_databases(session, desired, applied, major)
             if gone:
@@ -255,7 +273,7 @@ class Cluster:
         changed = {name for name, _ in desired.settings.items() ^ applied.settings.items()}
         if not changed:
             return
-        major = await in_thread(self._major)
+        major = await in_thread(self.major)
         await in_thread(self._write_settings, major, desired.settings)
         try:
             if await self._reload(changed):
@@ -273,7 +291,8 @@ class Cluster:
         async with self.session() as session:
             return await reload_settings(session, changed)
 
-    def _major(self) -> int:
+    def major(self) -> int:
+        """Return the major version of the data."""
         return self._machine.installation(self.data).major
 
     async def _drop_roles(self, session: Session, roles: list[str]) -> None:

@@ -12,9 +12,6 @@ import msgspec
 
 from neonctl_async.local.postgres.errors import ClusterError
 
-ADMINISTRATOR: Final = "cloud_admin"
-"""The superuser of every cluster. No client has its password."""
-
 GROUP: Final = "neon_superuser"
 """The role that every role of the API is a member of."""
 

@@ -18,7 +18,7 @@ from neonctl_async.local.postgres.account import ServerAccount, check_reachable,
 from neonctl_async.local.postgres.copying import remove
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.postgres.files import write_file
-from neonctl_async.local.postgres.guardian import end_servers
+from neonctl_async.local.postgres.servers.guardian import end_servers
 
 logger = logging.getLogger("neonctl_async.local")
 

@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.errors import ClusterError
-from neonctl_async.local.postgres.scheduling import finish, in_thread
+from neonctl_async.local.postgres.programs import program_environment
+from neonctl_async.local.postgres.servers.scheduling import finish, in_thread
 
 START_TIME: Final = 60.0
 """The seconds in which a server must accept connections. Recovery of a crash needs the most."""
@@ -66,17 +67,17 @@ def options(sockets: Path, port: int, *, durable: bool) -> dict[str, str]:
     }
 
 
-def run_as(account: ServerAccount | None) -> dict[str, object]:
-    """Return the options of ``subprocess.Popen`` that start a program as ``account``."""
-    if account is None:
-        return {}
-    return {"user": account.uid, "group": account.gid, "extra_groups": []}
+class Identity(NamedTuple):
+    """The options of ``subprocess.Popen`` for the account of a program."""
+
+    user: int | None = None
+    group: int | None = None
+    extra_groups: tuple[int, ...] | None = None
 
 
-def environment() -> Mapping[str, str]:
-    """Return the environment of Postgres programs. It has none of the user's ``PG…`` variables."""
-    kept = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
-    return {"LC_ALL": "C", **{name: os.environ[name] for name in kept if name in os.environ}}
+def identity(account: ServerAccount | None) -> Identity:
+    """Return the options that start a program as ``account``, without its other groups."""
+    return Identity() if account is None else Identity(account.uid, account.gid, ())
 
 
 class Postmaster:
@@ -175,16 +176,19 @@ class Postmaster:
 
     def _spawn(self) -> None:
         """Start the process in a session of its own, which no Ctrl-C of a terminal reaches."""
-        self._process = subprocess.Popen(
+        user, group, extra_groups = identity(self._account)
+        self._process = subprocess.Popen(  # noqa: S603 - starts Postgres, without a shell
             self._command,
             cwd=self._data,
-            env=environment(),
+            env=program_environment(),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             bufsize=0,
             start_new_session=True,
-            **run_as(self._account),
+            user=user,
+            group=group,
+            extra_groups=extra_groups,
         )
 
     def _watch(self) -> None:

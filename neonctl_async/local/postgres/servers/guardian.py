@@ -39,21 +39,22 @@ def _working_directories() -> Iterator[tuple[int, str]]:
 
     A server's working directory is its data directory from the moment of its start.
     """
-    for name in filter(str.isdigit, os.listdir("/proc")):
+    for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # the process has ended, or belongs to another user
-            program = os.readlink(f"/proc/{name}/exe").removesuffix(" (deleted)")
-            if os.path.basename(program) in PROGRAMS:
-                yield int(name), os.readlink(f"/proc/{name}/cwd").removesuffix(" (deleted)")
+            program = (process / "exe").readlink().name.removesuffix(" (deleted)")
+            if program in PROGRAMS:
+                directory = str((process / "cwd").readlink())
+                yield int(process.name), directory.removesuffix(" (deleted)")
 
 
 def _commands() -> Iterator[tuple[int, str]]:
     """Yield the process id and the option ``-D`` of each Postgres server of ``ps``."""
     command = ["/bin/ps", "-axww", "-o", "pid=,command="]
-    listing = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
+    listing = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603 - no shell
     for line in listing.decode(errors="replace").splitlines():
         pid, _, rest = line.strip().partition(" ")
         program, found, directory = rest.partition(" -D ")
-        if found and os.path.basename(program) in PROGRAMS:
+        if found and Path(program).name in PROGRAMS:
             yield int(pid), directory.partition(" -c ")[0]
 
 

@@ -1,12 +1,15 @@
 """Locks of clusters, and blocking calls that a cancellation does not abandon."""
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
+
+logger = logging.getLogger("neonctl_async.local")
 
 
 async def in_thread(function: Callable[..., T], *args: object) -> T:
@@ -47,7 +50,7 @@ class ClusterLock:
         return not (self._readers or self._writing or self._waiting)
 
     @asynccontextmanager
-    async def shared(self) -> AsyncIterator[None]:
+    async def shared(self) -> AsyncGenerator[None]:
         """Hold the lock together with other readers."""
         await self._acquire(writing=False)
         try:
@@ -57,7 +60,7 @@ class ClusterLock:
             self._wake()
 
     @asynccontextmanager
-    async def exclusive(self) -> AsyncIterator[None]:
+    async def exclusive(self) -> AsyncGenerator[None]:
         """Hold the lock alone."""
         await self._acquire(writing=True)
         try:
@@ -93,3 +96,29 @@ class ClusterLock:
                 continue
             self._writing, self._readers = writing, self._readers + (not writing)
             waiter.set_result(None)
+
+
+class Background:
+    """Tasks that nobody waits for. Their errors are logged, and ``stop`` cancels them."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def spawn(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Start a task."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    async def stop(self) -> None:
+        """Cancel all tasks, and wait for their end."""
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.wait(self._tasks)
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()):
+            logger.warning("work in the background failed: %s", error, exc_info=error)
