@@ -60,7 +60,7 @@ class Databases:
             self._opened.push_async_callback(clusters.close)
             certificates = None
             if settings.tls:
-                certificates = await asyncio.to_thread(private_certificates, clusters.directory)
+                certificates = await asyncio.to_thread(private_certificates, clusters.root)
             routes = ComputeRoutes(tenants, clusters)
             self._proxy = proxy = Proxy(
                 routes.route,
