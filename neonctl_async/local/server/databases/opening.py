@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final, Self
 
-from neonctl_async.local.engine import databases, servers
+from neonctl_async.local.engine import databases
 from neonctl_async.local.postgres.account import check_reachable, server_account
 from neonctl_async.local.postgres.binaries import find_installations
 from neonctl_async.local.postgres.clusters import Clusters
@@ -49,7 +49,7 @@ class Databases:
         Raise PostgresUnavailableError, or OSError if the port is taken.
         """
         installations = await asyncio.to_thread(find_installations, settings.binaries)
-        account = server_account()
+        account = await asyncio.to_thread(server_account)
         if directory is not None:
             await asyncio.to_thread(check_reachable, directory.parent, account)
         clusters = Clusters(installations, account, directory=directory, durable=settings.durable)
