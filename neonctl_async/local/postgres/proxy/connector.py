@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
-from neonctl_async.local.postgres.proxy.passwords import ask_password, log_in
+from neonctl_async.local.postgres.proxy.passwords import log_in, request_password
 from neonctl_async.local.postgres.proxy.routing import find_endpoint, server_startup
 from neonctl_async.local.postgres.proxy.startup import (
     MAX_STARTUP_LENGTH,
@@ -59,7 +59,7 @@ async def connect(
     """
     endpoint_id, password = find_endpoint(startup, server_name), None
     if endpoint_id is None:
-        endpoint_id, password = await ask_password(client)
+        endpoint_id, password = await request_password(client)
     on_endpoint(endpoint_id)
     route, server = await while_connected(client, _open(endpoint_id, find_route))
     try:

@@ -1,4 +1,4 @@
-"""Reads the first packets of a client, and starts TLS if the client asks for it."""
+"""Reads the first packets of a client, and starts TLS if the client requests it."""
 
 import ssl
 from socket import MSG_PEEK
@@ -23,7 +23,7 @@ _ACCEPT: Final = b"S"
 
 
 class TLSSocket(ssl.SSLSocket):
-    """A TLS connection that remembers the server name that the client asked for."""
+    """A TLS connection that remembers the server name of the client's request."""
 
     requested_name: str | None = None
 
@@ -81,7 +81,7 @@ async def _read_packet(stream: Stream) -> StartupPacket:
 async def _negotiate(
     stream: Stream, packet: SSLRequest | GSSENCRequest, tls: ssl.SSLContext | None
 ) -> bool:
-    """Answer a request for encryption. Return whether the connection is encrypted now."""
+    """Accept or refuse encryption. Return whether the connection is encrypted now."""
     if tls is None or isinstance(packet, GSSENCRequest):
         await stream.send(_REFUSE)
         return False

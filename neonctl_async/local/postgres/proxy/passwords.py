@@ -1,6 +1,6 @@
 """Logs in to a server with a password, for clients whose password has the endpoint id.
 
-The server asks for SCRAM-SHA-256 (RFC 5802 and RFC 7677). Its signature is not checked: its socket
+The server requires SCRAM-SHA-256 (RFC 5802 and RFC 7677). Its signature is not checked: its socket
 is in a directory that only the servers' account can write to.
 """
 
@@ -36,8 +36,8 @@ _MECHANISM: Final = b"SCRAM-SHA-256"
 _CHANNEL_BINDING: Final = b"n,,"
 
 
-async def ask_password(client: Stream) -> PasswordWithEndpoint:
-    """Ask a client without an endpoint id for its password, which may have the id."""
+async def request_password(client: Stream) -> PasswordWithEndpoint:
+    """Request the password of a client without an endpoint id. It may contain the id."""
     await client.send(authentication(AUTHENTICATION_CLEARTEXT))
     kind, length = decode_header(await client.read_exactly(5))
     if kind != _PASSWORD or length < 1:

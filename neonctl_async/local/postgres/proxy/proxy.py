@@ -21,7 +21,7 @@ from neonctl_async.local.postgres.proxy.listener import Listener, listen
 from neonctl_async.local.postgres.proxy.messages import error_response
 from neonctl_async.local.postgres.proxy.relay import Relay, Session
 from neonctl_async.local.postgres.proxy.startup import CancelRequest
-from neonctl_async.local.postgres.proxy.streams import Stream
+from neonctl_async.local.postgres.proxy.streams import Stream, close, end_tls
 
 _logger: Final = logging.getLogger(__name__)
 
@@ -185,7 +185,7 @@ class Proxy:
     def _forget(self, connection: _Connection, handshake: asyncio.Task[None]) -> None:
         """Close a connection whose handshake finished without a session."""
         if connection.session is None:
-            connection.stream.sock.close()
+            close(connection.stream.sock)
             self._end(connection)
         elif handshake.cancelled():
             self._relay.close(connection.session)
@@ -205,5 +205,6 @@ async def _refuse(client: Stream, error: ComputeRefusedError) -> None:
     with suppress(OSError):
         async with asyncio.timeout(_REFUSAL_TIMEOUT):
             await client.send(error_response(error.message, error.code))
+            end_tls(client.sock)
             client.sock.shutdown(socket.SHUT_WR)
             await client.discard()

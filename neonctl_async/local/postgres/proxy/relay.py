@@ -16,6 +16,7 @@ from threading import Thread
 from typing import Final, Protocol
 
 from neonctl_async.local.postgres.proxy.session_keys import SessionKeyScanner
+from neonctl_async.local.postgres.proxy.streams import close
 
 _BUFFER_SIZE: Final = 256 * 1024
 _READ: Final = 0x1
@@ -168,10 +169,7 @@ class Relay:
         for end in (session.client, session.server):
             self._watch(end, 0)
             self._ends.pop(end.fd, None)
-            if isinstance(end.sock, ssl.SSLSocket):
-                with suppress(OSError, ValueError):
-                    end.sock.unwrap()
-            end.sock.close()
+            close(end.sock)
         session.on_end()
 
     def _watch(self, end: _End, events: int) -> None:

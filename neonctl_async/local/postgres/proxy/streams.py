@@ -4,6 +4,7 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, TypeVar
 
 T = TypeVar("T")
@@ -41,6 +42,19 @@ async def _wait(sock: socket.socket, *, writes: bool) -> None:
 def _finish(ready: asyncio.Future[None]) -> None:
     if not ready.done():
         ready.set_result(None)
+
+
+def close(sock: socket.socket) -> None:
+    """Close a socket. The peer of a TLS connection is notified first."""
+    end_tls(sock)
+    sock.close()
+
+
+def end_tls(sock: socket.socket) -> None:
+    """Notify the peer of a TLS connection that no more bytes follow."""
+    if isinstance(sock, ssl.SSLSocket):
+        with suppress(OSError, ValueError):  # the peer's notification has not arrived yet
+            sock.unwrap()
 
 
 class Stream:
