@@ -42,7 +42,7 @@ async def test_open_transaction_keeps_a_compute_awake(plane: Plane) -> None:
 
 
 async def test_branch_shows_the_size_of_its_data(plane: Plane) -> None:
-    await execute(plane.uri, "CREATE TABLE t AS SELECT generate_series(1, 10000)", "SELECT")
+    await execute(plane.uri, "CREATE TABLE t AS SELECT generate_series(1, 10000)", "SELECT 1")
     await suspended(plane)
     branch = await plane.neon.branches.get(plane.project_id, plane.root_id)
     assert branch.logical_size is not None
