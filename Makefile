@@ -52,8 +52,9 @@ test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython
 test-%: .venv-%/ready-test
 	.venv-$*/bin/python -X dev -m pytest --numprocesses 4
 
+# Also runs the tests that start Postgres servers.
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not contract and not scale and not release"
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
