@@ -64,8 +64,8 @@ def check_applied(
     """Raise 423 or 409 if a database of this name would mix up the data of two databases.
 
     Real databases get their names when an operation applies them. Until then, a database that was
-    deleted or renamed still has its old name in Postgres. So the new name of a ``renamed`` database,
-    and a new database with the name of a deleted one, have to wait for operations that apply names.
+    deleted or renamed still has its old name in Postgres. So the new name of a ``renamed``
+    database, and a new database with the name of a deleted one, wait for running operations.
     """
     if tx.rules.postgres is None:
         return

@@ -7,7 +7,14 @@ operation follow then, and the next operation of the request gets its times or f
 
 import msgspec
 
-from neonctl_async.local.engine import branch_objects, computes, lifecycle, snapshots, timelines
+from neonctl_async.local.engine import (
+    branch_objects,
+    computes,
+    lifecycle,
+    restores,
+    snapshots,
+    timelines,
+)
 from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.plan import NEVER, Plan
@@ -38,6 +45,7 @@ def _finish(tx: Transaction, operation: Operation, plan: Plan) -> None:
     computes.settle(tx, operation)
     snapshots.settle(tx, operation)
     branch_objects.settle(tx, operation)
+    restores.settle(tx, operation)
     for following in tx.select(Operation, "WHERE after_id = ?", operation.id):
         _start(tx, following, operation)
 
