@@ -93,13 +93,18 @@ class DrivenControlPlane:
         """Return the operations whose work may start."""
         return self.run(work.ready)
 
+    def next_start(self) -> Instant | None:
+        """Return the next planned start of work."""
+        return self.run(work.next_start)
+
     def works(self) -> list[Work]:
         """Return the work that may start."""
         return [work.of(operation) for operation in self.ready()]
 
-    def settle(self, operation: Operation, error: str | None = None) -> None:
-        """Report the end of the work of an operation."""
-        self.run(settlement.settle, operation.id, error)
+    def settle(self, *operations: Operation, error: str | None = None) -> None:
+        """Report the end of the work of operations."""
+        for operation in operations:
+            self.run(settlement.settle, operation.id, error)
 
     def work_off(self) -> list[Work]:
         """Do all work that gets ready, while time passes. Return the work in its order."""
