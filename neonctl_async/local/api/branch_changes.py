@@ -81,6 +81,8 @@ def restore(tx: Transaction, call: Call) -> Response:
             "invalid request: source_timestamp: a restore to the same branch requires "
             "source_timestamp or source_lsn"
         )
+    for involved in (branch, source):
+        restores.check_not_restoring(tx, involved.id)
     chain = operations.start_chain(tx, project.id, branch.id, source.id)
     suspended = [
         computes.suspend(tx, endpoint, chain)

@@ -8,7 +8,9 @@ because the branch no longer lists them. So a failed restore gets back what it r
 import msgspec
 
 from neonctl_async.local.engine import branch_objects, timelines
+from neonctl_async.local.errors import locked
 from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.plan import NEVER
 from neonctl_async.local.storage.tables import Branch, Database, Operation, Role
 
 
@@ -44,10 +46,30 @@ def undo_on_failure(tx: Transaction, operation: Operation, replaced: Replaced) -
         _undo(tx, replaced)
 
 
+def is_restoring(tx: Transaction, branch_id: str) -> bool:
+    """Return whether the data of a branch is being replaced."""
+    return _open_restore(tx, branch_id) is not None
+
+
+def check_not_restoring(tx: Transaction, branch_id: str) -> None:
+    """Raise 423 if the data of a branch is being replaced: a failure would undo other changes."""
+    operation = _open_restore(tx, branch_id)
+    if operation is not None:
+        raise locked(
+            f"branch {branch_id!r} is being restored by the operation {operation.id}: "
+            "retry after it has finished"
+        )
+
+
 def settle(tx: Transaction, operation: Operation) -> None:
     """Undo the restore of an operation that failed, when its end is known."""
     if operation.undo is not None and not operation.succeeds:
         _undo(tx, msgspec.json.decode(operation.undo, type=Replaced))
+
+
+def _open_restore(tx: Transaction, branch_id: str) -> Operation | None:
+    where = "WHERE branch_id = ? AND undo IS NOT NULL AND work IS NOT NULL AND settles_at >= ?"
+    return tx.first(Operation, where, branch_id, NEVER)
 
 
 def _undo(tx: Transaction, replaced: Replaced) -> None:
