@@ -105,33 +105,20 @@ def test_preserved_branch_is_ready_after_the_restore() -> None:
         assert [name for name, _ in desired.databases] == ["neondb", "shop"]
 
 
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("{main}/restore", {"source_branch_id": "{child}"}),
-        ("{child_path}/restore", {"source_branch_id": "{main_id}", "preserve_under_name": "x"}),
-        ("{main}/roles", {"role": {"name": "reader"}}),
-        ("{main}/snapshot", None),
-        ("{project}/branches", {"branch": {"parent_id": "{main_id}"}}),
-    ],
-)
-def test_changes_wait_for_a_running_restore(path: str, body: dict[str, Any] | None) -> None:
+def test_changes_wait_for_a_running_restore() -> None:
     with DrivenControlPlane() as plane:
         scenario = Scenario(plane)
         scenario.restore()
-        names = {
-            "project": scenario.project.path,
-            "main": scenario.project.main_path,
-            "main_id": scenario.project.main,
-            "child": scenario.child,
-            "child_path": f"{scenario.project.path}/branches/{scenario.child}",
-        }
-        refused = plane.refused("POST", path.format_map(names), _formatted(body, names))
-        assert (refused.status, "is being restored" in refused.message) == (423, True)
+        project, main, child = scenario.project, scenario.project.main, scenario.child
+        reverse = {"source_branch_id": main, "preserve_under_name": "x"}
+        for path, body in (
+            (f"{project.main_path}/restore", {"source_branch_id": child}),
+            (f"{project.path}/branches/{child}/restore", reverse),
+            (f"{project.main_path}/roles", {"role": {"name": "reader"}}),
+            (f"{project.main_path}/snapshot", None),
+            (f"{project.path}/branches", {"branch": {"parent_id": main}}),
+        ):
+            refused = plane.refused("POST", path, body)
+            assert (refused.status, "is being restored" in refused.message) == (423, True)
         plane.work_off()
-
-
-def _formatted(body: Any, names: dict[str, str]) -> Any:  # Any: a part of a request body
-    if isinstance(body, dict):
-        return {name: _formatted(value, names) for name, value in body.items()}
-    return body.format_map(names) if isinstance(body, str) else body
+        project.branch()
