@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from neonctl_async.local import Durations, ManualClock
-from neonctl_async.local.api.request.calls import Call
+from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.clock import Instant, instant
 from neonctl_async.local.engine import accounts, api_keys, background, settlement, work
 from neonctl_async.local.engine.work import Work
@@ -158,8 +158,9 @@ def _respond(tx: Transaction, route: Route, call: Call) -> Any:  # Any: as reque
     if project is not None:
         background.on_project_request(tx, project)
         tx.commit()
-    content = route.handler(tx, call).content
-    return json.loads(content) if content else None
+    response = route.handler(tx, call)
+    assert isinstance(response, Response), "the schema of a database needs a server"
+    return json.loads(response.content) if response.content else None
 
 
 def _result(coroutine: Coroutine[Any, Any, T]) -> T:  # Any: what a coroutine sends and receives

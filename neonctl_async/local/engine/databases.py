@@ -113,19 +113,19 @@ def is_shared(tx: Transaction, branch_id: str, endpoint_id: str) -> bool:
     return tx.first(Endpoint, where, branch_id, endpoint_id) is not None
 
 
-def used_servers(tx: Transaction) -> set[str]:
-    """Return the clusters whose servers a compute or unfinished work uses. No other has to run."""
+def unused_servers(tx: Transaction, ids: set[str]) -> set[str]:
+    """Return the clusters of ``ids`` whose servers no compute and no unfinished work uses."""
     where = "WHERE running_on IS NOT NULL AND deleted_at IS NULL"
     running = {endpoint.running_on or "" for endpoint in tx.select(Endpoint, where)}
-    return running | _touched(tx)
+    return ids - running - _touched(tx)
 
 
-def referenced(tx: Transaction) -> set[str]:
-    """Return the clusters that a branch, a snapshot or unfinished work needs.
+def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
+    """Return the clusters of ``ids`` that no branch, snapshot or unfinished work needs.
 
     A deleted branch needs its cluster until it can no longer be recovered, and so do the branches
-    and snapshots of a deleted project. All other clusters of the tenant can be deleted, if they
-    existed before the call.
+    and snapshots of a deleted project. A temporary cluster like ``br-1.new`` is needed while work
+    on ``br-1`` is unfinished. Read ``ids`` before the call, because clusters are created meanwhile.
     """
     projects = "SELECT id FROM projects WHERE deleted_at IS NULL OR deleted_at >= ?"
     oldest = tx.now - span(RECOVERY_SECONDS)
@@ -134,7 +134,8 @@ def referenced(tx: Transaction) -> set[str]:
     branches = tx.select(Branch, kept, oldest, tx.now)
     snapshots = tx.select(Snapshot, f"{where} AND deleted_at IS NULL", oldest)
     kept_ids = {branch.id for branch in branches} | {snapshot.id for snapshot in snapshots}
-    return kept_ids | _touched(tx)
+    touched = _touched(tx)
+    return {key for key in ids - kept_ids if key.partition(".")[0] not in touched}
 
 
 def note_activity(
@@ -170,7 +171,7 @@ def _note_use(tx: Transaction, endpoint: Endpoint, used_at: Instant) -> None:
 
 
 def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
-    """Record that the server of a branch has ended by itself. Its computes are idle at once.
+    """Record that the server of a branch stopped by itself. Its computes are idle at once.
 
     The operations of the project show the crash as a failed check_availability with the reason.
     The next connection starts a compute again.
@@ -192,7 +193,7 @@ def stop_all(tx: Transaction) -> None:
 
 
 def _stop(tx: Transaction, endpoint: Endpoint) -> None:
-    """Record that a compute has no server. An operation that changes its state goes on."""
+    """Record that a compute has no server. An operation that changes its state continues."""
     tx.update(endpoint, running_on=None, state_before=computes.IDLE, updated_at=tx.now)
     if endpoint.state_operation is None:
         tx.update(endpoint, state=computes.IDLE, state_at=tx.now, suspended_at=tx.now, idle_at=None)

@@ -1,8 +1,8 @@
 """The end of operations with real work, and its effect on the rows that depend on them.
 
 An operation with work has an open end when it is created (:mod:`lifecycle`). :func:`settle` sets
-the end when the work is done. The states of branches, computes and snapshots that wait for the
-operation follow then, and the next operation of the request gets its times or fails.
+the end when the work is done. Then the states of branches, computes and snapshots that wait for
+the operation change. The next operation of the request gets its times, or fails.
 """
 
 import msgspec

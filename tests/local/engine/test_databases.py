@@ -1,4 +1,4 @@
-"""What the driver of the real databases reads, and what it reports."""
+"""The tables as the driver of the real databases reads and changes them."""
 
 import pytest
 
@@ -193,17 +193,29 @@ def test_server_is_shared_by_the_computes_of_a_branch() -> None:
         assert not plane.run(databases.is_shared, project.main, reader)
 
 
-def test_used_servers_are_those_of_computes_and_unfinished_work() -> None:
+def test_servers_are_used_by_computes_and_by_unfinished_work() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
-        assert plane.run(databases.used_servers) == {project.main}
         child = project.branch()["branch"]["id"]
-        assert plane.run(databases.used_servers) == {project.main, child}
+        servers = {project.main, child, "br-other-1"}
+        assert plane.run(databases.unused_servers, servers) == {"br-other-1"}
         plane.work_off()
+        assert plane.run(databases.unused_servers, servers) == {"br-other-1", child}
         plane.run(operations.fail_next, "suspend_compute", Failure(), 1)
         plane.request("DELETE", project.endpoint_path)
         plane.work_off()
-        assert plane.run(databases.used_servers) == set()
+        assert plane.run(databases.unused_servers, servers) == servers
+
+
+def test_cluster_of_unfinished_work_is_kept_with_its_temporary_cluster() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        child = project.branch()["branch"]["id"]
+        ids = {project.main, child, f"{child}.new", f"{child}.old", "br-other-1"}
+        assert plane.run(databases.unreferenced, ids) == {"br-other-1"}
+        plane.work_off()
+        unreferenced = {f"{child}.new", f"{child}.old", "br-other-1"}
+        assert plane.run(databases.unreferenced, ids) == unreferenced
 
 
 def test_deleted_branch_keeps_its_cluster_while_it_is_recoverable() -> None:
@@ -214,19 +226,20 @@ def test_deleted_branch_keeps_its_cluster_while_it_is_recoverable() -> None:
         plane.request("DELETE", f"{project.path}/branches/{child}")
         plane.work_off()
         plane.clock.advance(WEEK - 60)
-        assert child in plane.run(databases.referenced)
+        assert plane.run(databases.unreferenced, {project.main, child}) == set()
         plane.clock.advance(61)
-        assert plane.run(databases.referenced) == {project.main}
+        assert plane.run(databases.unreferenced, {project.main, child}) == {child}
 
 
 def test_permanent_deletion_of_a_deleted_branch_frees_its_cluster() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
-        path = f"{project.path}/branches/{project.branch()['branch']['id']}"
+        child = project.branch()["branch"]["id"]
+        path = f"{project.path}/branches/{child}"
         plane.work_off()
         plane.request("DELETE", path)
         plane.request("DELETE", path, hard_delete="true")
-        assert plane.run(databases.referenced) == {project.main}
+        assert plane.run(databases.unreferenced, {project.main, child}) == {child}
 
 
 def test_deleted_project_keeps_its_clusters_while_it_is_recoverable() -> None:
@@ -236,10 +249,11 @@ def test_deleted_project_keeps_its_clusters_while_it_is_recoverable() -> None:
         plane.work_off()
         plane.request("DELETE", project.path)
         plane.work_off()
-        assert plane.run(databases.used_servers) == set()
-        assert plane.run(databases.referenced) == {project.main, taken}
+        ids = {project.main, taken}
+        assert plane.run(databases.unused_servers, ids) == ids
+        assert plane.run(databases.unreferenced, ids) == set()
         plane.clock.advance(WEEK)
-        assert plane.run(databases.referenced) == set()
+        assert plane.run(databases.unreferenced, ids) == ids
 
 
 def test_busy_compute_is_not_suspended() -> None:
@@ -337,8 +351,9 @@ def test_all_computes_are_idle_after_a_restart_of_the_control_plane() -> None:
         assert project.state() == "idle"
         assert [operation.action for operation in plane.ready()] == ["start_compute"]
         plane.work_off()
-        running = plane.run(databases.used_servers)
-        assert running == {created["branch"]["id"]}
+        started = created["branch"]["id"]
+        servers = {project.main, started}
+        assert plane.run(databases.unused_servers, servers) == {project.main}
         assert plane.rows(Branch, "WHERE state_operation IS NOT NULL") == []
 
 
