@@ -4,6 +4,7 @@ import fcntl
 import logging
 import os
 import secrets
+import stat
 import sys
 import tempfile
 import time
@@ -77,7 +78,8 @@ class Directories:
     def close(self) -> None:
         """Remove the temporary directory, and unlock the data."""
         if self.temporary.name:
-            remove(self.temporary)
+            with suppress(OSError):  # the next control plane removes the rest
+                remove(self.temporary)
         for lock in self.locks:
             os.close(lock)
         self.locks.clear()
@@ -148,7 +150,13 @@ class Directories:
         """Read the index, and remove the directories that it does not name."""
         file = self.root / INDEX
         if file.exists():
-            self._names = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+            try:
+                self._names = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+            except msgspec.DecodeError as error:
+                raise RuntimeError(
+                    f"The file {str(file)!r} is damaged: {error}. Restore it, or use another"
+                    " directory"
+                ) from error
         for id, name in list(self._names.items()):
             if not (self._data(name) / "PG_VERSION").is_file():
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)
@@ -189,6 +197,8 @@ def remove_abandoned(base: Path) -> None:
     for path in base.glob(f"{PREFIX}*"):
         with suppress(OSError):
             status = path.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                continue
             young = time.time() - status.st_mtime < _ABANDONED_AGE
             if status.st_uid != os.geteuid() or (young and not (path / LOCK).exists()):
                 continue

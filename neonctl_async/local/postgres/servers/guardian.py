@@ -23,13 +23,17 @@ PROGRAMS = frozenset({"postgres", "pg_dump", "pg_dumpall", "psql"})
 DONE = b"done"
 """The message of a control plane that has ended its servers and removed its files itself."""
 
+HAS_PROC = Path("/proc/self/cwd").exists()
+"""True if the system shows the working directory of each process, as Linux does."""
+
+_INPUT = 0
 _PARENT_CHECK = 5.0
 _QUIT_TIME = 5.0
 
 
 def find_servers(root: Path) -> list[int]:
     """Return the processes of Postgres whose data directory is ``root`` or below it."""
-    if Path("/proc/self/cwd").exists():
+    if HAS_PROC:
         return [pid for pid, directory in _working_directories() if _is_below(directory, root)]
     return [pid for pid, directory in _commands() if _is_below(directory, root)]
 
@@ -115,8 +119,8 @@ def remove_shared_memory(segments: dict[int, int]) -> None:
 def wait_for_end(parent: int) -> bool:
     """Wait until the control plane ends. Return True if it has cleaned up itself."""
     while True:
-        if select.select([0], [], [], _PARENT_CHECK)[0]:
-            return os.read(0, 16) == DONE
+        if select.select([_INPUT], [], [], _PARENT_CHECK)[0]:
+            return os.read(_INPUT, 16) == DONE
         if os.getppid() != parent:  # a child process of the control plane holds the pipe open
             return False
 
