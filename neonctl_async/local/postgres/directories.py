@@ -32,7 +32,11 @@ SOCKET_LENGTH: Final = 107 if sys.platform == "linux" else 103
 LOCK: Final = "lock"
 INDEX: Final = "clusters.json"
 _ROOT: Final = "root"
-_LOCK_TIME: Final = 8.0
+_LOCK_TIMES: Final = (8.0, 2.0)
+"""The seconds to wait for the lock of a dead process, and of one that seems to be alive.
+
+A killed process seems to be alive until its parent process has noticed its end.
+"""
 _ABANDONED_AGE: Final = 60.0
 
 
@@ -178,10 +182,10 @@ def lock_directory(directory: Path) -> int:
     The lock of a killed control plane lasts until its guardian has ended the servers. Raise
     RuntimeError if the lock is not free after that time.
     """
-    deadline = time.monotonic() + _LOCK_TIME
+    began = time.monotonic()
     while (lock := _try_lock(directory)) is None:
         owner = (directory / LOCK).read_text(encoding="ascii", errors="replace").strip()
-        if _is_alive(owner) or time.monotonic() > deadline:
+        if time.monotonic() - began > _LOCK_TIMES[_is_alive(owner)]:
             raise RuntimeError(
                 f"The directory {str(directory)!r} is in use by another control plane"
                 f" (process {owner or 'unknown'}): stop it, or use another directory"

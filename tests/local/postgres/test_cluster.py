@@ -1,7 +1,6 @@
 import asyncio
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from neonctl_async.local.postgres.binaries import Installation
@@ -9,7 +8,7 @@ from neonctl_async.local.postgres.cluster import Cluster, Machine, default_setti
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_async.local.postgres.errors import ClusterError
-from tests.support.clusters import ALICE, DESIRED, connect, execute, fetch, session
+from tests.support.clusters import ALICE, DESIRED, asyncpg, connect, execute, fetch, session
 
 pytestmark = pytest.mark.process
 
@@ -36,7 +35,10 @@ async def test_role_without_a_password_cannot_log_in(clusters: Clusters, main: s
 
 
 async def test_names_with_quotes_and_umlauts_work(clusters: Clusters, main: str) -> None:
-    role, database = RoleSpec("Wei\u00df \"1\"; --", "p"), DatabaseSpec("da'ta \"b\"", 'Wei\u00df "1"; --')
+    role, database = (
+        RoleSpec('Wei\u00df "1"; --', "p"),
+        DatabaseSpec('da\'ta "b"', 'Wei\u00df "1"; --'),
+    )
     desired = Desired([ALICE, role], [APP, database])
     await clusters.configure(main, desired)
     options = {"user": role.name, "password": "p", "database": database.name}
@@ -61,7 +63,12 @@ async def test_removed_objects_of_the_api_are_dropped_and_those_of_sql_stay(
     databases = await fetch(clusters, main, "SELECT datname FROM pg_database ORDER BY 1")
     assert databases == ["app", "by_sql", "postgres", "template0", "template1"]
     roles = "SELECT rolname FROM pg_roles WHERE rolname !~ '^pg_' ORDER BY 1"
-    assert await fetch(clusters, main, roles) == ["alice", "by_sql", "cloud_admin", "neon_superuser"]
+    assert await fetch(clusters, main, roles) == [
+        "alice",
+        "by_sql",
+        "cloud_admin",
+        "neon_superuser",
+    ]
     owner = "SELECT tableowner FROM pg_tables WHERE tablename = 'of_bob'"
     assert await fetch(clusters, main, owner) == ["alice"], "the owner of the database has it now"
 

@@ -2,7 +2,6 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from neonctl_async.local.postgres import clusters as clusters_module
@@ -13,6 +12,7 @@ from neonctl_async.local.postgres.errors import ClusterError
 from tests.support.clusters import (
     DESIRED,
     LEDGER,
+    asyncpg,
     connect,
     data_directories,
     execute,

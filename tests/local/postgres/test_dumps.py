@@ -49,7 +49,9 @@ async def test_schema_copy_has_roles_and_tables_but_no_rows(
     other = DatabaseSpec("Other 'one'", "bob")
     desired = Desired([ALICE, RoleSpec("bob", "b")], [*DESIRED.databases, other])
     await clusters.configure(main, desired)
-    await execute(clusters, main, LEDGER, "CREATE ROLE by_sql", "GRANT SELECT ON accounts TO by_sql")
+    await execute(
+        clusters, main, LEDGER, "CREATE ROLE by_sql", "GRANT SELECT ON accounts TO by_sql"
+    )
     await execute(
         clusters, main, "CREATE TABLE t (n int)", database=other.name, user="bob", password="b"
     )

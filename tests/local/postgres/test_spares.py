@@ -94,7 +94,9 @@ async def test_source_that_changes_while_its_copy_is_made_is_copied_again(
         await clusters.prepare(main, 1)
         await asyncio.sleep(0.005)
         await clusters.start(main, DESIRED)
-        await execute(clusters, main, "DELETE FROM accounts WHERE id = (SELECT max(id) FROM accounts)")
+        await execute(
+            clusters, main, "DELETE FROM accounts WHERE id = (SELECT max(id) FROM accounts)"
+        )
         await clusters.stop(main)
     await until(lambda: clusters.prepared(main) == 1)
     await clusters.copy(main, "br-copy")

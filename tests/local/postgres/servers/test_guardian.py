@@ -31,6 +31,8 @@ def start(
     """A function that starts a server with the data directory ``clusters/<name>``."""
     processes: list[subprocess.Popen[bytes]] = []
 
+    user, group, extra_groups = identity(account)
+
     def start_server(name: str) -> "subprocess.Popen[bytes]":
         data = open_directory / "clusters" / name
         if not data.exists():
@@ -46,7 +48,9 @@ def start(
             ],
             cwd=data,
             stderr=subprocess.PIPE,
-            **identity(account)._asdict(),
+            user=user,
+            group=group,
+            extra_groups=extra_groups,
         )
         processes.append(process)
         assert process.stderr is not None
@@ -139,7 +143,8 @@ def test_other_programs_in_the_directory_are_left_alone(open_directory: Path) ->
 
 
 def start_guardian(root: Path, *temporary: Path) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-I", "-S", guardian.__file__, root, *temporary]
+    directories = map(str, (root, *temporary))
+    command = [sys.executable, "-I", "-S", guardian.__file__, *directories]
     return subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -151,7 +156,7 @@ def test_guardian_ends_servers_and_removes_files_when_its_pipe_closes(
     process = start("first")
     guard = start_guardian(open_directory, temporary)
     assert process.poll() is None
-    assert guard.communicate() == (None, b"")
+    assert guard.communicate()[1] == b""
     assert guard.returncode == 0
     process.wait()
     assert not temporary.exists()
@@ -161,7 +166,7 @@ def test_guardian_ends_servers_and_removes_files_when_its_pipe_closes(
 def test_guardian_does_nothing_after_an_orderly_end(start: Start, open_directory: Path) -> None:
     process = start("first")
     guard = start_guardian(open_directory, open_directory)
-    assert guard.communicate(guardian.DONE) == (None, b"")
+    assert guard.communicate(guardian.DONE)[1] == b""
     assert guard.returncode == 0
     assert process.poll() is None
     assert open_directory.exists()
@@ -184,10 +189,7 @@ def test_guardian_notices_a_dead_parent_although_the_pipe_is_open(
 def test_guardian_ignores_the_signals_of_a_terminal(open_directory: Path) -> None:
     guard = start_guardian(open_directory)
     assert guard.stdin is not None
-    while not os.path.exists(f"/proc/{guard.pid}/status"):
-        time.sleep(0.001)
-    deadline_mask = 1 << (signal.SIGTERM - 1)
-    while not ignored_signals(guard.pid) & deadline_mask:
+    while not ignored_signals(guard.pid) & (1 << (signal.SIGTERM - 1)):
         time.sleep(0.005)
     guard.send_signal(signal.SIGINT)
     guard.send_signal(signal.SIGTERM)

@@ -1,6 +1,7 @@
 import asyncio
 import os
 import signal
+import sys
 import threading
 from collections.abc import AsyncIterator
 from functools import partial
@@ -84,7 +85,7 @@ async def test_unexpected_end_is_reported_with_its_reason(
     server: Postmaster, exits: Exits, pidfds: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not pidfds:
-        monkeypatch.setattr(postmaster_module.sys, "platform", "unknown")
+        monkeypatch.setattr(sys, "platform", "unknown")
     await server.start()
     assert server.pid is not None
     os.kill(server.pid, signal.SIGKILL)
@@ -106,7 +107,7 @@ async def test_missing_program_is_an_error(
     data: Path, account: ServerAccount | None, exits: Exits
 ) -> None:
     server = Postmaster(data / "nowhere", data, {}, account, exits.append)
-    with pytest.raises(ClusterError, match="Postgres cannot be started: .*nowhere"):
+    with pytest.raises(ClusterError, match=r"Postgres cannot be started: .*nowhere"):
         await server.start()
     await server.stop()
 
@@ -162,9 +163,7 @@ async def test_cancelled_stop_is_immediate_but_complete(server: Postmaster) -> N
     assert server.exited
 
 
-async def test_log_of_a_server_is_bounded_and_has_no_statement(
-    server: Postmaster, exits: Exits
-) -> None:
+def test_log_of_a_server_is_bounded_and_has_no_statement() -> None:
     fixed = options(Path("/nowhere"), 1, durable=True)
     assert fixed["log_min_error_statement"] == "panic"
     assert fixed["log_statement"] == "none"
