@@ -256,7 +256,7 @@ async def _owners(session: Session) -> dict[str, str]:
 
 
 async def _rename_database(session: Session, old: str, new: str) -> None:
-    """Rename a database. Its sessions are ended, as Postgres requires, until none is left."""
+    """Rename a database. Its sessions are terminated first, as Postgres requires."""
     in_use = load_driver().ObjectInUseError
     for attempt in range(1, _RENAME_ATTEMPTS + 1):
         await session.fetch(_TERMINATE, old)

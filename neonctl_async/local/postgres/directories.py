@@ -70,7 +70,7 @@ class Directories:
     def open(self) -> dict[str, Path]:
         """Create the directories, and return the data directory of each id.
 
-        Leftovers of control planes that were killed are removed, and their servers ended.
+        Leftovers of control planes that were killed are removed, and their servers stopped.
         """
         try:
             self._open()
@@ -179,7 +179,7 @@ class Directories:
 def lock_directory(directory: Path) -> int:
     """Lock a directory, and return the descriptor of the lock.
 
-    The lock of a killed control plane lasts until its guardian has ended the servers. Raise
+    The lock of a killed control plane lasts until its guardian has stopped the servers. Raise
     RuntimeError if the lock is not free after that time.
     """
     began = time.monotonic()
@@ -221,7 +221,7 @@ def _end_abandoned(temporary: Path) -> None:
     if (temporary / _ROOT).exists():
         root = Path((temporary / _ROOT).read_text(encoding="utf-8"))
         lock = _try_lock(root)
-        if lock is not None:  # otherwise a new control plane has ended them
+        if lock is not None:  # otherwise, a new control plane has stopped them
             try:
                 end_servers(root)
             finally:

@@ -107,7 +107,7 @@ async def test_setting_applies_at_once_or_after_a_restart(clusters: Clusters, ma
         ("shared_preload_libraries", "no_such_library", "no_such_library"),
     ],
 )
-async def test_refused_setting_is_an_error_and_the_server_goes_on(
+async def test_refused_setting_is_an_error_and_the_server_continues(
     clusters: Clusters, main: str, name: str, value: str, reason: str
 ) -> None:
     with pytest.raises(ClusterError, match=reason):

@@ -115,7 +115,7 @@ class Postmaster:
 
     @property
     def exited(self) -> bool:
-        """True if the process has ended."""
+        """True if the process has exited."""
         return self._exited.is_set()
 
     async def start(self) -> None:
