@@ -140,14 +140,26 @@ class Tenant:
         """Remove a user from an organization."""
         await self._state.database.run(accounts.remove_member, org_id, user_id)
 
-    async def reset(self) -> None:
-        """Delete all data, faults, planned failures and recorded requests.
+    async def save(self) -> None:
+        """Make the current data the state to which :meth:`reset` returns."""
+        await self._state.database.save()
 
-        The first user, organization and key stay, in their initial state.
+    async def reset(self) -> None:
+        """Return to the data of the last :meth:`save`. Delete faults and recorded requests.
+
+        If nothing was saved, delete all data. Then only the first user, organization and key stay,
+        in their initial state.
         """
-        await self._state.database.run(accounts.reset_to_first_account)
+        if self._state.databases is None:
+            await self._restore()
+        else:
+            await self._state.databases.replace(self._restore)
         self._state.faults.clear()
         self._state.clear_requests()
+
+    async def _restore(self) -> None:
+        if not await self._state.database.restore():
+            await self._state.database.run(accounts.reset_to_first_account)
 
     @property
     def _signed_in(self) -> FirstAccount:
