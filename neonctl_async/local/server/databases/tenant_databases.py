@@ -2,14 +2,19 @@
 
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
+from uuid import uuid4
+
+import msgspec
 
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.request.calls import Response
-from neonctl_async.local.engine import databases, servers
+from neonctl_async.local.engine import databases, servers, work
+from neonctl_async.local.engine.work import CreateCluster, Work
 from neonctl_async.local.errors import unprocessable
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.server.databases.cluster_work import ClusterWork
+from neonctl_async.local.server.databases.saved_clusters import SavedClusters
 from neonctl_async.local.server.databases.work_runner import WorkRunner
 
 if TYPE_CHECKING:
@@ -23,7 +28,9 @@ class TenantDatabases:
         self._database: Final = state.database
         self._clusters: Final = clusters
         self._work: Final = ClusterWork(state.database, clusters, state.utc_now)
-        self.runner: Final = WorkRunner(state.database, self._work.perform)
+        self._saved: Final = SavedClusters(clusters)
+        self._template: str | None = None
+        self.runner: Final = WorkRunner(state.database, self._perform)
 
     async def start(self) -> None:
         """Go on with unfinished work. Computes whose servers ended with the last run are idle."""
@@ -33,6 +40,7 @@ class TenantDatabases:
     async def stop(self) -> None:
         """Cancel running work, which stays unfinished."""
         await self.runner.stop()
+        await self._saved.finish()
 
     async def read(self, read: SchemaRead) -> Response:
         """Return the response to a request for schemas. Raise ApiError 422 if one has no data."""
@@ -45,13 +53,44 @@ class TenantDatabases:
             raise unprocessable(str(error)) from None
         return read.respond(schemas)
 
+    async def save(self) -> None:
+        """Keep a copy of each cluster, for :meth:`change_all`. Raise ValueError during work."""
+        if await self._database.run(work.unfinished):
+            raise ValueError("operations of this tenant are running: wait for them before save()")
+        ids = await self._database.run(servers.cluster_ids)
+        await self._saved.save(ids & self._clusters.ids())
+
+    async def prepare(self, branch_id: str, count: int) -> None:
+        """Keep ``count`` started copies of a branch ready, for new branches of it."""
+        await self._saved.prepare(branch_id, count)
+
+    async def publish_template(self, branch_id: str) -> str:
+        """Copy the cluster of a branch to a template that all tenants can use. Return its id."""
+        template = f"template-{uuid4().hex}"
+        await self._clusters.copy(branch_id, template)
+        return template
+
+    def use_template(self, template: str | None) -> None:
+        """Let new projects start with a copy of a template. None is an empty database."""
+        self._template = template
+
     async def change_all(self, change: Callable[[], Awaitable[None]]) -> None:
-        """Change the tables in any way. Delete the clusters that they no longer name."""
+        """Change the tables in any way, and then the clusters.
+
+        Clusters that the tables no longer name are deleted. Saved clusters get their saved content.
+        """
         await self.runner.stop()
         before = await self._database.run(servers.cluster_ids)
         try:
             await change()
             after = await self._database.run(servers.cluster_ids)
-            await self._clusters.delete(*(before - after))
+            for branch_id in await self._saved.restore(before - after):
+                await self._database.run(databases.stopped, branch_id)
         finally:
             self.runner.start()
+
+    async def _perform(self, task: Work) -> None:
+        if isinstance(task, CreateCluster):
+            task = msgspec.structs.replace(task, template=self._template)
+        self._saved.note(task)
+        await self._work.perform(task)
