@@ -172,20 +172,14 @@ def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
     The operations of the project show the crash as a failed check_availability with the reason.
     The next connection starts a compute again.
     """
-    endpoints = stopped(tx, branch_id)
+    endpoints = tx.select(Endpoint, "WHERE running_on = ?", branch_id)
+    for endpoint in endpoints:
+        _stop(tx, endpoint)
     branch = tx.first(Branch, "WHERE id = ?", branch_id)
     if branch is None or not endpoints:
         return
     chain = OperationChain(tx, branch.project_id)
     chain.add_failed("check_availability", reason, branch_id=branch.id, endpoint_id=endpoints[0].id)
-
-
-def stopped(tx: Transaction, branch_id: str) -> list[Endpoint]:
-    """Record that the server of a branch does not run. Return its computes, which are idle now."""
-    endpoints = tx.select(Endpoint, "WHERE running_on = ?", branch_id)
-    for endpoint in endpoints:
-        _stop(tx, endpoint)
-    return endpoints
 
 
 def stop_all(tx: Transaction) -> None:

@@ -161,7 +161,7 @@ class Tenant:
         if self._state.databases is None:
             await self._restore()
         else:
-            await self._state.databases.change_all(self._restore)
+            await self._state.databases.replace(self._restore)
         self._state.faults.clear()
         self._state.clear_requests()
 
@@ -174,18 +174,18 @@ class Tenant:
 
         They are made in the background while the computes of the branch are idle.
         """
-        await self._tenant_databases.prepare(branch_id, count)
+        await self._real_databases.prepare(branch_id, count)
 
     async def publish_template(self, branch_id: str) -> str:
         """Copy the real database of a branch to a template for all tenants. Return its id."""
-        return await self._tenant_databases.publish_template(branch_id)
+        return await self._real_databases.publish_template(branch_id)
 
     async def use_template(self, template: str | None) -> None:
         """Let new projects start with the content of a template, or None for an empty database."""
-        self._tenant_databases.use_template(template)
+        self._real_databases.use_template(template)
 
     @property
-    def _tenant_databases(self) -> "TenantDatabases":
+    def _real_databases(self) -> "TenantDatabases":
         if self._state.databases is None:
             raise ValueError("the local control plane has no real databases: pass postgres=True")
         return self._state.databases

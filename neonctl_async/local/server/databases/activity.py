@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 INTERVAL: Final = 0.5
 """The time between two looks at computes that are due, in seconds."""
 FULL_EVERY: Final = 10
-"""Every tenth look takes in all running servers, for their size and their last activity."""
+"""Every tenth look takes in all running servers, and clusters that are no longer needed."""
 
 _logger = logging.getLogger(__name__)
 
@@ -28,9 +28,15 @@ class ActivityWatch:
     Without it, a compute would be suspended only at the next request on its project.
     """
 
-    def __init__(self, tenants: Sequence["TenantState"], clusters: Clusters) -> None:
+    def __init__(
+        self,
+        tenants: Sequence["TenantState"],
+        clusters: Clusters,
+        sweep: Callable[[], Awaitable[None]],
+    ) -> None:
         self._tenants: Final = tenants
         self._clusters: Final = clusters
+        self._sweep: Final = sweep
 
     async def run(self) -> None:
         """Watch until cancelled."""
@@ -38,18 +44,23 @@ class ActivityWatch:
         while True:
             await asyncio.sleep(INTERVAL)
             looks += 1
+            takes_all = looks % FULL_EVERY == 0
             for state in tuple(self._tenants):
-                await self._look(state, takes_all=looks % FULL_EVERY == 0)
+                await self._look(state, takes_all=takes_all)
+            if takes_all:
+                await self._sweep()
 
     async def _look(self, state: "TenantState", *, takes_all: bool) -> None:
-        computes = await state.database.run(servers.active_branches)
+        suspensions = await state.database.run(servers.suspensions)
         now = state.now()
-        for branch_id, idle_at in computes.items():
+        for branch_id, idle_at in suspensions.items():
             is_due = idle_at is not None and idle_at <= now + span(INTERVAL)
             if (takes_all or is_due) and self._clusters.is_running(branch_id):
                 await self._note(state, branch_id)
-        if await state.database.run(servers.suspend_due):
-            state.wake()
+        await state.database.run(servers.suspend_due)
+        if state.databases is not None:
+            # Also starts work that was planned for a time that has come meanwhile.
+            state.databases.runner.wake()
 
     async def _note(self, state: "TenantState", branch_id: str) -> None:
         try:

@@ -1,6 +1,6 @@
 """Performs the work of operations on clusters."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Final
 
@@ -13,6 +13,7 @@ from neonctl_async.local.engine.work import (
     DeleteClusters,
     ReplaceCluster,
     StartCompute,
+    StopClusters,
     SuspendCompute,
     Work,
 )
@@ -27,11 +28,17 @@ class ClusterWork:
     """Makes the clusters of one tenant what its tables say.
 
     ``clock`` is the clock of the tenant. The servers have the clock of the machine.
+    ``close_connections`` closes the connections of a compute.
     """
 
     def __init__(
-        self, database: Database, clusters: Clusters, clock: Callable[[], datetime]
+        self,
+        database: Database,
+        clusters: Clusters,
+        clock: Callable[[], datetime],
+        close_connections: Callable[[str], Awaitable[None]],
     ) -> None:
+        self._close_connections: Final = close_connections
         self._database: Final = database
         self._clusters: Final = clusters
         self._clock: Final = clock
@@ -50,12 +57,14 @@ class ClusterWork:
             case StartCompute():
                 await self._clusters.start(work.branch_id, await self._desired(work.branch_id))
             case SuspendCompute():
-                if not await self._database.run(servers.has_active_compute, work.branch_id):
-                    await self._clusters.stop(work.branch_id)
+                await self._suspend(work)
             case ConfigureBranch():
                 if self._clusters.is_running(work.branch_id):
                     desired = await self._desired(work.branch_id)
                     await self._clusters.configure(work.branch_id, desired)
+            case StopClusters():
+                for cluster_id in work.ids:
+                    await self._clusters.stop(cluster_id)
             case DeleteClusters():
                 await self._clusters.delete(*work.ids)
 
@@ -76,6 +85,13 @@ class ClusterWork:
         if as_tables:
             return await self._clusters.describe_schema(cluster_id, database_name)
         return await self._clusters.dump_schema(cluster_id, database_name)
+
+    async def _suspend(self, work: SuspendCompute) -> None:
+        names = (work.branch_id, work.endpoint_id)
+        if await self._database.run(databases.is_shared, *names):
+            await self._close_connections(work.endpoint_id)
+        else:
+            await self._clusters.stop(work.branch_id)
 
     async def _copy(self, work: CopyCluster) -> None:
         source = await self._cluster_at(work.source, work.at, work.lsn)

@@ -19,6 +19,8 @@ from neonctl_async.local.server.databases.tenant_databases import TenantDatabase
 from neonctl_async.local.server.tenant_state import TenantState
 from neonctl_async.local.settings import PostgresRules, PostgresSettings
 
+_SWEPT: Final = ("br-", "snap-")
+"""The prefixes of the ids of branches and snapshots. Other clusters are not in the tables."""
 _logger = logging.getLogger(__name__)
 
 
@@ -29,6 +31,7 @@ class Databases:
         self._clusters: Final = clusters
         self._tenants: Final = tenants
         self._opened: Final = AsyncExitStack()
+        self._proxy: Proxy | None = None
         clusters.on_crash = self._note_crash
         self._crashes: Final[set[asyncio.Task[None]]] = set()
 
@@ -57,9 +60,9 @@ class Databases:
             self._opened.push_async_callback(clusters.close)
             certificates = None
             if settings.tls:
-                certificates = await asyncio.to_thread(private_certificates, clusters.directory)
+                certificates = await asyncio.to_thread(private_certificates, clusters.root)
             routes = ComputeRoutes(tenants, clusters)
-            proxy = Proxy(
+            self._proxy = proxy = Proxy(
                 routes.route,
                 host=host,
                 port=settings.port,
@@ -67,7 +70,7 @@ class Databases:
             )
             port = await proxy.start()
             self._opened.push_async_callback(proxy.stop)
-            watch = asyncio.create_task(ActivityWatch(tenants, clusters).run())
+            watch = asyncio.create_task(ActivityWatch(tenants, clusters, self.sweep).run())
             self._opened.push_async_callback(_cancel, watch)
         except BaseException:
             await self.close()
@@ -82,8 +85,18 @@ class Databases:
 
     async def add(self, state: TenantState) -> None:
         """Give a tenant, whose database is open, real databases."""
-        state.databases = TenantDatabases(state, self._clusters)
+        assert self._proxy is not None, "the proxy is open"
+        state.databases = TenantDatabases(
+            state, self._clusters, self._proxy.close_connections, self.sweep
+        )
         await state.databases.start()
+
+    async def sweep(self) -> None:
+        """Delete the clusters that no tenant needs any more."""
+        ids = {id for id in self._clusters.ids() if id.startswith(_SWEPT)}
+        for state in tuple(self._tenants):
+            ids = await state.database.run(databases.unreferenced, ids)
+        await self._clusters.delete(*ids)
 
     async def close(self) -> None:
         """Close all connections and stop all servers. Running work stays unfinished."""

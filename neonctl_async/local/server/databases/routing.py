@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from neonctl_async.local.engine import databases, servers
+from neonctl_async.local.engine import databases
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_async.local.postgres.proxy.routing import Route
+from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.tables import Operation
 
 if TYPE_CHECKING:
     from neonctl_async.local.server.tenant_state import TenantState
@@ -41,25 +43,22 @@ class ComputeRoutes:
                 raise ComputeRefusedError(UNKNOWN, "XX000")
             if target.disabled:
                 raise ComputeRefusedError(DISABLED, "XX000")
-            start = await state.database.run(servers.ensure_started, endpoint_id)
+            start = await state.database.run(databases.wake, endpoint_id)
             if start is not None:
                 await self._settled(state, start)
             socket = self._clusters.socket(target.branch_id)
             if socket is not None:
                 return Route(socket, target.type == "read_only")
-            # The server has ended by itself, or it is being suspended.
-            await state.database.run(databases.crashed, target.branch_id)
-        raise ComputeRefusedError(f"compute {endpoint_id!r} does not stay up", "57P03")
+        raise ComputeRefusedError(f"the compute {endpoint_id} does not stay up", "57P03")
 
-    async def _settled(self, state: "TenantState", operation_id: str) -> None:
+    async def _settled(self, state: "TenantState", start: Operation) -> None:
         assert state.databases is not None, "the proxy serves only real databases"
         runner = state.databases.runner
         runner.wake()
-        while True:
+        while start.is_open:
             changed = runner.changed
-            operation = await state.database.run(servers.settled_operation, operation_id)
-            if operation is not None:
-                break
-            await changed.wait()
-        if not operation.succeeds:
-            raise ComputeRefusedError(f"the compute did not start: {operation.error}", "57P03")
+            start = await state.database.run(Transaction.get, Operation, start.id)
+            if start.is_open:
+                await changed.wait()
+        if not start.succeeds:
+            raise ComputeRefusedError(f"the compute did not start: {start.error}", "57P03")

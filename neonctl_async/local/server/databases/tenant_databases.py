@@ -1,5 +1,7 @@
 """The real databases of one tenant."""
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
@@ -8,7 +10,7 @@ import msgspec
 
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.request.calls import Response
-from neonctl_async.local.engine import databases, servers, work
+from neonctl_async.local.engine import databases, work
 from neonctl_async.local.engine.work import CreateCluster, Work
 from neonctl_async.local.errors import unprocessable
 from neonctl_async.local.postgres.clusters import Clusters
@@ -20,16 +22,26 @@ from neonctl_async.local.server.databases.work_runner import WorkRunner
 if TYPE_CHECKING:
     from neonctl_async.local.server.tenant_state import TenantState
 
+_logger = logging.getLogger(__name__)
+
 
 class TenantDatabases:
     """The clusters of one tenant: the work of its operations, and reads of its schemas."""
 
-    def __init__(self, state: "TenantState", clusters: Clusters) -> None:
-        self._database: Final = state.database
+    def __init__(
+        self,
+        state: "TenantState",
+        clusters: Clusters,
+        close_connections: Callable[[str], Awaitable[None]],
+        sweep: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._sweep: Final = sweep
+        self._sweeping: asyncio.Task[None] | None = None
         self._clusters: Final = clusters
-        self._work: Final = ClusterWork(state.database, clusters, state.utc_now)
         self._saved: Final = SavedClusters(clusters)
         self._template: str | None = None
+        self._database: Final = state.database
+        self._work: Final = ClusterWork(state.database, clusters, state.utc_now, close_connections)
         self.runner: Final = WorkRunner(state.database, self._perform)
 
     async def start(self) -> None:
@@ -40,7 +52,7 @@ class TenantDatabases:
     async def stop(self) -> None:
         """Cancel running work, which stays unfinished."""
         await self.runner.stop()
-        await self._saved.finish()
+        await self._finish_sweep()
 
     async def read(self, read: SchemaRead) -> Response:
         """Return the response to a request for schemas. Raise ApiError 422 if one has no data."""
@@ -54,11 +66,24 @@ class TenantDatabases:
         return read.respond(schemas)
 
     async def save(self) -> None:
-        """Keep a copy of each cluster, for :meth:`change_all`. Raise ValueError during work."""
+        """Keep a copy of each cluster, for :meth:`replace`. Raise ValueError during work."""
         if await self._database.run(work.unfinished):
             raise ValueError("operations of this tenant are running: wait for them before save()")
-        ids = await self._database.run(servers.cluster_ids)
-        await self._saved.save(ids & self._clusters.ids())
+        ids = self._clusters.ids()
+        await self._saved.save(ids - await self._database.run(databases.unreferenced, ids))
+
+    async def replace(self, change: Callable[[], Awaitable[None]]) -> None:
+        """Replace the tables by ``change``. Saved clusters get their saved content again.
+
+        Clusters that nothing needs any more are deleted in the background.
+        """
+        await self.stop()
+        try:
+            await change()
+            await self._saved.restore()
+            self._sweeping = asyncio.create_task(self._sweep())
+        finally:
+            await self.start()
 
     async def prepare(self, branch_id: str, count: int) -> None:
         """Keep ``count`` started copies of a branch ready, for new branches of it."""
@@ -74,23 +99,17 @@ class TenantDatabases:
         """Let new projects start with a copy of a template. None is an empty database."""
         self._template = template
 
-    async def change_all(self, change: Callable[[], Awaitable[None]]) -> None:
-        """Change the tables in any way, and then the clusters.
-
-        Clusters that the tables no longer name are deleted. Saved clusters get their saved content.
-        """
-        await self.runner.stop()
-        before = await self._database.run(servers.cluster_ids)
-        try:
-            await change()
-            after = await self._database.run(servers.cluster_ids)
-            for branch_id in await self._saved.restore(before - after):
-                await self._database.run(databases.stopped, branch_id)
-        finally:
-            self.runner.start()
-
     async def _perform(self, task: Work) -> None:
         if isinstance(task, CreateCluster):
             task = msgspec.structs.replace(task, template=self._template)
         self._saved.note(task)
         await self._work.perform(task)
+
+    async def _finish_sweep(self) -> None:
+        """Wait for the deletions of the last reset, so that they do not pile up."""
+        sweeping, self._sweeping = self._sweeping, None
+        if sweeping is not None:
+            try:
+                await sweeping
+            except ClusterError as error:
+                _logger.warning("clusters of a tenant could not be deleted: %s", error)

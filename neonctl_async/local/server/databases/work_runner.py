@@ -3,14 +3,18 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Final
 
+from neonctl_async.local.clock import SECOND
 from neonctl_async.local.engine import settlement, work
 from neonctl_async.local.engine.work import Work
 from neonctl_async.local.postgres.errors import ClusterError
-from neonctl_async.local.storage.database import Database
+from neonctl_async.local.storage.database import Database, Transaction
 from neonctl_async.local.storage.tables import Operation
 
+_SHORTEST: Final = 0.005
+"""The shortest time between two looks at planned work, in seconds, for clocks that stand still."""
 _logger = logging.getLogger(__name__)
 
 
@@ -31,7 +35,6 @@ class WorkRunner:
 
     def start(self) -> None:
         """Begin with the work that an earlier run of the control plane left unfinished."""
-        self._woken.set()
         self._starter = asyncio.create_task(self._start_ready_work())
 
     async def stop(self) -> None:
@@ -54,12 +57,14 @@ class WorkRunner:
 
     async def _start_ready_work(self) -> None:
         while True:
-            await self._woken.wait()
-            self._woken.clear()
-            for operation in await self._database.run(work.ready):
+            ready, delay = await self._database.run(_ready)
+            for operation in ready:
                 if operation.id not in self._tasks:
-                    task = asyncio.create_task(self._run(operation))
-                    self._tasks[operation.id] = task
+                    self._tasks[operation.id] = asyncio.create_task(self._run(operation))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._woken.wait()
+            self._woken.clear()
 
     async def _run(self, operation: Operation) -> None:
         error: str | None = None
@@ -75,3 +80,10 @@ class WorkRunner:
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         self._woken.set()
+
+
+def _ready(tx: Transaction) -> tuple[list[Operation], float | None]:
+    """Return the operations whose work may start, and the seconds until the next planned start."""
+    planned = work.next_start(tx)
+    delay = None if planned is None else max(_SHORTEST, (planned - tx.now) / SECOND)
+    return work.ready(tx), delay
