@@ -283,7 +283,7 @@ async def test_ended_run_leaves_nothing_behind(
     os.kill(process.pid, number)
     await process.wait()
     await until(lambda: not processes(temporary), every=0.05)
-    await until(lambda: not os.listdir(temporary), every=0.05)
+    await until(lambda: not list(temporary.iterdir()), every=0.05)
 
 
 def test_missing_postgres_is_the_error_of_every_test(

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Final
 from uuid import uuid4
 
@@ -33,7 +33,7 @@ class TenantDatabases:
         state: "TenantState",
         clusters: Clusters,
         close_connections: Callable[[str], Awaitable[None]],
-        sweep: Callable[[], Awaitable[None]],
+        sweep: Callable[[], Coroutine[None, None, None]],
     ) -> None:
         self._sweep: Final = sweep
         self._sweeping: asyncio.Task[None] | None = None
