@@ -1,20 +1,19 @@
 """With ``neon_postgres``, each branch is a database that starts with the migrated data."""
 
 import asyncio
-import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from neonctl_async import NeonClient
 from tests.pytest_neonctl_async.conftest import RunSuite
 from tests.support.databases import databases, require_postgres
-from tests.support.until import until
 
 pytestmark = [pytest.mark.postgres, pytest.mark.scale, pytest.mark.timeout(120)]
 
@@ -49,7 +48,6 @@ EVERYWHERE = """
     import psycopg
     import pytest
 
-    pytestmark = pytest.mark.asyncio
     INSERT = "INSERT INTO people VALUES ('Grace')"
 
     @pytest.mark.parametrize("number", range(4))
@@ -174,10 +172,14 @@ WAITS = """
 """
 
 
+@pytest.fixture(autouse=True)
+def postgres() -> None:
+    require_postgres()
+
+
 @pytest.fixture
 def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The directory for temporary files of the test run. It is empty after the test."""
-    require_postgres()
     path = Path(tempfile.mkdtemp(prefix="neon", dir="/tmp"))
     path.chmod(0o711)
     monkeypatch.setenv("TMPDIR", str(path))
@@ -213,31 +215,26 @@ def test_each_test_has_a_migrated_database(
     run_suite: RunSuite, suite: pytest.Pytester, workers: str
 ) -> None:
     suite.makepyfile(test_everywhere=EVERYWHERE, test_resets=RESETS)
-    run = run_suite("-o", "neon_postgres=true", workers, "--dist=loadfile")
+    run = run_suite("-o", "neon_postgres=true", workers, "--dist=loadfile", "--asyncio-mode=auto")
     run.assert_outcomes(passed=9 + 6)
 
 
 @pytest.fixture
 async def project_id(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     """The project that the tests run in. A local control plane with databases plays Neon."""
-    require_postgres()
     async with databases() as (control_plane, neon):
         created = await neon.projects.create(name="tests", wait=True)
         monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
         monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
         monkeypatch.setenv("NEON_PROJECT_ID", created.project.id)
         yield created.project.id
-        assert await branch_count(neon, created.project.id) == 1
-
-
-async def branch_count(neon: NeonClient, project_id: str) -> int:
-    return await neon.branches.count(project_id)
+        assert await neon.branches.count(created.project.id) == 1
 
 
 @pytest.mark.usefixtures("project_id")
 async def test_same_tests_pass_at_neon(run_suite: RunSuite, suite: pytest.Pytester) -> None:
     await asyncio.to_thread(suite.makepyfile, EVERYWHERE)
-    run = await asyncio.to_thread(run_suite, "--neon-cloud", "-n2")
+    run = await asyncio.to_thread(run_suite, "--neon-cloud", "-n2", "--asyncio-mode=auto")
     run.assert_outcomes(passed=9)
 
 
@@ -270,20 +267,21 @@ def test_failed_migrations_leave_nothing_behind(
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 @pytest.mark.usefixtures("interruptible")
-async def test_ended_run_leaves_nothing_behind(
+def test_ended_run_leaves_nothing_behind(
     suite: pytest.Pytester, temporary: Path, number: signal.Signals
 ) -> None:
-    await asyncio.to_thread(suite.makepyfile, WAITS)
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "neon_postgres=true"),
-        cwd=suite.path,
-        stdout=asyncio.subprocess.DEVNULL,
-    )
-    await until((suite.path / "ready").exists, every=0.05)
-    os.kill(process.pid, number)
-    await process.wait()
-    await until(lambda: not processes(temporary), every=0.05)
-    await until(lambda: not list(temporary.iterdir()), every=0.05)
+    suite.makepyfile(WAITS)
+    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "neon_postgres=true")
+    with subprocess.Popen(command, cwd=suite.path, stdout=subprocess.DEVNULL) as run:
+        wait_until((suite.path / "ready").exists)
+        run.send_signal(number)
+    wait_until(lambda: not processes(temporary))
+    wait_until(lambda: not list(temporary.iterdir()))
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(0.05)
 
 
 def test_missing_postgres_is_the_error_of_every_test(
