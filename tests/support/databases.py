@@ -5,23 +5,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg
-import pytest
 
 from neonctl_async import NeonClient, PollPolicy, RateBudget
 from neonctl_async.local import Durations, LocalControlPlane
-from neonctl_async.local.postgres.binaries import find_installations
-from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.types import BranchCreated, EndpointSpec, ProjectCreated
 
 READ_WRITE = EndpointSpec(type="read_write")
-
-
-def require_postgres() -> None:
-    """Skip the test on a machine without Postgres."""
-    try:
-        find_installations()
-    except PostgresUnavailableError as error:
-        pytest.skip(str(error))
 
 
 @asynccontextmanager

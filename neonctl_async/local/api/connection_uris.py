@@ -48,10 +48,10 @@ def _uri(
     user, name = quote(role.name, safe=""), quote(database_name, safe="")
     login, postgres = f"postgresql://{user}:{role.password}", tx.rules.postgres
     if postgres is None:
-        host = computes.host(tx, endpoint, pooled=pooled)
+        host = computes.host(endpoint, pooled=pooled)
         return f"{login}@{host}/{name}?sslmode=require"
     host = f"[{postgres.host}]" if ":" in postgres.host else postgres.host
-    options = f"options=endpoint%3D{computes.label(endpoint, pooled=pooled)}"
+    options = f"options=endpoint%3D{endpoint.id}{'-pooler' if pooled else ''}"
     if postgres.ca_file is None:
         tls = "sslmode=disable"
     else:
@@ -66,7 +66,12 @@ def _details(tx: Transaction, endpoint: Endpoint, role: Role, database: Database
             "database": database.name,
             "password": role.password,
             "role": role.name,
-            "host": computes.host(tx, endpoint),
-            "pooler_host": computes.host(tx, endpoint, pooled=True),
+            "host": _host(tx, endpoint),
+            "pooler_host": _host(tx, endpoint, pooled=True),
         },
     }
+
+
+def _host(tx: Transaction, endpoint: Endpoint, *, pooled: bool = False) -> str:
+    postgres = tx.rules.postgres
+    return computes.host(endpoint, pooled=pooled) if postgres is None else postgres.host

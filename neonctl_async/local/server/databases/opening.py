@@ -7,12 +7,11 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Final, Self
 
-from neonctl_async.local.engine import databases, servers
+from neonctl_async.local.engine import databases
 from neonctl_async.local.postgres.account import check_reachable, server_account
 from neonctl_async.local.postgres.binaries import find_installations
 from neonctl_async.local.postgres.clusters import Clusters
-from neonctl_async.local.postgres.proxy.certificates import private_certificates
-from neonctl_async.local.postgres.proxy.listener import Proxy
+from neonctl_async.local.postgres.proxy.proxy import Proxy
 from neonctl_async.local.server.databases.activity import ActivityWatch
 from neonctl_async.local.server.databases.routing import ComputeRoutes
 from neonctl_async.local.server.databases.tenant_databases import TenantDatabases
@@ -50,7 +49,7 @@ class Databases:
         Raise PostgresUnavailableError, or OSError if the port is taken.
         """
         installations = await asyncio.to_thread(find_installations, settings.binaries)
-        account = server_account()
+        account = await asyncio.to_thread(server_account)
         if directory is not None:
             await asyncio.to_thread(check_reachable, directory.parent, account)
         clusters = Clusters(installations, account, directory=directory, durable=settings.durable)
@@ -60,6 +59,10 @@ class Databases:
             self._opened.push_async_callback(clusters.close)
             certificates = None
             if settings.tls:
+                from neonctl_async.local.postgres.proxy.certificates import (  # noqa: PLC0415 - loads cryptography
+                    private_certificates,
+                )
+
                 certificates = await asyncio.to_thread(private_certificates, clusters.root)
             routes = ComputeRoutes(tenants, clusters)
             self._proxy = proxy = Proxy(

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Final
 
 from neonctl_async.local.engine import databases
 from neonctl_async.local.postgres.clusters import Clusters
+from neonctl_async.local.postgres.proxy.connector import Route
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
-from neonctl_async.local.postgres.proxy.routing import Route
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Operation
 

@@ -8,7 +8,7 @@ import pytest
 from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import BranchCreated, ProjectCreated
-from tests.support.databases import READ_WRITE, databases, require_postgres, uri_of
+from tests.support.databases import READ_WRITE, databases, uri_of
 
 
 class Plane(NamedTuple):
@@ -38,9 +38,8 @@ class Plane(NamedTuple):
 
 
 @pytest.fixture
-async def plane(request: pytest.FixtureRequest) -> AsyncIterator[Plane]:
+async def plane(require_postgres: None, request: pytest.FixtureRequest) -> AsyncIterator[Plane]:
     """A control plane with real databases. The marker ``control_plane`` has its settings."""
-    require_postgres()
     marker = request.node.get_closest_marker("control_plane")
     async with databases(**(marker.kwargs if marker else {})) as (control_plane, neon):
         project = await neon.projects.create(name="test", wait=True)

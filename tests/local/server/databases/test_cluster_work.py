@@ -10,7 +10,7 @@ from neonctl_async.errors import APIError
 from tests.local.server.databases.conftest import Plane
 from tests.support.databases import READ_WRITE, execute, uri_of
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
 COUNT = "SELECT count(*) FROM t"
 

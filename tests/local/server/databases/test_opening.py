@@ -12,11 +12,10 @@ from tests.support.databases import (
     client,
     databases,
     execute,
-    require_postgres,
     uri_of,
 )
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
 
 async def test_without_the_packages_of_the_extra_it_is_named(
@@ -36,7 +35,6 @@ async def test_directory_without_postgres_is_refused(tmp_path: Path) -> None:
 
 
 async def test_taken_port_is_an_error_of_the_start() -> None:
-    require_postgres()
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(OSError, match="address already in use"):
@@ -44,7 +42,6 @@ async def test_taken_port_is_an_error_of_the_start() -> None:
 
 
 async def test_tls_is_verified_with_the_authority_in_the_uri() -> None:
-    require_postgres()
     async with databases(postgres=PostgresSettings(tls=True)) as (_, neon):
         project = await neon.projects.create(name="test", wait=True)
         assert "sslmode=verify-full" in uri_of(project)
@@ -52,7 +49,6 @@ async def test_tls_is_verified_with_the_authority_in_the_uri() -> None:
 
 
 async def test_tenants_share_the_proxy() -> None:
-    require_postgres()
     async with databases() as (control_plane, neon):
         tenant = await control_plane.add_tenant()
         async with client(control_plane, tenant.api_key) as other:

@@ -8,7 +8,7 @@ import pytest
 from tests.local.server.databases.conftest import Plane
 from tests.support.databases import execute, uri_of
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
 
 async def status(plane: Plane) -> str | None:

@@ -13,16 +13,14 @@ from tests.support.databases import (
     client,
     databases,
     execute,
-    require_postgres,
     uri_of,
 )
 from tests.support.until import until
 
-pytestmark = pytest.mark.postgres
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
 
 async def test_databases_survive_a_restart(open_directory: Path) -> None:
-    require_postgres()
     data = open_directory / "data.db"
     async with databases(data=data) as (control_plane, neon):
         key = control_plane.api_key
@@ -44,7 +42,6 @@ async def test_databases_survive_a_restart(open_directory: Path) -> None:
 
 
 async def test_second_control_plane_cannot_use_the_same_data(open_directory: Path) -> None:
-    require_postgres()
     data = open_directory / "data.db"
     async with databases(data=data):
         with pytest.raises(RuntimeError, match="locked|in use"):
