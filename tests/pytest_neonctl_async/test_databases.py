@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from neonctl_async.local.postgres.binaries import find_installations
+from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from tests.pytest_neonctl_async.conftest import RunSuite
-from tests.support.databases import databases, require_postgres
+from tests.support.databases import databases
 
 pytestmark = [pytest.mark.postgres, pytest.mark.scale, pytest.mark.timeout(120)]
 
@@ -173,8 +175,11 @@ WAITS = """
 
 
 @pytest.fixture(autouse=True)
-def postgres() -> None:
-    require_postgres()
+def skip_without_postgres() -> None:
+    try:
+        find_installations()
+    except PostgresUnavailableError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

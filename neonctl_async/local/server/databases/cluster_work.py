@@ -23,6 +23,9 @@ from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.server.databases.points_in_time import Content, content_at
 from neonctl_async.local.storage.database import Database
 
+REPLACEMENT: Final = ".new"
+"""The suffix of the id of a cluster that is to replace the cluster of a branch."""
+
 
 class ClusterWork:
     """Makes the clusters of one tenant what its tables say.
@@ -102,7 +105,7 @@ class ClusterWork:
 
     async def _replace(self, work: ReplaceCluster) -> None:
         # Each step is skipped if an attempt before a crash has done it.
-        existing, new = self._clusters.ids(), f"{work.branch_id}.new"
+        existing, new = self._clusters.ids(), work.branch_id + REPLACEMENT
         preserved = work.preserved_id
         if preserved is not None and preserved in existing:
             source = preserved if work.source == work.branch_id else work.source
