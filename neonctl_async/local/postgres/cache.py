@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -64,7 +64,7 @@ def is_intact(entry: Path) -> bool:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
+def locked(file: Path) -> Generator[None, None, None]:
     """Keep other processes from making the same entry. Raise TimeoutError if one never ends."""
     opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

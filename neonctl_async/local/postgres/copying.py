@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -97,17 +97,17 @@ def remove(directory: Path) -> None:
 
 
 def has_contents(segment: os.DirEntry[str]) -> bool:
-    """Return whether records were written to a WAL segment, other than before its renaming.
+    """Return whether a WAL segment has records of its own.
 
-    Postgres keeps old segments under the names of future segments. The first page of such a
-    segment has another position than the name of the file says.
+    Postgres renames old segments to use them again later. The first page of such a file still has
+    its old position in the WAL, which differs from the position in the name.
     """
     size = segment.stat(follow_symlinks=False).st_size
     with Path(segment).open("rb") as file:
         header = file.read(PAGE_HEADER.size)
     if len(header) < PAGE_HEADER.size:
         return False
-    position = PAGE_HEADER.unpack(header)[3]
+    position: int = PAGE_HEADER.unpack(header)[3]
     return position == (int(segment.name[8:16], 16) << 32) + int(segment.name[16:], 16) * size
 
 
@@ -208,7 +208,7 @@ class _TreeCopy:
         return frozenset(name.removesuffix("_init") for name in names if name.endswith("_init"))
 
     @contextmanager
-    def _vanishing(self) -> Iterator[None]:
+    def _vanishing(self) -> Generator[None, None, None]:
         """Ignore files of a running server that do not exist any more.
 
         The WAL has the reason: a table or a database was deleted.

@@ -4,7 +4,7 @@ import platform
 import secrets
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -18,6 +18,7 @@ from neonctl_async.local.postgres.cache import (
     seal,
     write_private,
 )
+from neonctl_async.local.postgres.cloning import spread
 from neonctl_async.local.postgres.copying import copy_cluster, remove
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.programs import Finished, ProgramTimeoutError, run_program
@@ -94,7 +95,7 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
 
 
 @contextmanager
-def _workplace(account: ServerAccount | None) -> Iterator[Path]:
+def _workplace(account: ServerAccount | None) -> Generator[Path, None, None]:
     """Make a temporary directory for initdb. The account cannot enter the cache of root."""
     temporary = Path(tempfile.gettempdir())
     for abandoned in temporary.glob(f"{_PREFIX}*"):
@@ -103,6 +104,7 @@ def _workplace(account: ServerAccount | None) -> Iterator[Path]:
                 remove(abandoned)
     check_reachable(temporary, account)
     workplace = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary))
+    spread(workplace)
     try:
         yield workplace
     finally:
@@ -116,38 +118,20 @@ def _initialize(workplace: Path, installation: Installation, account: ServerAcco
     write_private(password_file, password)
     give(workplace, account)
     data = workplace / "data"
-    for locale in _locales(installation):
-        finished = _run_initdb(data, password_file, installation, account, locale)
-        if finished.status == 0:
-            break
-        if "locale" not in finished.output:
-            raise _initdb_error(finished)
-        remove(data)  # initdb does not remove everything after some errors
-    else:
-        raise _initdb_error(finished)
+    finished = _run_initdb(data, password_file, installation, account)
+    if finished.status:
+        lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
+        raise ClusterError(f"initdb failed with status {finished.status}: {' '.join(lines[-4:])}")
     (data / "pg_hba.conf").write_text("local all all scram-sha-256\n", encoding="utf-8")
     write_private(data / PASSWORD_FILE, password)
 
 
-def _locales(installation: Installation) -> list[list[str]]:
-    """Return options of initdb, most useful first: the locale, without which the next is tried."""
-    builtin = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    return [
-        ["--locale=C.UTF-8"],
-        *([builtin] if installation.major >= 17 else []),
-        ["--locale=C"],
-    ]
-
-
 def _run_initdb(
-    data: Path,
-    password_file: Path,
-    installation: Installation,
-    account: ServerAccount | None,
-    locale: list[str],
+    data: Path, password_file: Path, installation: Installation, account: ServerAccount | None
 ) -> Finished:
-    """Run initdb, and return its result, also if it failed."""
-    options = [
+    """Run initdb with the first locale that the machine has. Return its result, even a failure."""
+    command: list[str | Path] = [
+        installation.program("initdb"),
         f"--pgdata={data}",
         f"--username={ADMINISTRATOR}",
         f"--pwfile={password_file}",
@@ -156,11 +140,28 @@ def _run_initdb(
         "--lc-messages=C",
         "--wal-segsize=1",
         "--no-instructions",
-        "--no-sync",  # the cache has checksums
+        "--no-sync",  # checksums show damage to the cache
     ]
     if installation.major >= 18:
-        options.append("--no-data-checksums")  # the default of older versions
-    command = [installation.program("initdb"), *options, *locale]
+        command.append("--no-data-checksums")  # older versions have none by default
+    preferred, *others = _locales(installation)
+    finished = _start_initdb([*command, *preferred], account)
+    for locale in others:
+        if finished.status == 0 or "locale" not in finished.output:
+            break
+        remove(data)
+        finished = _start_initdb([*command, *locale], account)
+    return finished
+
+
+def _locales(installation: Installation) -> list[list[str]]:
+    """Return the options of initdb for locales, best first. Every machine has the last one."""
+    builtin = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    newer = [builtin] if installation.major >= 17 else []
+    return [["--locale=C.UTF-8"], *newer, ["--locale=C"]]
+
+
+def _start_initdb(command: Sequence[str | Path], account: ServerAccount | None) -> Finished:
     try:
         return run_program(command, timeout=TIME_LIMIT, account=account)
     except ProgramTimeoutError as error:
@@ -168,9 +169,3 @@ def _run_initdb(
     except OSError as error:
         user = f" as user {account.name!r}" if account else ""
         raise ClusterError(f"{command[0]} cannot be started{user}: {error.strerror}") from error
-
-
-def _initdb_error(finished: Finished) -> ClusterError:
-    """Return an error with the last lines of the output of initdb."""
-    lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
-    return ClusterError(f"initdb failed with status {finished.status}: {' '.join(lines[-4:])}")
