@@ -27,8 +27,8 @@ EMPTY: Final = frozenset(
 )
 """The directories that a copy has without their contents: a server starts with new files."""
 
-LEFT_OUT: Final = re.compile(r"pgsql_tmp|pg_internal\.init|t\d+_\d")
-"""The start of the names of temporary files, and of caches that a server makes again."""
+LEFT_OUT: Final = re.compile(r"pgsql_tmp|pg_internal\.init|t\d+_\d|\.s\.PGSQL\.")
+"""The start of the names of temporary files, sockets, and caches that a server makes again."""
 
 CONTROL_FILE: Final = "global/pg_control"
 LEFT_OUT_BY_DIRECTORY: Final = {

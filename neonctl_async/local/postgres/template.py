@@ -2,10 +2,7 @@
 
 import platform
 import secrets
-import tempfile
-import time
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,10 +15,10 @@ from neonctl_async.local.postgres.cache import (
     seal,
     write_private,
 )
-from neonctl_async.local.postgres.cloning import spread
 from neonctl_async.local.postgres.copying import copy_cluster, remove
-from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_async.local.postgres.programs import Finished, ProgramTimeoutError, run_program
+from neonctl_async.local.postgres.scratch import remove_abandoned, scratch_directory
 
 ADMINISTRATOR: Final = "cloud_admin"
 """The superuser of every cluster."""
@@ -34,9 +31,6 @@ TIME_LIMIT: Final = 60.0
 
 LAYOUT: Final = 1
 """The number of this module's layout of templates. A change makes cached templates unused."""
-
-_PREFIX: Final = "neonctl-async-initdb-"
-_ABANDONED_AFTER: Final = 3600.0
 
 
 class Template(NamedTuple):
@@ -52,6 +46,7 @@ def prepare_template(installation: Installation, account: ServerAccount | None) 
     if initdb fails.
     """
     check_reachable(installation.directory, account)
+    remove_abandoned(account)
     name = entry_name(installation)
     failure: OSError | None = None
     for cache in cache_directories():
@@ -73,7 +68,12 @@ def _cached(entry: Path, installation: Installation, account: ServerAccount | No
 
 def entry_name(installation: Installation) -> str:
     """Return the name of a template, which differs between different builds of one version."""
-    size = installation.program("postgres").stat().st_size
+    try:
+        size = installation.program("postgres").stat().st_size
+    except OSError as error:
+        raise PostgresUnavailableError(
+            f"Postgres is not in {str(installation.directory)!r} any more: {error.strerror}"
+        ) from error
     major, minor = installation.version
     return f"{major}.{minor}-{platform.machine()}-{size}-{LAYOUT}"
 
@@ -84,9 +84,9 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
     remove(partial)
     try:
         partial.mkdir(mode=0o700)
-        with _workplace(account) as workplace:
-            _initialize(workplace, installation, account)
-            copy_cluster(workplace / "data", partial / "data", account=None)
+        with scratch_directory(account) as scratch:
+            _initialize(scratch, installation, account)
+            copy_cluster(scratch / "data", partial / "data", account=None)
         seal(partial)
         remove(entry)
         partial.rename(entry)
@@ -94,30 +94,13 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
         remove(partial)
 
 
-@contextmanager
-def _workplace(account: ServerAccount | None) -> Generator[Path, None, None]:
-    """Make a temporary directory for initdb. The account cannot enter the cache of root."""
-    temporary = Path(tempfile.gettempdir())
-    for abandoned in temporary.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another process removes it, or another user owns it
-            if abandoned.lstat().st_mtime < time.time() - _ABANDONED_AFTER:
-                remove(abandoned)
-    check_reachable(temporary, account)
-    workplace = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary))
-    spread(workplace)
-    try:
-        yield workplace
-    finally:
-        remove(workplace)
-
-
-def _initialize(workplace: Path, installation: Installation, account: ServerAccount | None) -> None:
+def _initialize(scratch: Path, installation: Installation, account: ServerAccount | None) -> None:
     """Run initdb. The result is in the directory ``data``."""
     password = secrets.token_urlsafe(32)
-    password_file = workplace / "password"
+    password_file = scratch / "password"
     write_private(password_file, password)
-    give(workplace, account)
-    data = workplace / "data"
+    give(scratch, account)
+    data = scratch / "data"
     finished = _run_initdb(data, password_file, installation, account)
     if finished.status:
         lines = [line.strip() for line in finished.output.splitlines() if line.strip()]

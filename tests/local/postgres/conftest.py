@@ -16,7 +16,7 @@ from neonctl_async.local.postgres.template import Template, prepare_template
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
     """A directory that the account of the servers can enter, unlike pytest's ``tmp_path``."""
-    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-"))
+    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-")).resolve()
     directory.chmod(0o711)
     yield directory
     remove(directory)
