@@ -6,10 +6,10 @@ import subprocess
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-
-import asyncpg
+from typing import Any, TypeAlias
 
 from neonctl_async.local.postgres.account import ServerAccount
+from neonctl_async.local.postgres.admin import load_driver
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.programs import program_environment
 from neonctl_async.local.postgres.template import ADMINISTRATOR, PASSWORD_FILE
@@ -23,8 +23,13 @@ SETTINGS = {
 }
 
 
-async def connect(directory: Path) -> asyncpg.Connection:
+Connection: TypeAlias = Any
+"""A connection of asyncpg, which publishes no types."""
+
+
+async def connect(directory: Path) -> Connection:
     """Connect as the administrator. Wait until the server accepts connections."""
+    asyncpg = load_driver()
     password = await asyncio.to_thread((directory / PASSWORD_FILE).read_text, encoding="utf-8")
     while True:
         try:
@@ -38,7 +43,7 @@ async def connect(directory: Path) -> asyncpg.Connection:
 @asynccontextmanager
 async def running(
     installation: Installation, directory: Path, account: ServerAccount | None
-) -> AsyncGenerator[asyncpg.Connection, None]:
+) -> AsyncGenerator[Connection, None]:
     """Run a server, and yield a connection of the administrator. Stop the server at the end."""
     settings = SETTINGS | {"unix_socket_directories": str(directory)}
     process = await asyncio.create_subprocess_exec(

@@ -2,6 +2,7 @@
 
 import os
 import stat
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def machine(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def install_package(machine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Add a package like that of the extra. Importing it fails."""
     write_script(machine / "site-packages" / "pg_in_a_wheel" / "__init__.py", "raise SystemExit")
-    monkeypatch.syspath_prepend(str(machine / "site-packages"))
+    monkeypatch.setattr("sys.path", [str(machine / "site-packages"), *sys.path])
     monkeypatch.setattr(binaries, "WHEEL", "pg_in_a_wheel")
     return machine / "site-packages" / "pg_in_a_wheel"
 

@@ -142,8 +142,12 @@ def test_short_writes_are_continued(
     tmp_path: Path, copier: FileCopier, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = os.write
+
+    def write_little(file: int, data: memoryview) -> int:
+        return write(file, data[:1000])
+
     (tmp_path / "source").write_bytes(bytes(range(256)) * 100)
-    monkeypatch.setattr("os.write", lambda file, data: write(file, bytes(data[:1000])))
+    monkeypatch.setattr("os.write", write_little)
     copier.copy(f"{tmp_path}/source", f"{tmp_path}/target")
     assert (tmp_path / "target").read_bytes() == bytes(range(256)) * 100
 

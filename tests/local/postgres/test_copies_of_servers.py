@@ -3,14 +3,13 @@
 import asyncio
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from neonctl_async.local.postgres.account import ServerAccount, give
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.copying import copy_cluster, copy_wal
 from neonctl_async.local.postgres.template import Template
-from tests.local.postgres.server import connect, running
+from tests.local.postgres.server import Connection, connect, running
 
 pytestmark = pytest.mark.process
 
@@ -44,7 +43,7 @@ async def test_copies_of_a_stopped_server_differ_independently(
         assert await connection.fetchval("SELECT count(*) FROM pg_database") == 4
 
 
-async def transfer(connection: asyncpg.Connection, stop: asyncio.Event) -> None:
+async def transfer(connection: Connection, stop: asyncio.Event) -> None:
     """Move amounts between accounts, and replace tables, until the event."""
     number = 0
     while not stop.is_set():
@@ -63,7 +62,7 @@ def names(directory: Path) -> list[str]:
 
 
 async def copy_running(
-    connection: asyncpg.Connection, source: Path, target: Path, account: ServerAccount | None
+    connection: Connection, source: Path, target: Path, account: ServerAccount | None
 ) -> None:
     """Copy a data directory in backup mode, as the manual of Postgres describes."""
     begin = await connection.fetchval("SELECT pg_walfile_name(pg_backup_start('copy', true))")

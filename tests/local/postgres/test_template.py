@@ -15,6 +15,7 @@ from neonctl_async.local.postgres import template as module
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.cache import CHECKSUMS, is_intact
+from neonctl_async.local.postgres.copying import copy_cluster
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_async.local.postgres.template import PASSWORD_FILE, Template, prepare_template
 from tests.local.postgres.programs import write_installation, write_script
@@ -296,7 +297,7 @@ async def test_server_runs_on_a_copy_of_the_template(
     account: ServerAccount | None,
 ) -> None:
     await asyncio.to_thread(
-        module.copy_cluster, template.directory, open_directory / "copy", account=account
+        copy_cluster, template.directory, open_directory / "copy", account=account
     )
     async with running(installation, open_directory / "copy", account) as connection:
         names = ("data_checksums", "wal_segment_size", "server_encoding", "timezone")
