@@ -59,17 +59,29 @@ def copy_cluster(
     added with copy_wal(). Without ``wal``, all segments with contents are copied. The copy belongs
     to the account. Raise ClusterError, and leave nothing behind, if the copy fails.
     """
+    try:
+        copy_directory(source, target, account=account, wal=wal)
+    except OSError as error:
+        raise _failure(source, error) from error
+
+
+def copy_directory(
+    source: Path,
+    target: Path,
+    *,
+    account: ServerAccount | None,
+    wal: Sequence[str] | None = None,
+) -> None:
+    """Do the work of copy_cluster(), and raise OSError if files cannot be read or written."""
     partial = target.with_name(f"{target.name}.partial")
     try:
         remove(partial)
         spread(target.parent)
         _TreeCopy(source, partial, account, wal=wal).run()
         partial.rename(target)
-    except BaseException as error:
+    except BaseException:
         with suppress(OSError):  # the first error is reported
             remove(partial)
-        if isinstance(error, OSError):
-            raise _failure(source, error) from error
         raise
 
 
@@ -92,8 +104,13 @@ def copy_wal(
 
 def remove(directory: Path) -> None:
     """Remove a directory with its contents. A missing directory is not an error."""
-    with suppress(FileNotFoundError):
-        shutil.rmtree(directory)
+    while True:
+        try:
+            shutil.rmtree(directory)
+        except FileNotFoundError:  # of the directory, or of a file that another process removed
+            if directory.exists():
+                continue
+        return
 
 
 def has_contents(segment: os.DirEntry[str]) -> bool:

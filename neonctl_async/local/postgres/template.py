@@ -15,7 +15,7 @@ from neonctl_async.local.postgres.cache import (
     seal,
     write_private,
 )
-from neonctl_async.local.postgres.copying import copy_cluster, remove
+from neonctl_async.local.postgres.copying import copy_directory, remove
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_async.local.postgres.programs import Finished, ProgramTimeoutError, run_program
 from neonctl_async.local.postgres.scratch import remove_abandoned, scratch_directory
@@ -54,7 +54,10 @@ def prepare_template(installation: Installation, account: ServerAccount | None) 
             return Template(_cached(cache / name, installation, account))
         except OSError as error:
             failure = error  # the next directory may be writable
-    raise ClusterError(f"no directory for the template of new clusters: {failure}") from failure
+    raise ClusterError(
+        f"the template of new clusters cannot be stored: {failure}."
+        " Free disk space, or set XDG_CACHE_HOME to another directory"
+    ) from failure
 
 
 def _cached(entry: Path, installation: Installation, account: ServerAccount | None) -> Path:
@@ -86,7 +89,7 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
         partial.mkdir(mode=0o700)
         with scratch_directory(account) as scratch:
             _initialize(scratch, installation, account)
-            copy_cluster(scratch / "data", partial / "data", account=None)
+            copy_directory(scratch / "data", partial / "data", account=None)
         seal(partial)
         remove(entry)
         partial.rename(entry)

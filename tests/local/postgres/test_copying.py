@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import stat
 import struct
 from collections.abc import Callable
@@ -287,3 +288,19 @@ def test_missing_directory_is_not_an_error_of_remove(tmp_path: Path) -> None:
     remove(tmp_path / "missing")
     remove(tmp_path)
     assert not tmp_path.exists()
+
+
+def test_remove_continues_if_others_remove_files_too(
+    source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rmtree = shutil.rmtree
+    failures = [FileNotFoundError("another process removed a file")]
+
+    def remove_with_others(directory: Path) -> None:
+        if failures:
+            raise failures.pop()
+        rmtree(directory)
+
+    monkeypatch.setattr("shutil.rmtree", remove_with_others)
+    remove(source)
+    assert not source.exists()

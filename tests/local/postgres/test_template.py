@@ -1,6 +1,7 @@
 """The template of new data directories."""
 
 import asyncio
+import errno
 import os
 import signal
 import stat
@@ -8,14 +9,16 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from neonctl_async.local.postgres import scratch
 from neonctl_async.local.postgres import template as module
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.cache import CHECKSUMS, is_intact
-from neonctl_async.local.postgres.copying import copy_cluster
+from neonctl_async.local.postgres.copying import copy_cluster, copy_directory
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_async.local.postgres.template import PASSWORD_FILE, Template, prepare_template
 from tests.local.postgres.programs import write_installation, write_script
@@ -42,6 +45,7 @@ esac"""
 PREPARE = """
 import os, sys
 from pathlib import Path
+from typing import Any
 from neonctl_async.local.postgres.account import server_account
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.template import prepare_template
@@ -86,6 +90,8 @@ class FakePostgres:
 def cache(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The empty cache of templates, which only this test uses."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(open_directory / "cache"))
+    monkeypatch.setenv("TMPDIR", str(open_directory))
+    monkeypatch.setattr("tempfile.tempdir", str(open_directory))
     return open_directory / "cache" / "neonctl-async" / "postgres"
 
 
@@ -230,9 +236,8 @@ def test_failed_replacement_keeps_nothing_damaged_in_use(postgres: FakePostgres)
 
 
 def test_unwritable_cache_is_replaced(
-    postgres: FakePostgres, cache: Path, open_directory: Path, monkeypatch: pytest.MonkeyPatch
+    postgres: FakePostgres, cache: Path, open_directory: Path
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(open_directory))
     cache.parent.parent.write_text("no directory")
     directory = postgres.prepare()
     assert directory.is_relative_to(open_directory / f"neonctl-async-{os.geteuid()}")
@@ -241,9 +246,8 @@ def test_unwritable_cache_is_replaced(
 
 
 def test_entry_that_cannot_be_replaced_is_made_in_another_place(
-    postgres: FakePostgres, open_directory: Path, monkeypatch: pytest.MonkeyPatch
+    postgres: FakePostgres, open_directory: Path
 ) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(open_directory))
     first = postgres.prepare()
     lock = first.parent.with_name(f"{first.parent.name}.lock")
     lock.unlink()
@@ -251,6 +255,34 @@ def test_entry_that_cannot_be_replaced_is_made_in_another_place(
     os.truncate(first / "PG_VERSION", 1)
     second = postgres.prepare()
     assert second.is_relative_to(open_directory / f"neonctl-async-{os.geteuid()}")
+
+
+def test_full_disk_of_the_cache_is_replaced(
+    postgres: FakePostgres, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*arguments: Any, **options: Any) -> None:
+        if arguments[1].is_relative_to(cache):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        copy_directory(*arguments, **options)
+
+    monkeypatch.setattr(module, "copy_directory", write)
+    assert postgres.prepare().is_relative_to(cache.parents[2] / f"neonctl-async-{os.geteuid()}")
+    assert [path.suffix for path in cache.iterdir()] == [".lock"]
+
+
+def test_machine_with_full_disks_is_an_error(
+    postgres: FakePostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_arguments: Any, **_options: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(module, "copy_directory", write)
+    with pytest.raises(ClusterError) as raised:
+        postgres.prepare()
+    assert str(raised.value) == (
+        "the template of new clusters cannot be stored: [Errno 28] No space left on device."
+        " Free disk space, or set XDG_CACHE_HOME to another directory"
+    )
 
 
 def test_processes_that_start_together_make_one_template(postgres: FakePostgres) -> None:
@@ -262,11 +294,12 @@ def test_processes_that_start_together_make_one_template(postgres: FakePostgres)
 
 
 def test_killed_process_leaves_the_cache_usable(
-    postgres: FakePostgres, cache: Path, open_directory: Path
+    postgres: FakePostgres, open_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(scratch, "SHORTEST_AGE", 0.0)
     held = open_directory / "held"
     held.touch()
-    postgres.write_initdb(f"while [ -e {held} ]; do sleep 0.01; done")
+    postgres.write_initdb(f"while [ -e {held} ]; do sleep 0.01; done; exit 1")
     process = postgres.prepare_in_processes()
     deadline = time.monotonic() + 15
     while not postgres.runs:
@@ -277,7 +310,8 @@ def test_killed_process_leaves_the_cache_usable(
     held.unlink()
     postgres.write_initdb()
     assert is_intact(postgres.prepare().parent)
-    assert not list(cache.glob("*.partial"))
+    assert not list(open_directory.rglob("*.partial"))
+    assert not list(open_directory.glob("neonctl-async-initdb-*"))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root uses another account for servers")
