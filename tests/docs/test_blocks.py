@@ -21,6 +21,10 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/progress.md", "text"): "tests/test_progress.py",
     ("docs/style.md", "text"): "tests/tools/test_prose.py",
     ("docs/style.md", "toml"): "tests/tools/test_prose.py",
+} | {
+    ("docs/test-databases.md", kind): "tests/docs/test_databases.py"
+    for kind in kinds(TEXTS["docs/test-databases.md"])
+    if "title=" in kind
 }
 """The tests that cover special blocks, by page and kind. tests/docs/test_pages.py runs all other
 ``python`` blocks of docs. This module checks the commands of all ``console`` blocks."""

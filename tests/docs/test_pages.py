@@ -25,7 +25,7 @@ importlib.import_module("rich")
 tempfile.gettempdir()
 
 
-@pytest.mark.parametrize("page", [page for page in DOCS if "```python" in TEXTS[page]])
+@pytest.mark.parametrize("page", [page for page in DOCS if "```python\n" in TEXTS[page]])
 async def test_code_of_a_page_runs_from_top_to_bottom(
     page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
