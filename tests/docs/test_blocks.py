@@ -13,6 +13,8 @@ from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 
 COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_pages.py",
+    ("README.md", 'ini title="pytest.ini"'): "tests/docs/test_databases.py",
+    ("README.md", 'python title="test_notes.py"'): "tests/docs/test_databases.py",
     ("docs/request.md", "python"): "tests/contract/test_request_page.py",
     ("docs/command-line.md", "text"): "tests/cli/test_session.py",
     ("docs/errors.md", "text"): "tests/docs/test_pages.py",
