@@ -74,12 +74,15 @@ def is_target(*arguments: str) -> bool:
 
 
 def can_be_installed(_install: str, *requirements: str) -> bool:
-    """Return whether each package is this project, one of its extras, or a dependency."""
-    ours = {PROJECT["name"], ".", *(f"{PROJECT['name']}[{extra}]" for extra in EXTRAS)}
-    needed = {
+    """Return whether each package is this project with its extras, or a dependency."""
+    dependencies = {
         name_of(requirement) for group in (*EXTRAS.values(), TESTED_WITH) for requirement in group
     }
-    return {*requirements} <= ours | needed
+    for requirement in requirements:
+        name, *extras = re.findall(r"[\w.-]+", requirement)
+        if not ({*extras} <= {*EXTRAS} if name in {PROJECT["name"], "."} else name in dependencies):
+            return False
+    return True
 
 
 def is_tested(target: str, *arguments: str) -> bool:

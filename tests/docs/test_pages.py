@@ -32,7 +32,7 @@ def blocks(page: str, *, with_postgres: bool = False) -> list[tuple[int, str]]:
     return [(line, code) for line, code in found if (NEEDS_POSTGRES in code) == with_postgres]
 
 
-@pytest.mark.parametrize("page", filter(blocks, DOCS))
+@pytest.mark.parametrize("page", [page for page in DOCS if blocks(page)])
 async def test_code_of_a_page_runs_from_top_to_bottom(
     page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
