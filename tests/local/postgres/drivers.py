@@ -3,7 +3,8 @@
 import asyncio
 import importlib
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -13,7 +14,10 @@ import psycopg
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from neonctl_async import EndpointSpec, NeonClient
+from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.postgres.binaries import find_installations
+from tests.support.postgres import skip_without_postgres
 
 Execute: TypeAlias = Callable[[str, str], Awaitable[object]]
 """Connects to the database of a URI and executes a statement, in autocommit mode.
@@ -144,6 +148,7 @@ def _psql() -> Path:
     return newest.program("psql")
 
 
+LIST: Final = "SELECT string_agg(name, ', ' ORDER BY name) FROM visits"
 DRIVERS: Final[Mapping[str, Execute]] = {
     "asyncpg": with_asyncpg,
     "psycopg, async": with_psycopg,
@@ -155,3 +160,28 @@ DRIVERS: Final[Mapping[str, Execute]] = {
     "psql": with_psql,
 }
 """The drivers and tools of the tests, by name."""
+
+
+@asynccontextmanager
+async def client_of_databases() -> AsyncGenerator[NeonClient, None]:
+    """Open a client of a local control plane with databases, or skip the test."""
+    await asyncio.to_thread(skip_without_postgres)
+    async with LocalControlPlane(postgres=True, durations=Durations(default=0)) as control_plane:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
+            yield neon
+
+
+async def assert_parent_and_branch_differ(neon: NeonClient, execute: Execute) -> None:
+    """Create a table, then a branch, and change both."""
+    project = await neon.projects.create(name="drivers", wait=True)
+    parent = project.connection_uris[0].connection_uri.reveal()
+    assert await execute(parent, "CREATE TABLE visits (name text)") is None
+    await execute(parent, "INSERT INTO visits VALUES ('of both')")
+    created = await neon.branches.create(
+        project.project.id, endpoints=[EndpointSpec(type="read_write")], wait=True
+    )
+    branch = created.connection_uri.reveal()
+    await execute(branch, "INSERT INTO visits VALUES ('of the branch')")
+    await execute(parent, "INSERT INTO visits VALUES ('of the parent')")
+    assert await execute(branch, LIST) == "of both, of the branch"
+    assert await execute(parent, LIST) == "of both, of the parent"

@@ -1,0 +1,21 @@
+"""node-postgres connects to a branch of the local control plane."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.contract.node import NODE_POSTGRES, copy_programs, run
+from tests.local.postgres.drivers import assert_parent_and_branch_differ, client_of_databases
+
+pytestmark = pytest.mark.contract
+
+
+async def test_node_postgres_sees_that_parent_and_branch_differ(tmp_path: Path) -> None:
+    copy_programs(NODE_POSTGRES, tmp_path)
+
+    async def execute(uri: str, statement: str) -> object:
+        result: object = await run(tmp_path, "query.mjs", uri, statement)
+        return result
+
+    async with client_of_databases() as neon:
+        await assert_parent_and_branch_differ(neon, execute)
