@@ -11,6 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import asyncpg
 import psycopg
+import pytest
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -144,8 +145,11 @@ async def with_psql(uri: str, statement: str) -> object:
 
 
 def _psql() -> Path:
-    newest = next(iter(find_installations().values()))
-    return newest.program("psql")
+    programs = [found.program("psql") for found in find_installations().values()]
+    existing = [program for program in programs if program.exists()]
+    if not existing:
+        pytest.skip("this machine has no psql")
+    return existing[0]
 
 
 LIST: Final = "SELECT string_agg(name, ', ' ORDER BY name) FROM visits"
