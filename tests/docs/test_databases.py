@@ -1,12 +1,24 @@
 """The files on the page about databases for tests are a test suite that passes."""
 
+import io
 import re
 from collections.abc import Mapping
 
 import pytest
+from alembic import command
+from alembic.config import Config
 
 from tests.support.pages import TEXTS, code_blocks, kinds
 from tests.support.postgres import skip_without_postgres
+
+PAGE = "docs/test-databases.md"
+QUERY = """
+    import psycopg
+
+    def test_table_exists(neon_branch):
+        with psycopg.connect(neon_branch.connection_uri.reveal()) as connection:
+            assert connection.execute("SELECT count(*) FROM o").fetchone() == (0,)
+"""
 
 
 def files(page: str) -> Mapping[str, str]:
@@ -21,7 +33,7 @@ def files(page: str) -> Mapping[str, str]:
 @pytest.mark.process
 def test_suite_of_the_page_passes(pytester: pytest.Pytester) -> None:
     skip_without_postgres()
-    shown = files("docs/test-databases.md")
+    shown = {name: code for name, code in files(PAGE).items() if " " not in name}
     for name, code in shown.items():
         (pytester.path / name).write_text(code)
     tests = sum(code.count("def test_") for code in shown.values())
@@ -29,5 +41,20 @@ def test_suite_of_the_page_passes(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=tests)
 
 
+@pytest.mark.process
+@pytest.mark.scale
+def test_alembic_migrates_the_parent_of_all_branches(pytester: pytest.Pytester) -> None:
+    skip_without_postgres()
+    config = Config("alembic.ini", stdout=io.StringIO())
+    command.init(config, "migrations")
+    command.revision(config, "orders")
+    [revision] = (pytester.path / "migrations" / "versions").glob("*_orders.py")
+    revision.write_text(revision.read_text().replace("pass", "op.execute('CREATE TABLE o ()')", 1))
+    pytester.makeini(files(PAGE)["pytest.ini"])
+    pytester.makeconftest(files(PAGE)["conftest.py with Alembic"])
+    pytester.makepyfile(QUERY)
+    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+
+
 def test_readme_shows_files_of_the_page() -> None:
-    assert files("README.md").items() <= files("docs/test-databases.md").items()
+    assert files("README.md").items() <= files(PAGE).items()
