@@ -13,7 +13,7 @@ import asyncpg
 import psycopg
 import pytest
 import sqlalchemy
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import create_async_engine
 
 from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
@@ -55,10 +55,10 @@ async def with_psycopg_in_a_thread(uri: str, statement: str) -> object:
 
 async def with_pg8000(uri: str, statement: str) -> object:
     """Execute a statement with pg8000, which takes the parts of the URI as arguments."""
-    native = importlib.import_module("pg8000.native")
     parts = urlsplit(uri)
 
     def execute() -> object:
+        native = importlib.import_module("pg8000.native")
         connection = native.Connection(
             unquote(parts.username or ""),
             host=parts.hostname,
@@ -77,16 +77,17 @@ async def with_pg8000(uri: str, statement: str) -> object:
 
 
 async def with_sqlalchemy_on_asyncpg(uri: str, statement: str) -> object:
-    engine = create_async_engine("postgresql+asyncpg://", connect_args={"dsn": uri})
-    return await _on_engine(engine, statement)
+    return await _with_engine("postgresql+asyncpg://", statement, connect_args={"dsn": uri})
 
 
 async def with_sqlalchemy_on_psycopg(uri: str, statement: str) -> object:
-    url = sqlalchemy.make_url(uri).set(drivername="postgresql+psycopg")
-    return await _on_engine(create_async_engine(url), statement)
+    return await _with_engine(uri.replace("postgresql:", "postgresql+psycopg:"), statement)
 
 
-async def _on_engine(engine: AsyncEngine, statement: str) -> object:
+# Any: the options of an engine.
+async def _with_engine(url: str, statement: str, **options: Any) -> object:
+    # In a thread, because SQLAlchemy imports the driver.
+    engine = await asyncio.to_thread(create_async_engine, url, **options)
     try:
         async with engine.begin() as connection:
             result = await connection.execute(sqlalchemy.text(statement))
@@ -97,13 +98,13 @@ async def _on_engine(engine: AsyncEngine, statement: str) -> object:
 
 async def with_django(uri: str, statement: str) -> object:
     """Execute a statement on a connection of Django."""
-    settings = importlib.import_module("django.conf").settings
-    if not settings.configured:
-        settings.configure()
-        importlib.import_module("django").setup()
-    handler = importlib.import_module("django.db.utils").ConnectionHandler
 
     def execute() -> object:
+        settings = importlib.import_module("django.conf").settings
+        if not settings.configured:
+            settings.configure()
+            importlib.import_module("django").setup()
+        handler = importlib.import_module("django.db.utils").ConnectionHandler
         # Any: Django has no types.
         connection: Any = handler({"default": django_settings(uri)})["default"]
         try:
