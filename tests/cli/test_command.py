@@ -71,7 +71,7 @@ def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
     assert result.exit_code == 0
 
 
-@pytest.mark.process
+@pytest.mark.postgres
 @pytest.mark.scale
 def test_demo_queries_each_branch_if_postgres_is_found(cli: CommandLine) -> None:
     skip_without_postgres()

@@ -30,7 +30,7 @@ def files(page: str) -> Mapping[str, str]:
     return found
 
 
-@pytest.mark.process
+@pytest.mark.postgres
 def test_suite_of_the_page_passes(pytester: pytest.Pytester) -> None:
     skip_without_postgres()
     shown = {name: code for name, code in files(PAGE).items() if " " not in name}
@@ -41,7 +41,7 @@ def test_suite_of_the_page_passes(pytester: pytest.Pytester) -> None:
     result.assert_outcomes(passed=tests)
 
 
-@pytest.mark.process
+@pytest.mark.postgres
 @pytest.mark.scale
 def test_alembic_migrates_the_parent_of_all_branches(pytester: pytest.Pytester) -> None:
     skip_without_postgres()

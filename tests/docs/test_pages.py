@@ -60,7 +60,7 @@ async def test_code_of_a_page_runs_from_top_to_bottom(
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS if blocks(page, with_postgres=True)])
-@pytest.mark.process
+@pytest.mark.postgres
 async def test_code_with_real_databases_runs(page: str) -> None:
     await asyncio.to_thread(skip_without_postgres)
     for line, code in blocks(page, with_postgres=True):

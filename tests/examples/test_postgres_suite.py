@@ -7,7 +7,7 @@ import pytest
 from tests.support.examples import EXAMPLES
 from tests.support.postgres import skip_without_postgres
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 @pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.scale)])
