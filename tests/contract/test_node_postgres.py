@@ -18,4 +18,4 @@ async def test_node_postgres_sees_that_parent_and_branch_differ(tmp_path: Path) 
         return result
 
     async with client_of_databases() as neon:
-        await assert_parent_and_branch_differ(neon, execute)
+        await assert_parent_and_branch_differ(neon, {"node-postgres": execute})

@@ -14,7 +14,7 @@ import psycopg
 import sqlalchemy
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from neonctl_async import EndpointSpec, NeonClient
+from neonctl_async import EndpointSpec, NeonClient, Secret
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.postgres.binaries import find_installations
 from tests.support.postgres import skip_without_postgres
@@ -149,11 +149,10 @@ def _psql() -> Path:
     return newest.program("psql")
 
 
-LIST: Final = "SELECT string_agg(name, ', ' ORDER BY name) FROM visits"
 DRIVERS: Final[Mapping[str, Execute]] = {
     "asyncpg": with_asyncpg,
-    "psycopg, async": with_psycopg,
-    "psycopg, sync": with_psycopg_in_a_thread,
+    "psycopg": with_psycopg,
+    "psycopg in a thread": with_psycopg_in_a_thread,
     "pg8000": with_pg8000,
     "SQLAlchemy on asyncpg": with_sqlalchemy_on_asyncpg,
     "SQLAlchemy on psycopg": with_sqlalchemy_on_psycopg,
@@ -172,17 +171,25 @@ async def client_of_databases() -> AsyncGenerator[NeonClient, None]:
             yield neon
 
 
-async def assert_parent_and_branch_differ(neon: NeonClient, execute: Execute) -> None:
-    """Create a table, then a branch, and change both."""
+async def assert_parent_and_branch_differ(neon: NeonClient, drivers: Mapping[str, Execute]) -> None:
+    """Let each driver create a table. Create a branch, and let each driver change both."""
+
+    async def with_each(secret: Secret, statement: str) -> dict[str, object]:
+        execute_each = (
+            drivers[driver](secret.reveal(), statement.format(f'"{driver}"')) for driver in drivers
+        )
+        return dict(zip(drivers, await asyncio.gather(*execute_each), strict=True))
+
     project = await neon.projects.create(name="drivers", wait=True)
-    parent = project.connection_uris[0].connection_uri.reveal()
-    assert await execute(parent, "CREATE TABLE visits (name text)") is None
-    await execute(parent, "INSERT INTO visits VALUES ('of both')")
-    created = await neon.branches.create(
-        project.project.id, endpoints=[EndpointSpec(type="read_write")], wait=True
-    )
-    branch = created.connection_uri.reveal()
-    await execute(branch, "INSERT INTO visits VALUES ('of the branch')")
-    await execute(parent, "INSERT INTO visits VALUES ('of the parent')")
-    assert await execute(branch, LIST) == "of both, of the branch"
-    assert await execute(parent, LIST) == "of both, of the parent"
+    parent = project.connection_uris[0].connection_uri
+    nothing = dict.fromkeys(drivers)
+    assert await with_each(parent, "CREATE TABLE {} (name text)") == nothing
+    assert await with_each(parent, "INSERT INTO {} VALUES ('of both')") == nothing
+    compute = [EndpointSpec(type="read_write")]
+    created = await neon.branches.create(project.project.id, endpoints=compute, wait=True)
+    branch = created.connection_uri
+    await with_each(branch, "INSERT INTO {} VALUES ('of the branch')")
+    await with_each(parent, "INSERT INTO {} VALUES ('of the parent')")
+    names = "SELECT string_agg(name, ', ' ORDER BY name) FROM {}"
+    assert await with_each(branch, names) == dict.fromkeys(drivers, "of both, of the branch")
+    assert await with_each(parent, names) == dict.fromkeys(drivers, "of both, of the parent")
