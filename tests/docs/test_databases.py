@@ -12,6 +12,8 @@ from tests.support.pages import TEXTS, code_blocks, kinds
 from tests.support.postgres import skip_without_postgres
 
 PAGE = "docs/test-databases.md"
+OPTIONS = ("-o", "asyncio_default_fixture_loop_scope=function")
+"""The setting without which some versions of pytest-asyncio warn."""
 QUERY = """
     import psycopg
 
@@ -37,7 +39,7 @@ def test_suite_of_the_page_passes(pytester: pytest.Pytester) -> None:
     for name, code in shown.items():
         (pytester.path / name).write_text(code)
     tests = sum(code.count("def test_") for code in shown.values())
-    result = pytester.runpytest_subprocess("-W", "error", "-p", "no:randomly")
+    result = pytester.runpytest_subprocess("-W", "error", "-p", "no:randomly", *OPTIONS)
     result.assert_outcomes(passed=tests)
 
 
@@ -53,7 +55,7 @@ def test_alembic_migrates_the_parent_of_all_branches(pytester: pytest.Pytester) 
     pytester.makeini(files(PAGE)["pytest.ini"])
     pytester.makeconftest(files(PAGE)["conftest.py with Alembic"])
     pytester.makepyfile(QUERY)
-    pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
 
 
 def test_readme_shows_files_of_the_page() -> None:
