@@ -10,11 +10,16 @@ from tests.local.postgres.drivers import assert_parent_and_branch_differ, client
 pytestmark = pytest.mark.contract
 
 
-async def test_node_postgres_sees_that_parent_and_branch_differ(tmp_path: Path) -> None:
+@pytest.fixture
+def programs(tmp_path: Path) -> Path:
+    """The folder of the program that uses node-postgres."""
     copy_programs(NODE_POSTGRES, tmp_path)
+    return tmp_path
 
+
+async def test_node_postgres_sees_that_parent_and_branch_differ(programs: Path) -> None:
     async def execute(uri: str, statement: str) -> object:
-        result: object = await run(tmp_path, "query.mjs", uri, statement)
+        result: object = await run(programs, "query.mjs", uri, statement)
         return result
 
     async with client_of_databases() as neon:
