@@ -100,6 +100,11 @@ class Clusters:
             await self._guard.stop()
         self._clusters.clear()
 
+    @property
+    def root(self) -> Path:
+        """The directory of the data. Only this user can enter it, and the servers."""
+        return self._directories.root
+
     def ids(self) -> set[str]:
         """Return the ids of all clusters."""
         return set(self._clusters)
@@ -202,6 +207,11 @@ class Clusters:
         """Return the schema of a database as SQL. A stopped server runs meanwhile."""
         async with self._running(id) as cluster:
             return await dumps.dump_schema(cluster, database, self._account)
+
+    async def describe_schema(self, id: str, database: str) -> str:
+        """Return the tables of a database as JSON. A stopped server runs meanwhile."""
+        async with self._running(id) as cluster:
+            return await dumps.describe_tables(cluster, database)
 
     async def prepare(self, source: str, count: int) -> None:
         """Keep ``count`` started copies of a stopped cluster ready for ``copy``."""

@@ -150,10 +150,16 @@ class Tenant:
         If nothing was saved, delete all data. Then only the first user, organization and key stay,
         in their initial state.
         """
-        if not await self._state.database.restore():
-            await self._state.database.run(accounts.reset_to_first_account)
+        if self._state.databases is None:
+            await self._restore()
+        else:
+            await self._state.databases.replace(self._restore)
         self._state.faults.clear()
         self._state.clear_requests()
+
+    async def _restore(self) -> None:
+        if not await self._state.database.restore():
+            await self._state.database.run(accounts.reset_to_first_account)
 
     @property
     def _signed_in(self) -> FirstAccount:

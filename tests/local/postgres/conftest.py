@@ -1,7 +1,7 @@
 """Postgres for tests: an installation, a template, and directories that the servers can enter."""
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -9,19 +9,9 @@ import pytest
 from neonctl_async.local.postgres.account import ServerAccount, server_account
 from neonctl_async.local.postgres.binaries import Installation, find_installations
 from neonctl_async.local.postgres.clusters import Clusters
-from neonctl_async.local.postgres.copying import remove
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.postgres.template import Template, prepare_template
 from tests.support.clusters import DESIRED, files, servers
-
-
-@pytest.fixture
-def open_directory() -> Iterator[Path]:
-    """A directory that the account of the servers can enter, unlike pytest's ``tmp_path``."""
-    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-"))
-    directory.chmod(0o711)
-    yield directory
-    remove(directory)
 
 
 @pytest.fixture(scope="session")
