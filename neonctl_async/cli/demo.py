@@ -12,8 +12,7 @@ from rich.console import Console
 
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.client import NeonClient
-from neonctl_async.local import Durations, LocalControlPlane
-from neonctl_async.local.postgres.errors import PostgresUnavailableError
+from neonctl_async.local import Durations, LocalControlPlane, PostgresUnavailableError
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.models.projects import ProjectCreated
