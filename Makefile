@@ -19,12 +19,14 @@ ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning test
 	tests/test_pagination.py
 
 # Versions of Node.js packages: the published description of the API, a server that validates
-# requests against it, and Neon's TypeScript SDK.
+# requests against it, Neon's TypeScript SDK, and node-postgres.
 DESCRIPTION = 2.7.3
 PRISM = 5.16.0
 SDK = 6.1.2
-PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
+NODE_POSTGRES = 8.23.1
+PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK) \
+	pg@$(NODE_POSTGRES)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)
 
 # The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
