@@ -17,11 +17,16 @@ from benchmarks.harness.report import Report, plain, write
 from benchmarks.harness.results import Row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.scenarios import (
+    database_proxy,
+    database_suites,
+    databases,
     fan_out,
+    first_database,
     get,
     idle,
     imports,
     loads,
+    many_databases,
     memory,
     operations_page,
     page,
@@ -50,6 +55,11 @@ SCENARIOS: dict[str, Scenario] = {
     "shared_budget": shared_budget.run,
     "operations_page": operations_page.run,
     "pytest_plugin": pytest_plugin.run,
+    "databases": databases.run,
+    "first_database": first_database.run,
+    "many_databases": many_databases.run,
+    "database_suites": database_suites.run,
+    "database_proxy": database_proxy.run,
 }
 ROOT = Path(__file__).parent.parent
 
