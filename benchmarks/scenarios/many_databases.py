@@ -3,13 +3,13 @@
 import asyncio
 import time
 
-from benchmarks.harness.process_tree import megabytes, tree
 from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.peers.databases import FILL, query
 from benchmarks.servers.local_control_plane import local_control_plane
 from benchmarks.servers.queries import execute
 from neonctl_async import EndpointSpec, NeonClient, RateBudget
+from tools.processes import megabytes, tree
 
 RUNNING = 10
 """The branches whose computes are active at the end."""
