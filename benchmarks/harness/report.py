@@ -11,6 +11,9 @@ from benchmarks.plots import comparison, waits
 
 BEGIN = "<!-- figures: written by make bench -->"
 END = "<!-- end of figures -->"
+BEGIN_DATABASES = "<!-- figures of databases: written by make bench -->"
+END_DATABASES = "<!-- end of figures of databases -->"
+OF_DATABASES = " of databases"
 TARGETS = ("target", "measured as", "result", "limit", "")
 COLUMNS = (
     *("scenario", "client", "median", "quartiles"),
@@ -90,19 +93,22 @@ def plain(rows: Sequence[Row]) -> str:
     return "\n".join([*text, *(f"{row.scenario}: {row.note}" for row in rows if row.note)])
 
 
-def markdown(report: Report) -> str:
-    """Return the tables for the documentation, with the machine and the versions."""
+def markdown(report: Report, *, of: str = "") -> str:
+    """Return the tables for the documentation, with the machine and the versions.
+
+    ``of`` ends their headings.
+    """
     versions = ", ".join(f"`{name} {version}`" for name, version in report.versions.items())
     notes = [f"- {row.scenario}: {row.note}" for row in report.rows if row.note]
     return "\n".join(
         [
             f"Measured on {report.date}: {report.machine}. Versions: {versions}.",
             "",
-            "### Targets",
+            f"### Targets{of}",
             "",
             *_table(TARGETS, (line for row in report.rows for line in target_lines(row))),
             "",
-            "### All results",
+            f"### All results{of}",
             "",
             *_table(COLUMNS, (line for row in report.rows for line in result_lines(row))),
             *(["", *notes] if notes else []),
@@ -132,18 +138,17 @@ def _medians(row: Row) -> list[str]:
     ]
 
 
-def written_into(page: str, text: str) -> str:
+def written_into(page: str, text: str, *, begin: str = BEGIN, end: str = END) -> str:
     """Return the page with this text between its markers."""
-    before, _, rest = page.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+    before, _, rest = page.partition(begin)
+    _, _, after = rest.partition(end)
+    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
 
 
 def write(report: Report, root: Path) -> None:
     """Write the report as JSON, the tables of two pages, and the plots."""
     docs = root / "docs"
-    content = msgspec.json.format(msgspec.json.encode(report))
-    (docs / "benchmarks.json").write_bytes(content + b"\n")
+    _write_json(report, docs / "benchmarks.json")
     for name, plot in (("benchmarks", comparison), ("waits", waits)):
         path = docs / "pictures" / f"{name}.svg"
         path.write_text(plot.draw(report.rows), encoding="utf-8")
@@ -152,3 +157,21 @@ def write(report: Report, root: Path) -> None:
         (root / "README.md", brief(report)),
     ):
         page.write_text(written_into(page.read_text(encoding="utf-8"), text), encoding="utf-8")
+
+
+def write_databases(report: Report, root: Path) -> None:
+    """Write the report of the databases as JSON, and its tables."""
+    docs = root / "docs"
+    _write_json(report, docs / "benchmarks-databases.json")
+    page = docs / "benchmarks.md"
+    text = written_into(
+        page.read_text(encoding="utf-8"),
+        markdown(report, of=OF_DATABASES),
+        begin=BEGIN_DATABASES,
+        end=END_DATABASES,
+    )
+    page.write_text(text, encoding="utf-8")
+
+
+def _write_json(report: Report, path: Path) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")

@@ -10,9 +10,6 @@ from abc import ABC, abstractmethod
 from typing import ClassVar, Self
 from uuid import uuid4
 
-import psycopg
-from pytest_postgresql.janitor import DatabaseJanitor
-
 from benchmarks.harness.results import OURS
 from benchmarks.servers.postgres import USER, PostgresServer, newest_installation
 from benchmarks.servers.queries import connected, execute, fetch_number
@@ -151,6 +148,10 @@ class PytestPostgresql(OnServer):
         return await asyncio.to_thread(self._ready)
 
     def _ready(self) -> float:
+        # Only the environment of make bench contains these packages.
+        import psycopg  # noqa: PLC0415 - as above
+        from pytest_postgresql.janitor import DatabaseJanitor  # noqa: PLC0415 - as above
+
         name = f"copy_{uuid4().hex}"
         started = time.perf_counter()
         janitor = DatabaseJanitor(

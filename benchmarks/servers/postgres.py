@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Self
 
@@ -27,6 +28,7 @@ USER = "postgres"
 _START_SECONDS = 20.0
 
 
+@cache
 def newest_installation() -> Installation:
     """Return the Postgres version that the local control plane uses by default."""
     return next(iter(find_installations().values()))
