@@ -14,9 +14,10 @@ from neonctl_async.local.api.request.calls import Call, Response, instant_of, re
 from neonctl_async.local.engine import computes, operations, timelines
 from neonctl_async.local.engine.branches import check_name_free, check_not_deleted, inherit_objects
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.work import ReplaceCluster
 from neonctl_async.local.errors import invalid, not_found, unprocessable
 from neonctl_async.local.storage.database import SqlValue, Transaction
-from neonctl_async.local.storage.tables import Branch, Endpoint
+from neonctl_async.local.storage.tables import Branch, Endpoint, Operation
 
 _DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expires_at"
 
@@ -114,7 +115,7 @@ def recover(tx: Transaction, call: Call) -> Response:
     timelines.schedule_archiving(tx, branch.id, tx.now)
     branch_record = branches.record(tx, tx.get(Branch, branch.id))
     recovered = computes.of_branch(tx, branch.id)
-    shown = [endpoints.record(endpoint, tx.now) for endpoint in recovered]
+    shown = [endpoints.record(tx, endpoint) for endpoint in recovered]
     return respond({"branch": branch_record, "endpoints": shown})
 
 
@@ -137,20 +138,30 @@ def _replace_content(
     body: bodies.BranchRestore,
     chain: OperationChain,
 ) -> Branch:
-    preserved_id = body.preserve_under_name and _preserve(tx, branch, body.preserve_under_name)
-    creation = chain.add("create_branch", branch_id=branch.id)
+    at = body.source_timestamp
+    parent_timestamp = instant_of("source_timestamp", at) if at else tx.now
+    preserved_id = ids.object_id("br-") if body.preserve_under_name else None
+    replacement = ReplaceCluster(
+        branch.id,
+        source.id,
+        at=parent_timestamp if at else None,
+        lsn=body.source_lsn,
+        preserved_id=preserved_id,
+    )
+    creation = chain.add("create_branch", branch_id=branch.id, work=replacement)
+    if preserved_id and body.preserve_under_name:
+        _preserve(tx, branch, preserved_id, body.preserve_under_name, creation)
     if source.id != branch.id:
         for table in ("roles", "databases"):
             where = "WHERE branch_id = ? AND deleted_at IS NULL"
             tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch.id)
         inherit_objects(tx, source.id, branch.id)
         anonymized.reset(tx, branch.id, creation)
-    at = body.source_timestamp
     return tx.update(
         branch,
         parent_id=preserved_id if source.id == branch.id else source.id,
         parent_lsn=body.source_lsn or ids.lsn(),
-        parent_timestamp=instant_of("source_timestamp", at) if at else tx.now,
+        parent_timestamp=parent_timestamp,
         restored_from=source.id,
         restore_status=None,
         last_reset_at=tx.now,
@@ -158,13 +169,16 @@ def _replace_content(
         state_before=timelines.READY,
         state=timelines.READY,
         state_at=creation.settles_at,
+        state_operation=creation.open_id,
     )
 
 
-def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
+def _preserve(
+    tx: Transaction, branch: Branch, preserved_id: str, name: str, creation: Operation
+) -> None:
     preserved = replace(
         branch,
-        id=ids.object_id("br-"),
+        id=preserved_id,
         name=name,
         is_default=False,
         restored_as=branch.id,
@@ -173,11 +187,19 @@ def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
         updated_at=tx.now,
         check_at=None,
     )
+    if creation.is_open:
+        # The old cluster gets the new id during the restore.
+        preserved = replace(
+            preserved,
+            state_before=timelines.INIT,
+            state=timelines.READY,
+            state_at=creation.settles_at,
+            state_operation=creation.id,
+        )
     tx.insert(preserved)
     inherit_objects(tx, branch.id, preserved.id)
     sql = "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL"
     tx.execute(sql, preserved.id, branch.id)
-    return preserved.id
 
 
 def _changed(tx: Transaction, branch: Branch, chain: OperationChain) -> Response:

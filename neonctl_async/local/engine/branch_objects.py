@@ -2,8 +2,10 @@
 
 from typing import TypeVar
 
+import msgspec
+
 from neonctl_async.local.errors import conflict, not_found
-from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Database, Role
 
 NamedT = TypeVar("NamedT", Role, Database)
@@ -40,6 +42,35 @@ def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: s
     """Raise 409 if the branch has a role or database with this name."""
     if find(tx, kind, branch_id, name) is not None:
         raise conflict(f"a {_noun(kind)} named {name!r} already exists in the branch")
+
+
+def renaming(tx: Transaction, database: Database, name: str) -> dict[str, SqlValue]:
+    """Return the changes that rename a database.
+
+    Its cluster still has the old name until the change was applied, so the row keeps the old name.
+    """
+    forget_former_name(tx, database.branch_id, name)
+    names = [old for old in former_names(database) if old != name]
+    return {"name": name, "former_names": _encode([*names, database.name])}
+
+
+def former_names(database: Database) -> list[str]:
+    """Return the names that a database had before, oldest first."""
+    names: list[str] = msgspec.json.decode(database.former_names, type=list[str])
+    return names
+
+
+def forget_former_name(tx: Transaction, branch_id: str, name: str) -> None:
+    """Forget that databases had a name before, because another database gets this name."""
+    for database in of_branch(tx, Database, branch_id):
+        names = former_names(database)
+        if name in names:
+            names.remove(name)
+            tx.update(database, former_names=_encode(names))
+
+
+def _encode(names: list[str]) -> str:
+    return msgspec.json.encode(names).decode()
 
 
 def _noun(kind: type[Role] | type[Database]) -> str:

@@ -140,12 +140,18 @@ class Tenant:
         """Remove a user from an organization."""
         await self._state.database.run(accounts.remove_member, org_id, user_id)
 
-    async def reset(self) -> None:
-        """Delete all data, faults, planned failures and recorded requests.
+    async def save(self) -> None:
+        """Make the current data the state to which :meth:`reset` returns."""
+        await self._state.database.save()
 
-        The first user, organization and key stay, in their initial state.
+    async def reset(self) -> None:
+        """Return to the data of the last :meth:`save`. Delete faults and recorded requests.
+
+        If nothing was saved, delete all data. Then only the first user, organization and key stay,
+        in their initial state.
         """
-        await self._state.database.run(accounts.reset_to_first_account)
+        if not await self._state.database.restore():
+            await self._state.database.run(accounts.reset_to_first_account)
         self._state.faults.clear()
         self._state.clear_requests()
 
