@@ -36,7 +36,7 @@ def newest_installation() -> Installation:
 
 def uri_of(port: int, database: str = "postgres") -> str:
     """Return the URI of a database of a server on loopback."""
-    return f"postgresql://{USER}@127.0.0.1:{port}/{database}?sslmode=disable"
+    return f"postgresql://{USER}:unused@127.0.0.1:{port}/{database}?sslmode=disable"
 
 
 class PostgresServer:
