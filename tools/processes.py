@@ -16,7 +16,7 @@ class Process(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command line, with spaces between the arguments; empty if the process has ended."""
+        """The command line, with spaces between the arguments; empty if the process has finished."""
         try:
             return (_folder(self) / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
         except OSError:
@@ -30,7 +30,7 @@ def running() -> list[Process]:
         if folder.name.isdecimal():
             try:
                 stat = (folder / "stat").read_text(encoding="ascii", errors="replace")
-            except OSError:  # the process has ended
+            except OSError:  # the process has finished
                 continue
             # The name is in parentheses and may contain any character.
             name, _, rest = stat.partition("(")[2].rpartition(")")
@@ -61,7 +61,7 @@ def megabytes(processes: Iterable[Process]) -> float:
     for process in processes:
         try:
             text = (_folder(process) / "smaps_rollup").read_text(encoding="ascii")
-        except OSError:  # the process has ended
+        except OSError:  # the process has finished
             continue
         (line,) = (line for line in text.splitlines() if line.startswith("Pss:"))
         total += int(line.split()[1]) * 1024

@@ -11,9 +11,6 @@ from benchmarks.plots import comparison, waits
 
 BEGIN = "<!-- figures: written by make bench -->"
 END = "<!-- end of figures -->"
-BEGIN_DATABASES = "<!-- figures of databases: written by make bench -->"
-END_DATABASES = "<!-- end of figures of databases -->"
-OF_DATABASES = " of databases"
 TARGETS = ("target", "measured as", "result", "limit", "")
 COLUMNS = (
     *("scenario", "client", "median", "quartiles"),
@@ -93,22 +90,19 @@ def plain(rows: Sequence[Row]) -> str:
     return "\n".join([*text, *(f"{row.scenario}: {row.note}" for row in rows if row.note)])
 
 
-def markdown(report: Report, *, of: str = "") -> str:
-    """Return the tables for the documentation, with the machine and the versions.
-
-    ``of`` ends their headings.
-    """
+def markdown(report: Report) -> str:
+    """Return the tables for the documentation, with the machine and the versions."""
     versions = ", ".join(f"`{name} {version}`" for name, version in report.versions.items())
     notes = [f"- {row.scenario}: {row.note}" for row in report.rows if row.note]
     return "\n".join(
         [
             f"Measured on {report.date}: {report.machine}. Versions: {versions}.",
             "",
-            f"### Targets{of}",
+            "### Targets",
             "",
             *_table(TARGETS, (line for row in report.rows for line in target_lines(row))),
             "",
-            f"### All results{of}",
+            "### All results",
             "",
             *_table(COLUMNS, (line for row in report.rows for line in result_lines(row))),
             *(["", *notes] if notes else []),
@@ -138,11 +132,11 @@ def _medians(row: Row) -> list[str]:
     ]
 
 
-def written_into(page: str, text: str, *, begin: str = BEGIN, end: str = END) -> str:
+def written_into(page: str, text: str) -> str:
     """Return the page with this text between its markers."""
-    before, _, rest = page.partition(begin)
-    _, _, after = rest.partition(end)
-    return f"{before}{begin}\n\n{text}\n\n{end}{after}"
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
 def write(report: Report, root: Path) -> None:
@@ -160,16 +154,11 @@ def write(report: Report, root: Path) -> None:
 
 
 def write_databases(report: Report, root: Path) -> None:
-    """Write the report of the databases as JSON, and its tables."""
+    """Write the report of the databases as JSON, and the tables of its page."""
     docs = root / "docs"
     _write_json(report, docs / "benchmarks-databases.json")
-    page = docs / "benchmarks.md"
-    text = written_into(
-        page.read_text(encoding="utf-8"),
-        markdown(report, of=OF_DATABASES),
-        begin=BEGIN_DATABASES,
-        end=END_DATABASES,
-    )
+    page = docs / "benchmarks-databases.md"
+    text = written_into(page.read_text(encoding="utf-8"), markdown(report))
     page.write_text(text, encoding="utf-8")
 
 

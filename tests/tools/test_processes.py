@@ -52,7 +52,7 @@ def test_process_is_found_by_its_working_directory(child: int, tmp_path: Path) -
     assert running_in(tmp_path / "other") == []
 
 
-def test_memory_of_several_processes_is_the_sum(child: int) -> None:
+def test_memory_of_two_processes_is_the_sum(child: int) -> None:
     own = by_id(running(), os.getpid())
     found = by_id(running(), child)
     assert own is not None
@@ -60,8 +60,8 @@ def test_memory_of_several_processes_is_the_sum(child: int) -> None:
     assert megabytes([own, found]) > megabytes([found]) > 1
 
 
-def test_process_that_has_ended_has_no_command_and_no_memory() -> None:
-    ended = Process(pid=2**30, parent=1, name="ended")
-    assert ended.command == ""
-    assert megabytes([ended]) == 0
-    assert tree(ended.pid) == []
+def test_finished_process_has_no_command_and_no_memory() -> None:
+    finished = Process(pid=2**30, parent=1, name="finished")
+    assert finished.command == ""
+    assert megabytes([finished]) == 0
+    assert tree(finished.pid) == []

@@ -30,7 +30,7 @@ MOST_BRANCHES = 4
 
 
 class Findings:
-    """What the workers did and found."""
+    """The steps, errors and violations of all workers."""
 
     def __init__(self) -> None:
         self.violations: list[str] = []
