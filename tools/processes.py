@@ -16,7 +16,7 @@ class Process(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command line, with spaces between the arguments; empty if the process has finished."""
+        """The command line, separated by spaces; empty if the process has finished."""
         try:
             return (_folder(self) / "cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
         except OSError:

@@ -1,21 +1,28 @@
 """Queries by asyncpg, over new connections."""
 
+import importlib
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import asyncpg  # type: ignore[import-untyped] # it has no types
+# Any: asyncpg has no types.
+_asyncpg: Any = importlib.import_module("asyncpg")
+DRIVER_ERRORS: tuple[type[Exception], ...] = (
+    *(_asyncpg.PostgresError, _asyncpg.InterfaceError, OSError, EOFError),
+)
+"""The errors of a connection that cannot be made or that breaks, and of a query that fails."""
+_CLOSE_SECONDS = 5.0
 
 
 # Any: asyncpg has no types.
 @asynccontextmanager
-async def connected(uri: str) -> AsyncGenerator[Any]:
+async def connected(uri: str, timeout: float = 60.0) -> AsyncGenerator[Any]:
     """Provide a connection."""
-    connection = await asyncpg.connect(uri)
+    connection = await _asyncpg.connect(uri, timeout=timeout)
     try:
         yield connection
     finally:
-        await connection.close()
+        await connection.close(timeout=_CLOSE_SECONDS)
 
 
 async def execute(uri: str, statements: str) -> None:

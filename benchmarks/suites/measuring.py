@@ -25,7 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Repeat the test."""
-    metafunc.parametrize("number", range(metafunc.config.getoption("--tests")))
+    metafunc.parametrize("number", range(metafunc.config.option.tests))
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,7 +41,7 @@ def first_query_done(request: pytest.FixtureRequest) -> Callable[[], None]:
 
     def record() -> None:
         duration = time.perf_counter() - request.node.stash[_START]
-        with Path(request.config.getoption("--times")).open("a", encoding="ascii") as times:
+        with Path(request.config.option.times).open("a", encoding="ascii") as times:
             times.write(f"{duration}\n")
 
     return record
@@ -50,16 +50,16 @@ def first_query_done(request: pytest.FixtureRequest) -> Callable[[], None]:
 @pytest.fixture(scope="session")
 def rows(request: pytest.FixtureRequest) -> int:
     """The number of rows."""
-    return int(request.config.getoption("--rows"))
+    return int(request.config.option.rows)
 
 
 @pytest.fixture(scope="session")
 def server_port(request: pytest.FixtureRequest) -> int:
     """The port of the server of the peers."""
-    return int(request.config.getoption("--server-port"))
+    return int(request.config.option.server_port)
 
 
 @pytest.fixture(scope="session")
 def work(request: pytest.FixtureRequest) -> float:
     """The duration of each test, in seconds."""
-    return float(request.config.getoption("--work"))
+    return float(request.config.option.work)

@@ -16,8 +16,7 @@ from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
 
-import asyncpg  # type: ignore[import-untyped] # it has no types
-
+from benchmarks.servers.queries import execute
 from neonctl_async import NeonClient, RateBudget, RetryPolicy
 from tools.kills.killer import Killer
 from tools.kills.ledger import BranchLedger
@@ -80,14 +79,8 @@ class Campaign:
         self.root.id = created.branch.id
         self.root.endpoint_id = created.endpoints[0].id
         self.root.uri = created.connection_uri.reveal()
-        connection = await asyncpg.connect(self.root.uri)
-        try:
-            await connection.execute(TABLE)
-            await connection.execute(
-                f"INSERT INTO kept SELECT generate_series(0, {FIRST_ROWS - 1})"
-            )
-        finally:
-            await connection.close()
+        fill = f"INSERT INTO kept SELECT generate_series(0, {FIRST_ROWS - 1})"
+        await execute(self.root.uri, f"{TABLE}; {fill}")
 
     async def _work(self, neon: NeonClient, kills: int, pause: float) -> None:
         rows = count(FIRST_ROWS)

@@ -7,12 +7,11 @@ import signal
 import subprocess
 from collections import Counter
 
-import asyncpg  # type: ignore[import-untyped] # it has no types
-
+from benchmarks.servers.queries import DRIVER_ERRORS, fetch_number
 from neonctl_async.local.postgres.binaries import find_installations
 from tools.kills.ledger import BranchLedger
 from tools.kills.server import Server
-from tools.kills.worker import DRIVER_ERRORS, Findings
+from tools.kills.worker import Findings
 from tools.processes import Process
 
 CONTROL_PLANE, GUARDIAN = "control plane", "guardian"
@@ -116,11 +115,7 @@ class Killer:
 
     async def _copies(self) -> int | None:
         try:
-            connection = await asyncpg.connect(self._root.uri)
-            try:
-                return int(await connection.fetchval(STILL_COPYING))
-            finally:
-                connection.terminate()
+            return await fetch_number(self._root.uri, STILL_COPYING)
         except DRIVER_ERRORS as error:
             self._findings.error(error)
             return None

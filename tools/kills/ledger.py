@@ -44,7 +44,7 @@ class BranchLedger:
 
         Call ``extend`` with it when the copy is finished.
         """
-        required = set.intersection(*(contents.required for contents in self.contents))
+        required = set[int].intersection(*(contents.required for contents in self.contents))
         return Contents(required, self._possible())
 
     def extend(self, copy: Contents) -> None:

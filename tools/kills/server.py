@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -122,9 +123,8 @@ class Server:
 
     async def without_processes(self) -> list[Process]:
         """Wait until no process is left; return those that are left after the time limit."""
-        for _ in range(int(GUARDIAN_SECONDS / 0.05)):
-            if not (left := await asyncio.to_thread(self.processes)):
-                return []
+        deadline = time.monotonic() + GUARDIAN_SECONDS
+        while (left := await asyncio.to_thread(self.processes)) and time.monotonic() < deadline:  # noqa: ASYNC110 - other processes set no event
             await asyncio.sleep(0.05)
         return left
 

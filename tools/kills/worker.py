@@ -10,10 +10,9 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from itertools import count
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
-import asyncpg  # type: ignore[import-untyped] # it has no types
-
+from benchmarks.servers.queries import DRIVER_ERRORS, connected
 from neonctl_async import APIError, EndpointSpec, NeonClient, NeonError, OperationFailedError
 from neonctl_async.models.operations import Operation, OperationStatus
 from tools.kills.ledger import BranchLedger, Contents
@@ -24,7 +23,6 @@ PATIENCE = 60.0
 """The seconds within which an operation must finish and a branch must accept a connection."""
 UNFINISHED = (OperationStatus.SCHEDULING, OperationStatus.RUNNING)
 TABLE = "CREATE TABLE kept (row bigint PRIMARY KEY)"
-DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, EOFError)
 MOST_BRANCHES = 4
 """The branches of one worker."""
 
@@ -94,12 +92,9 @@ class Worker:
         row = next(self._rows)
         branch.attempt(row)
         try:
-            connection = await asyncpg.connect(branch.uri, timeout=PATIENCE)
-            try:
+            async with connected(branch.uri) as connection:
                 await connection.execute("INSERT INTO kept VALUES ($1)", row)
                 branch.acknowledge(row)
-            finally:
-                connection.terminate()
         except DRIVER_ERRORS as error:
             self._findings.error(error)
 
@@ -284,11 +279,8 @@ class Worker:
 
     async def _fetch_once(self, branch: BranchLedger) -> list[int]:
         await self._server.up.wait()
-        connection: Any = await asyncpg.connect(branch.uri, timeout=PATIENCE)
-        try:
+        async with connected(branch.uri) as connection:
             return [record["row"] for record in await connection.fetch("SELECT row FROM kept")]
-        finally:
-            connection.terminate()
 
 
 def new_root(rows: int) -> BranchLedger:
