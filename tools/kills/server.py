@@ -124,8 +124,10 @@ class Server:
     async def without_processes(self) -> list[Process]:
         """Wait until no process is left; return those that are left after the time limit."""
         deadline = time.monotonic() + GUARDIAN_SECONDS
-        while (left := await asyncio.to_thread(self.processes)) and time.monotonic() < deadline:  # noqa: ASYNC110 - other processes set no event
+        left = await asyncio.to_thread(self.processes)
+        while left and time.monotonic() < deadline:
             await asyncio.sleep(0.05)
+            left = await asyncio.to_thread(self.processes)
         return left
 
     async def _exported(self, name: str) -> str:
