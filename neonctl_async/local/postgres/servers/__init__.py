@@ -1,0 +1,1 @@
+"""Server processes: their life, the locks of calls, and the guardian that ends them."""
