@@ -1,11 +1,9 @@
 """The guardian process, as its control plane starts, watches and stops it."""
 
 import asyncio
-import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -48,12 +46,9 @@ class Guard:
         if process is None:
             return
         self._process = None
-        assert process.stdin is not None
         assert process.stdout is not None
         asyncio.get_running_loop().remove_reader(process.stdout.fileno())
-        with suppress(BrokenPipeError):
-            os.write(process.stdin.fileno(), guardian.DONE)
-        await in_thread(process.communicate)
+        await in_thread(process.communicate, guardian.DONE)
 
     def _spawn(self) -> None:
         assert guardian.__file__ is not None

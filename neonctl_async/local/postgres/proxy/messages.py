@@ -1,0 +1,45 @@
+"""Messages of the Postgres protocol: a type byte, a length, and a payload."""
+
+from struct import Struct
+from typing import Final, NamedTuple
+
+INT32: Final = Struct("!i")
+_HEADER: Final = Struct("!ci")
+
+AUTHENTICATION_OK: Final = 0
+AUTHENTICATION_CLEARTEXT: Final = 3
+AUTHENTICATION_SASL: Final = 10
+AUTHENTICATION_SASL_CONTINUE: Final = 11
+AUTHENTICATION_SASL_FINAL: Final = 12
+
+
+class Message(NamedTuple):
+    """One message. Payloads may contain passwords, so they are not in the repr."""
+
+    kind: bytes
+    payload: bytes
+
+    def __repr__(self) -> str:
+        return f"<Message {self.kind!r} of {len(self.payload)} bytes>"
+
+    def encode(self) -> bytes:
+        """Return the bytes of the message."""
+        return _HEADER.pack(self.kind, len(self.payload) + 4) + self.payload
+
+
+def decode_header(header: bytes) -> tuple[bytes, int]:
+    """Return the type of a message and the length of its payload, from its first 5 bytes."""
+    kind, length = _HEADER.unpack(header)
+    return kind, length - 4
+
+
+def error_response(message: str, code: str) -> bytes:
+    """Return an ErrorResponse with severity FATAL."""
+    fields = (("S", "FATAL"), ("V", "FATAL"), ("C", code), ("M", message))
+    text = "".join(f"{key}{value}\0" for key, value in fields)
+    return Message(b"E", text.replace("\0\0", "\0").encode() + b"\0").encode()
+
+
+def authentication(kind: int, data: bytes = b"") -> bytes:
+    """Return a request of the server for a kind of authentication."""
+    return Message(b"R", INT32.pack(kind) + data).encode()

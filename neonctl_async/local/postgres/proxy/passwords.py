@@ -1,0 +1,153 @@
+"""Logs in to a server with a password, for clients whose password has the endpoint id.
+
+The server requires SCRAM-SHA-256 (RFC 5802 and RFC 7677). Its signature is not checked: its socket
+is in a directory that only the servers' account can write to.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+import secrets
+import stringprep
+import unicodedata
+from typing import Final
+
+from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError, ProtocolError
+from neonctl_async.local.postgres.proxy.messages import (
+    AUTHENTICATION_CLEARTEXT,
+    AUTHENTICATION_OK,
+    AUTHENTICATION_SASL,
+    AUTHENTICATION_SASL_CONTINUE,
+    AUTHENTICATION_SASL_FINAL,
+    INT32,
+    Message,
+    authentication,
+    decode_header,
+)
+from neonctl_async.local.postgres.proxy.routing import PasswordWithEndpoint, parse_password
+from neonctl_async.local.postgres.proxy.streams import Stream
+
+MAX_PASSWORD_LENGTH: Final = 10_000
+
+_AUTHENTICATION: Final = b"R"
+_PASSWORD: Final = b"p"
+_MECHANISM: Final = b"SCRAM-SHA-256"
+_CHANNEL_BINDING: Final = b"n,,"
+
+
+async def request_password(client: Stream) -> PasswordWithEndpoint:
+    """Request the password of a client without an endpoint id. It may contain the id."""
+    await client.send(authentication(AUTHENTICATION_CLEARTEXT))
+    kind, length = decode_header(await client.read_exactly(5))
+    if kind != _PASSWORD or length < 1:
+        raise ProtocolError("expected password response")
+    if length > MAX_PASSWORD_LENGTH:
+        raise ProtocolError(
+            f"the password message has {length} bytes: expected at most {MAX_PASSWORD_LENGTH}"
+        )
+    password = await client.read_exactly(length)
+    if not password.endswith(b"\0"):
+        raise ProtocolError("Malformed password message: missing terminator")
+    return parse_password(password[:-1])
+
+
+async def log_in(server: Stream, client: Stream, password: bytes) -> bool:
+    """Log in to a server. Return True if it accepted the password.
+
+    The client receives the other messages, like the error of a wrong password.
+    """
+    exchange = Scram(password)
+    while (message := await _read_message(server)).kind != b"E":
+        if message.kind != _AUTHENTICATION:
+            await client.send(message.encode())
+            continue
+        [kind] = INT32.unpack_from(message.payload)
+        data = message.payload[INT32.size :]
+        if kind == AUTHENTICATION_OK:
+            await client.send(message.encode())
+            return True
+        if kind == AUTHENTICATION_SASL:
+            await server.send(exchange.first())
+        elif kind == AUTHENTICATION_SASL_CONTINUE:
+            await server.send(await asyncio.to_thread(exchange.final, data))
+        elif kind != AUTHENTICATION_SASL_FINAL:
+            raise ComputeRefusedError(f"Unsupported authentication method: {kind}")
+    await client.send(message.encode())
+    return False
+
+
+async def _read_message(server: Stream) -> Message:
+    kind, length = decode_header(await server.read_exactly(5))
+    return Message(kind, await server.read_exactly(length))
+
+
+class Scram:
+    """The client's side of one SCRAM-SHA-256 exchange."""
+
+    def __init__(self, password: bytes, nonce: str | None = None) -> None:
+        self._password = password
+        self._first = f"n=,r={nonce or secrets.token_urlsafe(18)}".encode()
+
+    def __repr__(self) -> str:
+        return "<Scram>"
+
+    def first(self) -> bytes:
+        """Return the message that starts the exchange."""
+        data = _CHANNEL_BINDING + self._first
+        return Message(_PASSWORD, _MECHANISM + b"\0" + INT32.pack(len(data)) + data).encode()
+
+    def final(self, challenge: bytes) -> bytes:
+        """Return the response to the server's challenge. Takes a few milliseconds."""
+        fields = dict(field.split(b"=", 1) for field in challenge.split(b","))
+        salt, iterations = base64.b64decode(fields[b"s"]), int(fields[b"i"])
+        unproven = b"c=" + base64.b64encode(_CHANNEL_BINDING) + b",r=" + fields[b"r"]
+        salted = hashlib.pbkdf2_hmac("sha256", prepare_password(self._password), salt, iterations)
+        key = hmac.digest(salted, b"Client Key", "sha256")
+        signature = hmac.digest(
+            hashlib.sha256(key).digest(), b",".join((self._first, challenge, unproven)), "sha256"
+        )
+        proof = bytes(a ^ b for a, b in zip(key, signature, strict=True))
+        return Message(_PASSWORD, unproven + b",p=" + base64.b64encode(proof)).encode()
+
+
+def prepare_password(password: bytes) -> bytes:
+    """Return the SASLprep form (RFC 4013) of a password.
+
+    Like Postgres, return the password itself if it has no such form.
+    """
+    try:
+        text = password.decode()
+    except UnicodeDecodeError:
+        return password
+    mapped = "".join(
+        " " if stringprep.in_table_c12(char) else char
+        for char in text
+        if not stringprep.in_table_b1(char)
+    )
+    normal = unicodedata.normalize("NFKC", mapped)
+    return normal.encode() if normal and not _is_prohibited(normal) else password
+
+
+_PROHIBITED: Final = (
+    stringprep.in_table_a1,
+    stringprep.in_table_c12,
+    stringprep.in_table_c21_c22,
+    stringprep.in_table_c3,
+    stringprep.in_table_c4,
+    stringprep.in_table_c5,
+    stringprep.in_table_c6,
+    stringprep.in_table_c7,
+    stringprep.in_table_c8,
+    stringprep.in_table_c9,
+)
+
+
+def _is_prohibited(text: str) -> bool:
+    """Return whether SASLprep refuses a text: for a character, or for mixed directions."""
+    if any(in_table(char) for in_table in _PROHIBITED for char in text):
+        return True
+    if not any(map(stringprep.in_table_d1, text)):
+        return False
+    ends = stringprep.in_table_d1(text[0]) and stringprep.in_table_d1(text[-1])
+    return not ends or any(map(stringprep.in_table_d2, text))

@@ -1,0 +1,107 @@
+"""Non-blocking sockets in coroutines: plain ones and TLS, for the handshake of a client."""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final, TypeVar
+
+T = TypeVar("T")
+
+_CHUNK: Final = 8192
+
+
+async def attempt(sock: socket.socket, operation: Callable[[], T], *, writes: bool = False) -> T:
+    """Repeat a non-blocking operation on ``sock`` until it is possible, and return its result."""
+    while True:
+        try:
+            return operation()
+        except ssl.SSLWantReadError:
+            await _wait(sock, writes=False)
+        except ssl.SSLWantWriteError:
+            await _wait(sock, writes=True)
+        except BlockingIOError:
+            await _wait(sock, writes=writes)
+
+
+async def _wait(sock: socket.socket, *, writes: bool) -> None:
+    """Wait until ``sock`` can be read, or written to."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+    add, remove = (
+        (loop.add_writer, loop.remove_writer) if writes else (loop.add_reader, loop.remove_reader)
+    )
+    add(sock.fileno(), _finish, ready)
+    try:
+        await ready
+    finally:
+        remove(sock.fileno())
+
+
+def _finish(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def close(sock: socket.socket) -> None:
+    """Close a socket. The peer of a TLS connection is notified first."""
+    end_tls(sock)
+    sock.close()
+
+
+def end_tls(sock: socket.socket) -> None:
+    """Notify the peer of a TLS connection that no more bytes follow."""
+    if isinstance(sock, ssl.SSLSocket):
+        with suppress(OSError, ValueError):  # the peer's notification has not arrived yet
+            sock.unwrap()
+
+
+class Stream:
+    """One side of a connection, and the bytes that were received but not read yet."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock = sock
+        self._received = b""
+
+    async def read_exactly(self, length: int) -> bytes:
+        """Return the next ``length`` bytes. Raise EOFError if the peer closes the connection.
+
+        Receive no further bytes: a TLS handshake may follow in them.
+        """
+        while (missing := length - len(self._received)) > 0:
+            await self._receive(min(missing, _CHUNK))
+        data, self._received = self._received[:length], self._received[length:]
+        return data
+
+    async def wait_until_closed(self, limit: int) -> None:
+        """Raise EOFError when the peer closes the connection.
+
+        Bytes that arrive earlier stay unread. Return when more than ``limit`` bytes are unread.
+        """
+        while len(self._received) <= limit:
+            await self._receive(_CHUNK)
+
+    async def discard(self) -> None:
+        """Read until the peer closes the connection."""
+        self._received = b""
+        while await attempt(self.sock, lambda: self.sock.recv(_CHUNK)):
+            pass
+
+    def take_unread(self) -> bytes:
+        """Return the bytes that were received but not read."""
+        unread, self._received = self._received, b""
+        return unread
+
+    async def send(self, data: bytes) -> None:
+        """Send all of ``data``."""
+        rest = memoryview(data)
+        while rest:
+            sent = await attempt(self.sock, lambda: self.sock.send(rest), writes=True)  # noqa: B023 - called before the next iteration
+            rest = rest[sent:]
+
+    async def _receive(self, length: int) -> None:
+        data = await attempt(self.sock, lambda: self.sock.recv(length))
+        if not data:
+            raise EOFError("the client closed the connection")
+        self._received += data
