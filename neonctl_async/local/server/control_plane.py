@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from neonctl_async.local.clock import Clock, utc_now
+from neonctl_async.local.engine.databases import check_kind
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.server.application import BASE_PATH, Application, server_logger
 from neonctl_async.local.server.listener import stop_listening
@@ -112,6 +113,8 @@ class LocalControlPlane(Tenant):
             raise RuntimeError("the local control plane is already running")
         await self._state.database.open()
         try:
+            real = self._postgres is not None
+            await self._state.database.run(check_kind, real=real)
             if self._postgres is not None:
                 await self._open_databases(self._postgres)
             self._state.clear_requests()
