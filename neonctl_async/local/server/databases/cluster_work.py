@@ -26,6 +26,8 @@ from neonctl_async.local.server.databases.points_in_time import Content, content
 from neonctl_async.local.storage.database import Database
 
 _logger = logging.getLogger(__name__)
+REPLACEMENT: Final = ".new"
+"""The suffix of the id of a cluster that is to replace the cluster of a branch."""
 
 
 class ClusterWork:
@@ -130,7 +132,7 @@ class ClusterWork:
 
     async def _replace(self, work: ReplaceCluster) -> None:
         # Each step is skipped if an attempt before a crash has done it.
-        existing, new = self._clusters.ids(), f"{work.branch_id}.new"
+        existing, new = self._clusters.ids(), work.branch_id + REPLACEMENT
         preserved = work.preserved_id
         if preserved is not None and preserved in existing:
             source = preserved if work.source == work.branch_id else work.source
