@@ -1,18 +1,24 @@
-"""A socket where workers of pytest-xdist get the URLs of the local control plane."""
+"""A socket where workers of pytest-xdist reach the main process of their test run."""
 
 import hmac
 import json
 import secrets
+import select
 import socket
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TextIO, TypeAlias
 
+from pytest_neonctl_async.once import LocalClaims, Outcome
 from pytest_neonctl_async.targets import ServerURLs
 
-_RESPONSE_SECONDS = 60.0
+_CONNECT_SECONDS = 60.0
 _REQUEST_SECONDS = 2.0
+_REQUEST_CHARACTERS = 8192
+
+GetURLs: TypeAlias = Callable[[str | None], ServerURLs]
+"""Returns the URLs. The argument is that of :meth:`ServerProcess.urls`."""
 
 
 class ServerAddress(NamedTuple):
@@ -25,56 +31,155 @@ class ServerAddress(NamedTuple):
         return f"<ServerAddress {self.port}>"
 
 
-def fetch_urls(address: ServerAddress) -> ServerURLs:
+class _Connection:
+    """A connection of a worker to the main process. Each message is one line of JSON."""
+
+    def __init__(self, address: ServerAddress, request: str, argument: object = None) -> None:
+        # Without a timeout after that: the migrations of another worker may take minutes.
+        self._socket = socket.create_connection(("127.0.0.1", address.port), _CONNECT_SECONDS)
+        self._socket.settimeout(None)
+        self._stream = self._socket.makefile("rw", encoding="utf-8")
+        self.send({"token": address.token, "request": request, "argument": argument})
+
+    def send(self, message: object) -> None:
+        _write(self._stream, message)
+
+    def receive(self) -> dict[str, object]:
+        """Return the next message. Raise RuntimeError if it is an error."""
+        line = self._stream.readline() or '{"error": "the main process is ending"}'
+        message: dict[str, object] = json.loads(line)
+        if message.get("error") is not None:
+            raise RuntimeError(message["error"])
+        return message
+
+    def close(self) -> None:
+        with suppress(OSError):  # what was not sent is lost: the main process has stopped
+            self._stream.close()
+        self._socket.close()
+
+
+def fetch_urls(address: ServerAddress, postgres: str | None) -> ServerURLs:
     """Request the URLs from the main process. The first request starts the local control plane.
 
     Raise RuntimeError if it does not start, or if the main process refuses the request.
     """
-    with socket.create_connection(("127.0.0.1", address.port), _RESPONSE_SECONDS) as connection:
-        connection.sendall(f"{address.token}\n".encode())
-        with connection.makefile("rb") as stream:
-            response = json.loads(stream.read() or '{"error": "the main process is ending"}')
-    if "error" in response:
-        raise RuntimeError(response["error"])
-    return ServerURLs(**response)
+    connection = _Connection(address, "urls", postgres)
+    try:
+        return ServerURLs(**connection.receive())  # type: ignore[arg-type]  # see _respond()
+    finally:
+        connection.close()
+
+
+class RemoteClaims:
+    """The claims of a step, in a worker. The main process releases the claim of a dead worker."""
+
+    def __init__(self, address: ServerAddress) -> None:
+        self._address = address
+        self._connection: _Connection | None = None
+
+    def claim(self) -> Outcome | None:
+        """Return the outcome, or None if the caller must perform the step."""
+        self._connection = connection = _Connection(self._address, "claim")
+        try:
+            message = connection.receive()
+        except BaseException:
+            self.release()
+            raise
+        result = message.get("result")
+        if result is None:
+            return None
+        self.release()
+        return Outcome(str(result))
+
+    def settle(self, outcome: Outcome) -> None:
+        """Send the outcome to the main process."""
+        if self._connection is not None:
+            with suppress(OSError):  # the main process has stopped
+                self._connection.send(outcome._asdict())
+        self.release()
+
+    def release(self) -> None:
+        """Close the connection, which releases a claim without an outcome."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
 
 class AddressServer:
-    """Sends the result of ``get_urls`` to every client that knows the token, in a thread."""
+    """Sends URLs to workers that know the token, and assigns a step to one of them, in threads."""
 
-    def __init__(self, get_urls: Callable[[], ServerURLs]) -> None:
+    def __init__(self, get_urls: GetURLs, claims: LocalClaims) -> None:
         self._get_urls = get_urls
+        self._claims = claims
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._is_closing = False
         self.address: Final = ServerAddress(self._listener.getsockname()[1], secrets.token_hex(16))
-        self._thread = threading.Thread(target=self._serve, name="neonctl-async", daemon=True)
+        self._thread = threading.Thread(target=self._accept, name="neonctl-async", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Stop the thread and close the socket."""
+        """Stop the threads and close the socket."""
         self._is_closing = True
+        self._claims.settle(Outcome(error="the main process is ending"))
         with suppress(OSError):  # a connection wakes the thread
             socket.create_connection(("127.0.0.1", self.address.port), timeout=1).close()
         self._thread.join()
         self._listener.close()
 
-    def _serve(self) -> None:
+    def _accept(self) -> None:
         while True:
             connection, _ = self._listener.accept()
-            with connection:
-                if self._is_closing:
-                    return
-                with suppress(OSError):  # the worker may have died
-                    self._respond(connection)
+            if self._is_closing:
+                connection.close()
+                return
+            # A daemon, because a worker may keep its connection open for long.
+            threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
-    def _respond(self, connection: socket.socket) -> None:
-        connection.settimeout(_REQUEST_SECONDS)
-        with connection.makefile("rb") as stream:
-            token = stream.readline(100).strip()
-        if not hmac.compare_digest(token, self.address.token.encode()):
-            return
+    def _serve(self, connection: socket.socket) -> None:
+        # The worker may have died, or another program may send anything.
+        with connection, suppress(OSError, ValueError, KeyError, TypeError):
+            connection.settimeout(_REQUEST_SECONDS)
+            with connection.makefile("rw", encoding="utf-8") as stream:
+                message = json.loads(stream.readline(_REQUEST_CHARACTERS))
+                if not hmac.compare_digest(message["token"], self.address.token):
+                    return
+                if message["request"] == "claim":
+                    connection.settimeout(None)
+                    self._assign(connection, stream)
+                else:
+                    _write(stream, self._urls(message["argument"]))
+
+    def _urls(self, argument: str | None) -> dict[str, object]:
         try:
-            response = self._get_urls()._asdict()
+            return self._get_urls(argument)._asdict()
         except (OSError, RuntimeError, ValueError) as error:
-            response = {"error": str(error)}
-        connection.sendall(json.dumps(response).encode())
+            return {"error": str(error)}
+
+    def _assign(self, connection: socket.socket, stream: TextIO) -> None:
+        """Let a worker perform the step as soon as no other worker does, or send the outcome."""
+        outcome = self._claims.claim()
+        if outcome is not None:
+            _write(stream, outcome._asdict())
+        elif is_closed(connection):
+            self._claims.release(is_attempt=False)
+        else:
+            self._await_outcome(stream)
+
+    def _await_outcome(self, stream: TextIO) -> None:
+        try:
+            _write(stream, {})
+            outcome = Outcome(**json.loads(stream.readline()))
+        except (OSError, ValueError):  # no line: the worker died, or the step was interrupted
+            self._claims.release()
+        else:
+            self._claims.settle(outcome)
+
+
+def is_closed(connection: socket.socket) -> bool:
+    """Return whether the other side has closed a connection on which it sends nothing now."""
+    return bool(select.select([connection], [], [], 0)[0])
+
+
+def _write(stream: TextIO, message: object) -> None:
+    stream.write(json.dumps(message) + "\n")
+    stream.flush()

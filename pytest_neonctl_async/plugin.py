@@ -3,10 +3,19 @@
 import os
 from collections.abc import AsyncGenerator, Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pytest
 
+from pytest_neonctl_async.once import Claims, LocalClaims, perform_once
+from pytest_neonctl_async.options import (
+    Postgres,
+    add_options,
+    default_loop_scope,
+    operation_seconds,
+    postgres_argument,
+    postgres_option,
+)
 from pytest_neonctl_async.server_process import ServerProcess
 from pytest_neonctl_async.targets import CloudAccount, ServerURLs
 
@@ -14,17 +23,25 @@ if TYPE_CHECKING:
     from neonctl_async import NeonClient
     from neonctl_async.testing import BranchFactory, ControlPlane
     from neonctl_async.testing.plugin.backends import Backend
+    from neonctl_async.testing.plugin.migrations import Migrate
     from neonctl_async.types import BranchCreated, Project
     from pytest_neonctl_async.address import AddressServer
 
-_RUN_ID = pytest.StashKey[str]()
-_GET_URLS = pytest.StashKey[Callable[[], ServerURLs]]()
+_RUN = pytest.StashKey["Run"]()
 _SERVER_PROCESS = pytest.StashKey[ServerProcess]()  # only in the main process
 _ADDRESS_SERVER: "pytest.StashKey[AddressServer]" = pytest.StashKey()
 _BACKEND = pytest.StashKey["Backend"]()
 _CLOUD_ACCOUNT = pytest.StashKey[CloudAccount]()
 _SWEEP_LINES = pytest.StashKey[list[str]]()
 _WORKER_INPUT = "neonctl_async"
+
+
+class Run(NamedTuple):
+    """The part of a test run that its main process and its workers share."""
+
+    run_id: str
+    get_urls: Callable[[str | None], ServerURLs]
+    claims: Claims
 
 
 class _Worker(Protocol):
@@ -35,17 +52,8 @@ class _Worker(Protocol):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add ``--neon-cloud`` and ``neon_operation_seconds``."""
-    parser.getgroup("neon", "Neon, or a local control plane in its place").addoption(
-        "--neon-cloud",
-        action="store_true",
-        help="run at Neon, in the project NEON_PROJECT_ID, with the key NEON_API_KEY",
-    )
-    parser.addini(
-        "neon_operation_seconds",
-        "duration of an operation of the local control plane, in seconds",
-        default="0.005",
-    )
+    """Add the options and settings of the plugin."""
+    add_options(parser)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -55,39 +63,19 @@ def pytest_configure(config: pytest.Config) -> None:
             config.stash[_CLOUD_ACCOUNT] = CloudAccount(os.environ)
         except ValueError as error:
             raise pytest.UsageError(str(error)) from None
+    postgres_argument(postgres_option(config))
     shared: tuple[str, int, str] | None = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
     if shared is None:
-        config.stash[_RUN_ID] = os.urandom(4).hex()
-        config.stash[_SERVER_PROCESS] = process = ServerProcess(_operation_seconds(config))
-        get_urls: Callable[[], ServerURLs] = process.urls
+        config.stash[_SERVER_PROCESS] = process = ServerProcess(operation_seconds(config))
+        config.stash[_RUN] = Run(os.urandom(4).hex(), process.urls, LocalClaims())
     else:
-        from pytest_neonctl_async.address import ServerAddress, fetch_urls
+        from pytest_neonctl_async.address import RemoteClaims, ServerAddress, fetch_urls
 
-        config.stash[_RUN_ID], port, token = shared
-        get_urls = partial(fetch_urls, ServerAddress(port, token))
-    config.stash[_GET_URLS] = get_urls
-    if _default_loop_scope(config) is not None:
+        run_id, port, token = shared
+        address = ServerAddress(port, token)
+        config.stash[_RUN] = Run(run_id, partial(fetch_urls, address), RemoteClaims(address))
+    if default_loop_scope(config) is not None:
         config.pluginmanager.import_plugin("pytest_neonctl_async.with_asyncio")
-
-
-def _operation_seconds(config: pytest.Config) -> float:
-    text = config.getini("neon_operation_seconds")
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds < float("inf"):
-        raise pytest.UsageError(f"neon_operation_seconds is {text!r}: expected seconds, 0 or more")
-    return seconds
-
-
-def _default_loop_scope(config: pytest.Config) -> str | None:
-    """Return pytest-asyncio's default loop scope of tests, or None if it has no such setting."""
-    try:
-        scope: str = config.getini("asyncio_default_test_loop_scope")
-    except ValueError:
-        return None
-    return scope
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -96,9 +84,11 @@ def pytest_configure_node(node: "_Worker") -> None:
     from pytest_neonctl_async import address
 
     stash = node.config.stash
+    run = stash[_RUN]
     if _ADDRESS_SERVER not in stash:
-        stash[_ADDRESS_SERVER] = address.AddressServer(stash[_GET_URLS])
-    node.workerinput[_WORKER_INPUT] = (stash[_RUN_ID], *stash[_ADDRESS_SERVER].address)
+        assert isinstance(run.claims, LocalClaims), "only the main process has workers"
+        stash[_ADDRESS_SERVER] = address.AddressServer(run.get_urls, run.claims)
+    node.workerinput[_WORKER_INPUT] = (run.run_id, *stash[_ADDRESS_SERVER].address)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -131,7 +121,7 @@ def _sweep(config: pytest.Config) -> None:
     if account is not None and not config.getoption("collectonly"):
         from neonctl_async.testing.plugin.cloud import sweep
 
-        config.stash[_SWEEP_LINES] = sweep(account, config.stash[_RUN_ID])
+        config.stash[_SWEEP_LINES] = sweep(account, config.stash[_RUN].run_id)
 
 
 def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None:
@@ -142,15 +132,43 @@ def pytest_terminal_summary(terminalreporter: "pytest.TerminalReporter") -> None
 
 
 @pytest.fixture(scope="session")
-def _neon_backend(request: pytest.FixtureRequest) -> "Generator[Backend, None, None]":
-    from neonctl_async.testing.plugin.backends import open_cloud_backend, open_local_backend
+def neon_postgres(request: pytest.FixtureRequest) -> Postgres:
+    """True if branches of the local control plane are databases: the setting ``neon_postgres``.
+
+    You can override this fixture in the topmost ``conftest.py``. Return True, False, or the
+    directory of the programs of Postgres.
+    """
+    return postgres_option(request.config)
+
+
+@pytest.fixture(scope="session")
+def neon_migrations() -> "Migrate | None":
+    """The function that prepares the database which all branches are copies of, or None.
+
+    Override this fixture to return a function or coroutine function of a connection URI. It runs
+    once per test run, whatever the number of workers of pytest-xdist.
+    """
+    return None
+
+
+@pytest.fixture(scope="session")
+def _neon_backend(
+    request: pytest.FixtureRequest,
+    neon_postgres: Postgres,
+    neon_migrations: "Migrate | None",
+) -> "Generator[Backend, None, None]":
+    from neonctl_async.testing.plugin.migrations import Preparation
+    from neonctl_async.testing.plugin.opening import open_cloud, open_local
 
     stash = request.config.stash
-    run_id = stash[_RUN_ID]
+    run = stash[_RUN]
+    preparation = Preparation(neon_migrations, partial(perform_once, run.claims))
     if _CLOUD_ACCOUNT in stash:
-        opened = open_cloud_backend(stash[_CLOUD_ACCOUNT], run_id)
+        opened = open_cloud(stash[_CLOUD_ACCOUNT], run.run_id, preparation)
     else:
-        opened = open_local_backend(stash[_GET_URLS](), run_id)
+        postgres = postgres_argument(neon_postgres)
+        urls = run.get_urls(postgres)
+        opened = open_local(urls, run.run_id, preparation, postgres=postgres is not None)
     with opened as backend:
         stash[_BACKEND] = backend
         yield backend
@@ -173,7 +191,7 @@ def neon_control_plane(_neon_backend: "Backend") -> "ControlPlane":
 def neon_client(request: pytest.FixtureRequest) -> "NeonClient":
     """A ``NeonClient`` on the event loop of the test, with pytest-asyncio or anyio's plugin."""
     marker = request.node.get_closest_marker("asyncio")  # pytest-asyncio adds it in auto mode
-    default_scope = _default_loop_scope(request.config)
+    default_scope = default_loop_scope(request.config)
     if marker is None and "anyio_backend" in request.fixturenames:
         name = "_neon_client_for_anyio"
     elif default_scope is not None:

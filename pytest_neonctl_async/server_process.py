@@ -7,7 +7,7 @@ import threading
 
 from pytest_neonctl_async.targets import ServerURLs
 
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 10.0
 
 
 class ServerProcess:
@@ -15,18 +15,33 @@ class ServerProcess:
 
     def __init__(self, operation_seconds: float) -> None:
         self._operation_seconds = operation_seconds
+        self._postgres: str | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._urls: ServerURLs | None = None
+        self._error: str | None = None
         self._lock = threading.Lock()
 
-    def urls(self) -> ServerURLs:
+    def urls(self, postgres: str | None = None) -> ServerURLs:
         """Return the URLs of the local control plane. The first call starts it.
 
-        Raise RuntimeError if it does not start.
+        ``postgres`` is None without databases. Otherwise it is the directory of the programs of
+        Postgres, or empty to search for them. It must be the same in every call.
+
+        Raise RuntimeError if the local control plane does not start.
         """
         with self._lock:
-            if self._urls is None:
-                self._urls = self._start()
+            if self._process is None:
+                self._postgres = postgres
+                self._start()
+            if self._error is not None:
+                raise RuntimeError(self._error)
+            if postgres != self._postgres:
+                raise RuntimeError(
+                    f"neon_postgres is {postgres!r}, but the local control plane of this test run "
+                    f"was started with {self._postgres!r}: define the fixture neon_postgres once, "
+                    "in the topmost conftest.py"
+                )
+            assert self._urls is not None, "the local control plane has started"
             return self._urls
 
     def close(self) -> None:
@@ -40,14 +55,17 @@ class ServerProcess:
                 except subprocess.TimeoutExpired:
                     process.kill()
 
-    def _start(self) -> ServerURLs:
+    def _start(self) -> None:
+        options = [f"--operation-seconds={self._operation_seconds}"]
+        if self._postgres is not None:
+            options.append(f"--postgres={self._postgres}")
         self._process = process = subprocess.Popen(
             [
                 sys.executable,
                 "-P",  # do not import modules from the directory of the tests
                 "-m",
                 "neonctl_async.testing.plugin.server",
-                f"--operation-seconds={self._operation_seconds}",
+                *options,
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -56,5 +74,11 @@ class ServerProcess:
         line = process.stdout.readline()
         if not line:
             process.wait()
-            raise RuntimeError("the local control plane did not start: see its output on stderr")
-        return ServerURLs(*json.loads(line))
+            self._error = "the local control plane did not start: see its output on stderr"
+            return
+        message = json.loads(line)
+        if isinstance(message, str):
+            process.wait()
+            self._error = f"the local control plane did not start: {message}"
+        else:
+            self._urls = ServerURLs(*message)

@@ -74,7 +74,8 @@ def refuse_unmarked_processes(
     def refuse(*_arguments: object, **_options: object) -> None:
         raise AssertionError("this test starts a process: mark it with pytest.mark.process")
 
-    if not any(map(request.node.get_closest_marker, ("process", "contract", "release"))):
+    allowed = ("process", "postgres", "contract", "release")
+    if not any(map(request.node.get_closest_marker, allowed)):
         monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
 
 

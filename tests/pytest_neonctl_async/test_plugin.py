@@ -122,12 +122,6 @@ def test_client_runs_with_the_plugin_of_anyio(
     run.stdout.fnmatch_lines("*neon_client needs an event loop: install pytest-asyncio*")
 
 
-def test_invalid_operation_seconds_are_a_usage_error(run_suite: RunSuite) -> None:
-    run = run_suite("-o", "neon_operation_seconds=soon")
-    assert run.ret == pytest.ExitCode.USAGE_ERROR
-    run.stderr.fnmatch_lines("*neon_operation_seconds is 'soon': expected seconds, 0 or more")
-
-
 @pytest.mark.scale
 def test_unrelated_suite_imports_no_http_client(
     run_suite: RunSuite, pytester: pytest.Pytester

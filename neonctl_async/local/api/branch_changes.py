@@ -11,12 +11,18 @@ from neonctl_async.local.api.branch_data import anonymized
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import Call, Response, instant_of, respond
-from neonctl_async.local.engine import computes, operations, timelines
-from neonctl_async.local.engine.branches import check_name_free, check_not_deleted, inherit_objects
+from neonctl_async.local.engine import computes, operations, restores, timelines
+from neonctl_async.local.engine.branches import (
+    check_name_free,
+    check_not_deleted,
+    inherit_objects,
+    replace_objects,
+)
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.work import ReplaceCluster
 from neonctl_async.local.errors import invalid, not_found, unprocessable
 from neonctl_async.local.storage.database import SqlValue, Transaction
-from neonctl_async.local.storage.tables import Branch, Endpoint
+from neonctl_async.local.storage.tables import Branch, Endpoint, Operation
 
 _DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expires_at"
 
@@ -75,6 +81,8 @@ def restore(tx: Transaction, call: Call) -> Response:
             "invalid request: source_timestamp: a restore to the same branch requires "
             "source_timestamp or source_lsn"
         )
+    for involved in (branch, source):
+        restores.check_not_restoring(tx, involved.id)
     chain = operations.start_chain(tx, project.id, branch.id, source.id)
     suspended = [
         computes.suspend(tx, endpoint, chain)
@@ -114,7 +122,7 @@ def recover(tx: Transaction, call: Call) -> Response:
     timelines.schedule_archiving(tx, branch.id, tx.now)
     branch_record = branches.record(tx, tx.get(Branch, branch.id))
     recovered = computes.of_branch(tx, branch.id)
-    shown = [endpoints.record(endpoint, tx.now) for endpoint in recovered]
+    shown = [endpoints.record(tx, endpoint) for endpoint in recovered]
     return respond({"branch": branch_record, "endpoints": shown})
 
 
@@ -137,20 +145,28 @@ def _replace_content(
     body: bodies.BranchRestore,
     chain: OperationChain,
 ) -> Branch:
-    preserved_id = body.preserve_under_name and _preserve(tx, branch, body.preserve_under_name)
-    creation = chain.add("create_branch", branch_id=branch.id)
-    if source.id != branch.id:
-        for table in ("roles", "databases"):
-            where = "WHERE branch_id = ? AND deleted_at IS NULL"
-            tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch.id)
-        inherit_objects(tx, source.id, branch.id)
-        anonymized.reset(tx, branch.id, creation)
     at = body.source_timestamp
-    return tx.update(
+    parent_timestamp = instant_of("source_timestamp", at) if at else tx.now
+    preserved_id = ids.object_id("br-") if body.preserve_under_name else None
+    replacement = ReplaceCluster(
+        branch.id,
+        source.id,
+        at=parent_timestamp if at else None,
+        lsn=body.source_lsn,
+        preserved_id=preserved_id,
+    )
+    creation = chain.add("create_branch", branch_id=branch.id, work=replacement)
+    replaced = restores.before_restore(tx, branch, preserved_id)
+    if preserved_id and body.preserve_under_name:
+        _preserve(tx, branch, preserved_id, body.preserve_under_name, creation)
+    if source.id != branch.id:
+        replace_objects(tx, source.id, branch.id)
+        anonymized.reset(tx, branch.id, creation)
+    tx.update(
         branch,
         parent_id=preserved_id if source.id == branch.id else source.id,
         parent_lsn=body.source_lsn or ids.lsn(),
-        parent_timestamp=instant_of("source_timestamp", at) if at else tx.now,
+        parent_timestamp=parent_timestamp,
         restored_from=source.id,
         restore_status=None,
         last_reset_at=tx.now,
@@ -158,13 +174,18 @@ def _replace_content(
         state_before=timelines.READY,
         state=timelines.READY,
         state_at=creation.settles_at,
+        state_operation=creation.open_id,
     )
+    restores.undo_on_failure(tx, creation, replaced)
+    return tx.get(Branch, branch.id)
 
 
-def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
+def _preserve(
+    tx: Transaction, branch: Branch, preserved_id: str, name: str, creation: Operation
+) -> None:
     preserved = replace(
         branch,
-        id=ids.object_id("br-"),
+        id=preserved_id,
         name=name,
         is_default=False,
         restored_as=branch.id,
@@ -173,11 +194,19 @@ def _preserve(tx: Transaction, branch: Branch, name: str) -> str:
         updated_at=tx.now,
         check_at=None,
     )
+    if creation.is_open:
+        # The old cluster gets the new id during the restore.
+        preserved = replace(
+            preserved,
+            state_before=timelines.INIT,
+            state=timelines.READY,
+            state_at=creation.settles_at,
+            state_operation=creation.id,
+        )
     tx.insert(preserved)
     inherit_objects(tx, branch.id, preserved.id)
     sql = "UPDATE branches SET parent_id = ? WHERE parent_id = ? AND deleted_at IS NULL"
     tx.execute(sql, preserved.id, branch.id)
-    return preserved.id
 
 
 def _changed(tx: Transaction, branch: Branch, chain: OperationChain) -> Response:

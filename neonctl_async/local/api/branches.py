@@ -18,7 +18,7 @@ from neonctl_async.local.api.request.calls import (
     respond,
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none
-from neonctl_async.local.engine import branch_objects, operations, timelines
+from neonctl_async.local.engine import branch_objects, operations, restores, timelines
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.branches import (
     delete_branch,
@@ -27,6 +27,7 @@ from neonctl_async.local.engine.branches import (
     insert_branch,
 )
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import invalid, unprocessable
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Project, Role, User
@@ -49,9 +50,17 @@ def add(
     parent = access.branch_or_default(tx, project.id, spec.parent_id)
     at = spec.parent_timestamp
     parent_timestamp = instant_of("parent_timestamp", at) if at else tx.now
+    restores.check_not_restoring(tx, parent.id)
     chain = operations.start_chain(tx, project.id, parent.id)
     branch_id = ids.object_id("br-")
-    creation = chain.add("create_branch", branch_id=branch_id)
+    copy = CopyCluster(
+        branch_id,
+        parent.id,
+        at=parent_timestamp if at else None,
+        lsn=spec.parent_lsn,
+        schema_only=spec.init_source == "schema-only",
+    )
+    creation = chain.add("create_branch", branch_id=branch_id, work=copy)
     branch = Branch(
         id=branch_id,
         project_id=project.id,
@@ -97,7 +106,7 @@ def created_body(
     own_databases = branch_objects.of_branch(tx, Database, branch.id)
     body: Json = {
         "branch": record(tx, branch),
-        "endpoints": [endpoints.record(endpoint, tx.now) for endpoint in created],
+        "endpoints": [endpoints.record(tx, endpoint) for endpoint in created],
         "operations": operation_records(chain),
         "roles": [roles.record(role, password=passwords) for role in own_roles],
         "databases": [databases.record(database) for database in own_databases],
@@ -165,9 +174,7 @@ def delete(tx: Transaction, call: Call) -> Response:
     if reason is not None:
         raise unprocessable(reason)
     chain = operations.start_chain(tx, project.id, branch.id)
-    branch = delete_branch(tx, branch, chain, "user")
-    if hard:
-        branch = tx.update(branch, recoverable_until=None)
+    branch = delete_branch(tx, branch, chain, "user", hard=hard)
     return respond({"branch": record(tx, branch), "operations": operation_records(chain)})
 
 
@@ -200,7 +207,7 @@ def record(tx: Transaction, branch: Branch) -> Json:
             "current_state": timelines.state(branch, tx.now),
             "pending_state": branch.state if changing else None,
             "state_changed_at": in_seconds(min(branch.state_at, tx.now)),
-            "logical_size": 0,
+            "logical_size": branch.logical_size if tx.rules.postgres else 0,
             "creation_source": "console",
             "primary": branch.is_default,
             "default": branch.is_default,

@@ -17,7 +17,7 @@ from neonctl_async.local.api.request.calls import (
     raw_json,
     respond,
 )
-from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none
+from neonctl_async.local.clock import in_seconds, in_seconds_or_none
 from neonctl_async.local.engine import computes, operations, timelines
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict
@@ -54,7 +54,7 @@ def list_branch(tx: Transaction, call: Call) -> Response:
 def get(tx: Transaction, call: Call) -> Response:
     """``GET /projects/{project_id}/endpoints/{endpoint_id}``."""
     _, endpoint = access.endpoint(tx, call)
-    return respond({"endpoint": record(endpoint, tx.now)})
+    return respond({"endpoint": record(tx, endpoint)})
 
 
 def update(tx: Transaction, call: Call) -> Response:
@@ -71,6 +71,7 @@ def update(tx: Transaction, call: Call) -> Response:
     if destination is not None:
         computes.check_single_writer(tx, destination.id, endpoint.type)
         timelines.unarchive(tx, destination, chain)
+        endpoint = _move(tx, endpoint, destination, chain)
     changes = _changes(body)
     if changes:
         endpoint = tx.update(endpoint, updated_at=tx.now, **changes)
@@ -132,6 +133,16 @@ def _destination(
     return access.branch_of(tx, endpoint.project_id, body.branch_id)
 
 
+def _move(
+    tx: Transaction, endpoint: Endpoint, destination: Branch, chain: OperationChain
+) -> Endpoint:
+    """Move a running compute to the server of another branch, with real databases."""
+    if tx.rules.postgres is None or not computes.needs_suspend(endpoint, tx.now):
+        return endpoint
+    suspended = computes.suspend(tx, endpoint, chain)
+    return computes.start(tx, tx.update(suspended, branch_id=destination.id), chain)
+
+
 def _changes(body: bodies.EndpointChanges) -> dict[str, SqlValue]:
     changes: dict[str, SqlValue] = {}
     for name in body.__struct_fields__:
@@ -149,12 +160,12 @@ def _check_enabled(endpoint: Endpoint) -> None:
 def _changed(
     tx: Transaction, endpoint: Endpoint, chain: OperationChain, status: int = 200
 ) -> Response:
-    body = {"endpoint": record(endpoint, tx.now), "operations": operation_records(chain)}
+    body = {"endpoint": record(tx, endpoint), "operations": operation_records(chain)}
     return respond(body, status)
 
 
 def _listed(tx: Transaction, found: list[Endpoint]) -> Response:
-    return respond({"endpoints": [record(endpoint, tx.now) for endpoint in found]})
+    return respond({"endpoints": [record(tx, endpoint) for endpoint in found]})
 
 
 def add(
@@ -204,15 +215,17 @@ def _limits(project: Project, spec: bodies.EndpointSpec) -> tuple[float, float, 
     return minimum, maximum, spec.suspend_timeout_seconds
 
 
-def record(endpoint: Endpoint, now: Instant) -> Json:
-    """Return a compute as the API shows it at ``now``."""
+def record(tx: Transaction, endpoint: Endpoint) -> Json:
+    """Return a compute as the API shows it."""
+    now = tx.now
     pending = endpoint.state if now < endpoint.state_at else None
     started = endpoint.started_at if (endpoint.started_at or now) <= now else None
+    last_active = None if started is None else max(started, endpoint.used_at or 0)
     suspended = endpoint.suspended_at if (endpoint.suspended_at or now) <= now else None
     return drop_none(
         {
             "id": endpoint.id,
-            "host": computes.host(endpoint),
+            "host": tx.rules.postgres.host if tx.rules.postgres else computes.host(endpoint),
             "name": endpoint.name,
             "project_id": endpoint.project_id,
             "branch_id": endpoint.branch_id,
@@ -227,13 +240,13 @@ def record(endpoint: Endpoint, now: Instant) -> Json:
             "pooler_mode": "transaction",
             "disabled": endpoint.disabled,
             "passwordless_access": endpoint.passwordless_access,
-            "last_active": in_seconds_or_none(started),
+            "last_active": in_seconds_or_none(last_active),
             "creation_source": "console",
             "created_at": in_seconds(endpoint.created_at),
             "updated_at": in_seconds(endpoint.updated_at),
             "started_at": in_seconds_or_none(started),
             "suspended_at": in_seconds_or_none(suspended),
-            "proxy_host": computes.proxy_host(endpoint.region_id),
+            "proxy_host": computes.proxy_host(tx.rules, endpoint.region_id),
             "suspend_timeout_seconds": endpoint.suspend_timeout_seconds,
             "provisioner": endpoint.provisioner,
         }

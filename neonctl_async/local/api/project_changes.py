@@ -14,6 +14,8 @@ from neonctl_async.local.api.request.calls import Call, Response, json_text, res
 from neonctl_async.local.clock import span
 from neonctl_async.local.engine import computes, operations, timelines
 from neonctl_async.local.engine.api_keys import revoke_project_keys
+from neonctl_async.local.engine.branches import RECOVERY_SECONDS
+from neonctl_async.local.engine.work import StopClusters
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch
@@ -56,10 +58,10 @@ def delete(tx: Transaction, call: Call) -> Response:
     project = access.project(tx, call, Level.ADMIN)
     record = projects.record(tx, project)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
-    chain.add("delete_tenant")
+    chain.add("delete_tenant", work=StopClusters(projects.branch_ids(tx, project.id)))
     tx.execute(
-        "UPDATE endpoints SET state_before = 'idle', state = 'idle', state_at = ?, idle_at = NULL "
-        "WHERE project_id = ?",
+        "UPDATE endpoints SET state_before = 'idle', state = 'idle', state_at = ?, idle_at = NULL, "
+        "state_operation = NULL, running_on = NULL WHERE project_id = ?",
         tx.now,
         project.id,
     )
@@ -77,7 +79,7 @@ def delete(tx: Transaction, call: Call) -> Response:
 def recover(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/recover``: tenant_attach. Its keys stay revoked."""
     project = access.project(tx, call, Level.ADMIN, deleted=True)
-    if project.deleted_at is None or tx.now > project.deleted_at + span(projects.RECOVERY_SECONDS):
+    if project.deleted_at is None or tx.now > project.deleted_at + span(RECOVERY_SECONDS):
         raise not_found("deleted project", project.id)
     chain = operations.start_chain(tx, project.id)
     chain.add("tenant_attach")

@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 from typing import Final
 
+from msgspec import UNSET
+
 from neonctl_async.local import clock, ids
 from neonctl_async.local.api import branches, databases, endpoints, roles
 from neonctl_async.local.api.operations import cursor_position
@@ -19,16 +21,17 @@ from neonctl_async.local.api.request.calls import (
 from neonctl_async.local.clock import SECOND, in_seconds, in_seconds_or_none, instant, span
 from neonctl_async.local.engine import computes, operations
 from neonctl_async.local.engine.api_keys import Principal
-from neonctl_async.local.engine.branches import insert_branch
+from neonctl_async.local.engine.branches import RECOVERY_SECONDS, insert_branch
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.work import CreateCluster
+from neonctl_async.local.errors import invalid
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Project, User
 
+DEFAULT_PG_VERSION: Final = 17
 DEFAULT_LIMIT: Final = 10
 MAXIMUM_LIMIT: Final = 400
 LOGICAL_SIZE_LIMIT_MIB: Final = 3072
-RECOVERY_SECONDS: Final = 7 * 86400.0
-"""The time in which a deleted project can be recovered, in seconds."""
 
 
 def list_page(tx: Transaction, call: Call) -> Response:
@@ -84,7 +87,7 @@ def list_record(tx: Transaction, project: Project) -> Json:
             "pg_version": project.pg_version,
             "locked": False,
             "cpu_used_sec": 0,
-            "proxy_host": computes.proxy_host(project.region_id),
+            "proxy_host": computes.proxy_host(tx.rules, project.region_id),
             "branch_logical_size_limit": LOGICAL_SIZE_LIMIT_MIB,
             "branch_logical_size_limit_bytes": LOGICAL_SIZE_LIMIT_MIB << 20,
             "active_time": 0,
@@ -163,7 +166,7 @@ def _insert(
         org_id=org_id,
         region_id=spec.region_id,
         provisioner=spec.provisioner,
-        pg_version=spec.pg_version,
+        pg_version=_pg_version(tx, spec),
         store_passwords=spec.store_passwords,
         history_retention_seconds=spec.history_retention_seconds,
         settings=json_text(spec.settings),
@@ -176,6 +179,21 @@ def _insert(
     return tx.insert(project)
 
 
+def _pg_version(tx: Transaction, spec: bodies.ProjectSpec) -> int:
+    """Return the Postgres version of a new project: with real databases, the newest version."""
+    rules = tx.rules.postgres
+    if rules is None:
+        return DEFAULT_PG_VERSION if spec.pg_version is UNSET else spec.pg_version
+    if spec.pg_version is UNSET:
+        return rules.versions[0]
+    if spec.pg_version not in rules.versions:
+        raise invalid(
+            f"invalid request: project.pg_version: Postgres {spec.pg_version} is not installed on "
+            f"this machine: use {' or '.join(map(str, rules.versions))}"
+        )
+    return spec.pg_version
+
+
 def _add_first_branch(
     tx: Transaction,
     project: Project,
@@ -184,7 +202,11 @@ def _add_first_branch(
     chain: OperationChain,
 ) -> Branch:
     branch_id = ids.object_id("br-")
-    creation = chain.add("create_timeline", branch_id=branch_id)
+    creation = chain.add(
+        "create_timeline",
+        branch_id=branch_id,
+        work=CreateCluster(branch_id, project.pg_version),
+    )
     branch = Branch(
         id=branch_id,
         project_id=project.id,
@@ -227,5 +249,8 @@ def _recovery(project: Project) -> Json:
 
 
 def _last_active(tx: Transaction, project: Project) -> str | None:
-    sql = "SELECT max(started_at) FROM endpoints WHERE project_id = ? AND started_at <= ?"
+    sql = (
+        "SELECT max(max(started_at, ifnull(used_at, 0))) FROM endpoints "
+        "WHERE project_id = ? AND started_at <= ?"
+    )
     return in_seconds_or_none(tx.number(sql, project.id, tx.now))

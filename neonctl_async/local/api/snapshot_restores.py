@@ -20,6 +20,7 @@ from neonctl_async.local.engine.branches import (
 )
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.snapshots import SnapshotContent
+from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import conflict, unprocessable
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Snapshot
@@ -47,7 +48,7 @@ def restore(tx: Transaction, call: Call) -> Response:
     response: Json = {}
     if body.finalize_restore and branch.state == timelines.READY:
         branch, moved = _replace_target(tx, branch, None, chain)
-        response["endpoints"] = [endpoints.record(endpoint, tx.now) for endpoint in moved]
+        response["endpoints"] = [endpoints.record(tx, endpoint) for endpoint in moved]
     response |= {"branch": branches.record(tx, branch), "operations": operation_records(chain)}
     return respond(response)
 
@@ -82,7 +83,8 @@ def _create_branch(
     tx: Transaction, call: Call, snapshot: Snapshot, body: SnapshotRestore, chain: OperationChain
 ) -> Branch:
     branch_id = ids.object_id("br-")
-    creation = chain.add("create_branch", branch_id=branch_id)
+    copy = CopyCluster(branch_id, snapshot.id)
+    creation = chain.add("create_branch", branch_id=branch_id, work=copy)
     branch = Branch(
         id=branch_id,
         project_id=snapshot.project_id,

@@ -17,8 +17,9 @@ from neonctl_async.local.api.request.calls import (
     respond,
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
-from neonctl_async.local.engine import branch_objects, operations
+from neonctl_async.local.engine import branch_objects, operations, restores
 from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot
+from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import invalid, not_found
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Database, Project, Role, Snapshot
@@ -31,9 +32,11 @@ def create(tx: Transaction, call: Call) -> Response:
     if at is not None:
         _check_restore_window(tx, project, at)
     expires_at = call.timestamp("expires_at")
+    restores.check_not_restoring(tx, branch.id)
     chain = operations.start_chain(tx, project.id, branch.id)
-    creation = chain.add("create_branch", branch_id=branch.id)
     snapshot_id = ids.object_id("snap-")
+    copy = CopyCluster(snapshot_id, branch.id, at=at, lsn=lsn)
+    creation = chain.add("create_branch", branch_id=branch.id, work=copy)
     content = SnapshotContent(
         branch_objects.of_branch(tx, Role, branch.id),
         branch_objects.of_branch(tx, Database, branch.id),
@@ -47,6 +50,7 @@ def create(tx: Transaction, call: Call) -> Response:
         timestamp=at,
         content=json_text(content),
         taken=creation.succeeds,
+        creation=creation.open_id,
         created_at=tx.now,
         expires_at=None if expires_at is None else branches.future_time(tx, expires_at),
     )

@@ -74,7 +74,7 @@ def ensure_first_account(tx: Transaction) -> FirstAccount:
     organization = tx.first(Organization, "ORDER BY created_at, rowid")
     if user is not None and organization is not None:
         return FirstAccount(user_id=user.id, org_id=organization.id, api_key=None)
-    user = create_user(tx, "First User", "first.user@neon.localhost")
+    user = create_user(tx, "First User", "first.user@neon.invalid")
     organization = create_organization(tx, "First Organization", user.id)
     _, token = create_user_key(tx, user.id, "first key")
     return FirstAccount(user_id=user.id, org_id=organization.id, api_key=token)

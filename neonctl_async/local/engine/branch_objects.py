@@ -2,9 +2,12 @@
 
 from typing import TypeVar
 
-from neonctl_async.local.errors import conflict, not_found
-from neonctl_async.local.storage.database import Transaction
-from neonctl_async.local.storage.tables import Database, Role
+import msgspec
+
+from neonctl_async.local.errors import conflict, locked, not_found
+from neonctl_async.local.storage.database import SqlValue, Transaction
+from neonctl_async.local.storage.plan import NEVER
+from neonctl_async.local.storage.tables import Database, Operation, Role
 
 NamedT = TypeVar("NamedT", Role, Database)
 
@@ -40,6 +43,61 @@ def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: s
     """Raise 409 if the branch has a role or database with this name."""
     if find(tx, kind, branch_id, name) is not None:
         raise conflict(f"a {_noun(kind)} named {name!r} already exists in the branch")
+
+
+def former_names(database: Database) -> list[str]:
+    """Return the earlier names that the database may still have in Postgres, oldest first."""
+    names: list[str] = msgspec.json.decode(database.former_names, type=list[str])
+    return names
+
+
+def renaming(database: Database, name: str) -> dict[str, SqlValue]:
+    """Return the changes that rename a database. The row keeps the old name until it is applied."""
+    names = [former for former in former_names(database) if former != name]
+    encoded = msgspec.json.encode([*names, database.name]).decode()
+    return {"name": name, "former_names": encoded}
+
+
+def check_applied(
+    tx: Transaction, branch_id: str, name: str, *, renamed: Database | None = None
+) -> None:
+    """Raise 423 or 409 if a database of this name would mix up the data of two databases.
+
+    Real databases get their names when an operation applies them. Until then, a database that was
+    deleted or renamed still has its old name in Postgres. So the new name of a ``renamed``
+    database, and a new database with the name of a deleted one, wait for running operations.
+    """
+    if tx.rules.postgres is None:
+        return
+    where = "WHERE branch_id = ? AND work IS NOT NULL AND settles_at >= ? AND action IN (?, ?)"
+    applying = tx.first(Operation, where, branch_id, NEVER, "start_compute", "apply_config")
+    if applying is not None and (renamed or was_deleted(tx, Database, branch_id, name)):
+        raise locked(
+            f"branch {branch_id!r} has the running operation {applying.action} {applying.id}, "
+            "which applies the names of databases: retry after it has finished"
+        )
+    for database in of_branch(tx, Database, branch_id):
+        is_other = renamed is None or database.id != renamed.id
+        if is_other and name in former_names(database):
+            raise conflict(
+                f"the database {database.name!r} still has the name {name!r} in Postgres, because "
+                "an apply_config failed: restart its compute first"
+            )
+
+
+def settle(tx: Transaction, operation: Operation) -> None:
+    """Record that a running server has the names of its databases, when an operation applied them.
+
+    No database is renamed while such an operation runs (:func:`check_applied`).
+    """
+    applies = operation.action in {"start_compute", "apply_config"} and operation.succeeds
+    if not applies or operation.work is None:
+        return
+    tx.execute(
+        "UPDATE databases SET former_names = '[]' WHERE branch_id = ? AND former_names <> '[]' "
+        "AND EXISTS (SELECT 1 FROM endpoints WHERE running_on = databases.branch_id)",
+        operation.branch_id,
+    )
 
 
 def _noun(kind: type[Role] | type[Database]) -> str:

@@ -7,20 +7,20 @@ from msgspec.structs import replace
 from neonctl_async.local.clock import span
 from neonctl_async.local.engine import branch_objects, computes, timelines
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.work import DeleteClusters
 from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, DeletionMethod, Operation, Role
 
 RECOVERY_SECONDS: Final = 7 * 86400.0
-"""The time in which a deleted branch can be recovered, in seconds."""
+"""The time in which a deleted branch or project can be recovered, in seconds."""
 
 
 def insert_branch(tx: Transaction, branch: Branch, creation: Operation) -> Branch:
     """Store a branch, which is ready after ``creation``. Raise 409 if its name is in use."""
     check_name_free(tx, branch.project_id, branch.name)
-    if creation.succeeds:
-        branch = replace(branch, state=timelines.READY)
-    return tx.insert(branch)
+    state = timelines.READY if creation.succeeds else branch.state
+    return tx.insert(replace(branch, state=state, state_operation=creation.open_id))
 
 
 def is_name_taken(tx: Transaction, project_id: str, name: str) -> bool:
@@ -59,21 +59,38 @@ def deletion_blocker(tx: Transaction, branch: Branch) -> str | None:
 
 
 def delete_branch(
-    tx: Transaction, branch: Branch, chain: OperationChain, method: DeletionMethod
+    tx: Transaction,
+    branch: Branch,
+    chain: OperationChain,
+    method: DeletionMethod,
+    *,
+    hard: bool = False,
 ) -> Branch:
-    """Suspend the computes of a branch, then delete computes and branch. Both are recoverable."""
+    """Suspend the computes of a branch, then delete computes and branch.
+
+    Both are recoverable, unless ``hard`` is true.
+    """
     for endpoint in computes.of_branch(tx, branch.id):
         tx.update(computes.remove(tx, endpoint, chain), deleted_with_branch=True)
-    chain.add("delete_timeline", branch_id=branch.id)
+    work = DeleteClusters([branch.id]) if hard else None
+    chain.add("delete_timeline", branch_id=branch.id, work=work)
     return tx.update(
         branch,
         deleted_at=tx.now,
         deletion_method=method,
-        recoverable_until=tx.now + span(RECOVERY_SECONDS),
+        recoverable_until=None if hard else tx.now + span(RECOVERY_SECONDS),
         updated_at=tx.now,
         check_at=None,
         archive_at=None,
     )
+
+
+def replace_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
+    """Replace the roles and databases of a branch by copies of those of the source."""
+    for table in ("roles", "databases"):
+        where = "WHERE branch_id = ? AND deleted_at IS NULL"
+        tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch_id)
+    inherit_objects(tx, source_id, branch_id)
 
 
 def inherit_objects(tx: Transaction, source_id: str, branch_id: str) -> None:

@@ -3,9 +3,11 @@
 from typing import Final
 
 from neonctl_async.local.clock import Instant, span
-from neonctl_async.local.engine import timelines
+from neonctl_async.local.engine import restores, timelines
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.work import ConfigureBranch, StartCompute, SuspendCompute
 from neonctl_async.local.errors import conflict, invalid
+from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Operation
 
@@ -31,23 +33,24 @@ def start(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Endpoin
     branch = tx.first(Branch, "WHERE id = ?", endpoint.branch_id)
     if branch is not None:
         timelines.unarchive(tx, branch, chain)
-    operation = chain.add("start_compute", branch_id=endpoint.branch_id, endpoint_id=endpoint.id)
-    return _change_state(
-        tx,
-        endpoint,
-        operation,
-        ACTIVE,
-        started_at=operation.settles_at,
-        idle_at=_idle_at(tx, endpoint, operation.settles_at),
+    operation = chain.add(
+        "start_compute",
+        branch_id=endpoint.branch_id,
+        endpoint_id=endpoint.id,
+        work=StartCompute(endpoint.branch_id, endpoint.id),
     )
+    return _change_state(tx, endpoint, operation, ACTIVE)
 
 
 def suspend(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Endpoint:
     """Suspend a compute."""
-    operation = chain.add("suspend_compute", branch_id=endpoint.branch_id, endpoint_id=endpoint.id)
-    return _change_state(
-        tx, endpoint, operation, IDLE, suspended_at=operation.settles_at, idle_at=None
+    operation = chain.add(
+        "suspend_compute",
+        branch_id=endpoint.branch_id,
+        endpoint_id=endpoint.id,
+        work=SuspendCompute(endpoint.branch_id, endpoint.id),
     )
+    return _change_state(tx, endpoint, operation, IDLE)
 
 
 def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> None:
@@ -55,6 +58,7 @@ def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> 
 
     An idle compute is started first, because only a running one can apply them (section 2.3).
     """
+    restores.check_not_restoring(tx, branch.id)
     where = "WHERE branch_id = ? AND type = 'read_write' AND deleted_at IS NULL"
     endpoint = tx.first(Endpoint, where, branch.id)
     if endpoint is not None and endpoint.state != ACTIVE:
@@ -62,14 +66,19 @@ def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> 
     else:
         timelines.unarchive(tx, branch, chain)
     if endpoint is None:
-        chain.add("apply_config", branch_id=branch.id)
+        chain.add("apply_config", branch_id=branch.id, work=ConfigureBranch(branch.id))
     else:
         configure(tx, endpoint, chain)
 
 
 def configure(tx: Transaction, endpoint: Endpoint, chain: OperationChain) -> Endpoint:
     """Apply the settings of a compute. A running compute counts as used, and stays up longer."""
-    operation = chain.add("apply_config", branch_id=endpoint.branch_id, endpoint_id=endpoint.id)
+    operation = chain.add(
+        "apply_config",
+        branch_id=endpoint.branch_id,
+        endpoint_id=endpoint.id,
+        work=ConfigureBranch(endpoint.branch_id),
+    )
     if endpoint.state != ACTIVE:
         return endpoint
     return tx.update(endpoint, idle_at=_idle_at(tx, endpoint, operation.settles_at))
@@ -93,6 +102,7 @@ def recover(tx: Transaction, endpoint: Endpoint) -> None:
         state_before=IDLE,
         state=IDLE,
         state_at=tx.now,
+        state_operation=None,
         updated_at=tx.now,
     )
     schedule_checks(tx, endpoint.branch_id)
@@ -144,36 +154,78 @@ def schedule_checks(tx: Transaction, branch_id: str) -> None:
 
 
 def host(endpoint: Endpoint, *, pooled: bool = False) -> str:
-    """Return the host name of a compute. With ``pooled``, return the one of its pooler."""
-    return f"{endpoint.id}{'-pooler' if pooled else ''}.{proxy_host(endpoint.region_id)}"
+    """Return the emulated host name of a compute. With ``pooled``, return the one of its pooler."""
+    return f"{endpoint.id}{'-pooler' if pooled else ''}.{_emulated_host(endpoint.region_id)}"
 
 
-def proxy_host(region_id: str) -> str:
-    """Return the proxy host of a region, under ``localhost`` to keep away from real computes."""
+def proxy_host(rules: Rules, region_id: str) -> str:
+    """Return the host of the proxy: the real proxy, or the emulated one of a region."""
+    return _emulated_host(region_id) if rules.postgres is None else rules.postgres.host
+
+
+def _emulated_host(region_id: str) -> str:
+    # The top-level domain "invalid" never resolves, so no client reaches a real compute.
     provider, _, region = region_id.partition("-")
-    return f"{region or provider}.{provider}.neon.localhost"
+    return f"{region or provider}.{provider}.neon.invalid"
 
 
-def _change_state(
-    tx: Transaction, endpoint: Endpoint, operation: Operation, to: str, **changes: SqlValue
-) -> Endpoint:
+def settle(tx: Transaction, operation: Operation) -> None:
+    """Set the states and times of computes that wait for an operation, when its end is known."""
+    for endpoint in tx.select(Endpoint, "WHERE state_operation = ?", operation.id):
+        changes = _outcome(tx, endpoint, operation, endpoint.state, endpoint.state_before)
+        tx.update(endpoint, state_operation=None, **changes)
+        timelines.schedule_archiving(tx, endpoint.branch_id, operation.settles_at)
+    if operation.action == "delete_tenant" and operation.succeeds:
+        sql = "UPDATE endpoints SET running_on = NULL WHERE project_id = ?"
+        tx.execute(sql, operation.project_id)
+    if operation.endpoint_id is not None:
+        _settle_compute(tx, tx.get(Endpoint, operation.endpoint_id), operation)
+
+
+def _settle_compute(tx: Transaction, endpoint: Endpoint, operation: Operation) -> None:
+    has_run = operation.work is not None and operation.succeeds
+    if operation.action == "start_compute" and has_run:
+        tx.update(endpoint, running_on=operation.branch_id)
+    elif operation.action == "suspend_compute" and has_run:
+        # A restart starts the compute again, and only its start is linked to the state.
+        tx.update(endpoint, running_on=None, suspended_at=operation.settles_at)
+    elif operation.action == "apply_config" and endpoint.idle_at is not None:
+        tx.update(endpoint, idle_at=_idle_at(tx, endpoint, operation.settles_at))
+
+
+def _change_state(tx: Transaction, endpoint: Endpoint, operation: Operation, to: str) -> Endpoint:
     before = state(endpoint, tx.now)
-    if not operation.succeeds:
-        # A compute that fails to start is idle. One that fails to suspend stays active, and its
-        # next suspension is scheduled.
-        to = IDLE if to == ACTIVE else before
-        idle_at = None if to == IDLE else _idle_at(tx, endpoint, operation.settles_at)
-        changes = {"idle_at": idle_at}
+    if operation.is_open:
+        changes: dict[str, SqlValue] = {"state": to, "idle_at": None}
+    else:
+        changes = _outcome(tx, endpoint, operation, to, before)
     changed = tx.update(
         endpoint,
         state_before=before,
-        state=to,
-        state_at=operation.settles_at,
+        state_operation=operation.open_id,
         updated_at=tx.now,
-        **changes,
+        **{"state_at": operation.settles_at, **changes},
     )
     timelines.schedule_archiving(tx, endpoint.branch_id, operation.settles_at)
     return changed
+
+
+def _outcome(
+    tx: Transaction, endpoint: Endpoint, operation: Operation, to: str, before: str
+) -> dict[str, SqlValue]:
+    """Return the changes of a compute by an operation with a known end."""
+    at = operation.settles_at
+    changes: dict[str, SqlValue] = {"state_at": at}
+    if operation.succeeds:
+        changes["started_at" if to == ACTIVE else "suspended_at"] = at
+    else:
+        # A compute that fails to start is idle. One that fails to suspend stays active, and its
+        # next suspension is scheduled.
+        to = IDLE if to == ACTIVE else before
+    changes["state"] = to
+    stays_idle = to == IDLE or endpoint.deleted_at is not None
+    changes["idle_at"] = None if stays_idle else _idle_at(tx, endpoint, at)
+    return changes
 
 
 def _idle_at(tx: Transaction, endpoint: Endpoint, active_at: Instant) -> Instant | None:

@@ -5,13 +5,17 @@ An operation that fails and is retried waits until ``retry_at``, runs again, and
 
 All times are decided when the operation is created. Its status follows from the plan and the
 current time. No task runs in between, and a killed process loses nothing.
+
+The plan of an operation with real work stays open until the work is done. The planned end is then
+the earliest end. The operations after it in the same request are planned at that time.
 """
 
 import msgspec
+from msgspec.structs import replace
 
 from neonctl_async.local.clock import Instant, span
 from neonctl_async.local.settings import Durations
-from neonctl_async.local.storage.plan import FINISHED, NOT_STARTED, Plan
+from neonctl_async.local.storage.plan import FINISHED, NEVER, NOT_STARTED, Plan
 
 SCHEDULING = "scheduling"
 RUNNING = "running"
@@ -53,14 +57,51 @@ def plan(
     If ``after`` fails, the new operation never starts and fails at the same time.
     """
     duration = span(durations.of(action))
-    if after is None:
-        starts_at = created_at + round(duration * durations.scheduling)
-        ends_at = created_at + duration
-    elif after.succeeds:
-        starts_at = max(created_at, after.settles_at)
-        ends_at = starts_at + duration
-    else:
-        return _never_started(created_at, max(created_at, after.settles_at))
+    if after is not None:
+        return follow(created_at, duration, after, failure)
+    starts_at = created_at + round(duration * durations.scheduling)
+    return _timed(created_at, starts_at, created_at + duration, duration, failure)
+
+
+def follow(created_at: Instant, duration: int, after: Plan, failure: Failure | None) -> Plan:
+    """Plan an operation that starts when the operation ``after`` has finished.
+
+    While the end of ``after`` is open, so are the times of the new operation.
+    """
+    starts_at = max(created_at, after.settles_at)
+    if not after.succeeds:
+        return _never_started(created_at, starts_at)
+    return _timed(created_at, starts_at, starts_at + duration, duration, failure)
+
+
+def without_end(plan: Plan) -> Plan:
+    """Return the plan with an open end. Its other times are the earliest possible times."""
+    return replace(plan, settles_at=NEVER)
+
+
+def with_end(plan: Plan, duration: int, now: Instant, error: str | None) -> Plan:
+    """Return an open plan with its end: ``now``, or the planned end if that is later.
+
+    The operation fails with ``error``, or finishes if that is None.
+    """
+    planned_end = plan.ends_at if plan.retry_at is None else plan.retry_at + duration
+    settles_at = max(planned_end, now)
+    return replace(
+        plan,
+        ends_at=settles_at if plan.retry_at is None else plan.ends_at,
+        settles_at=settles_at,
+        outcome=FINISHED if error is None else FAILED,
+        error=plan.error if error is None else error,
+    )
+
+
+def _timed(
+    created_at: Instant,
+    starts_at: Instant,
+    ends_at: Instant,
+    duration: int,
+    failure: Failure | None,
+) -> Plan:
     retry_at = None
     if failure is not None and failure.retry_after is not None:
         retry_at = ends_at + span(failure.retry_after)

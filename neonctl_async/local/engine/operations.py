@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 
-from msgspec.structs import asdict
+import msgspec
+from msgspec.structs import asdict, replace
 
 from neonctl_async.local import ids
-from neonctl_async.local.clock import Instant
+from neonctl_async.local.clock import Instant, span
 from neonctl_async.local.engine import lifecycle
 from neonctl_async.local.engine.lifecycle import Failure
+from neonctl_async.local.engine.work import Work, encode
 from neonctl_async.local.errors import locked
-from neonctl_async.local.settings import ACTIONS
+from neonctl_async.local.settings import ACTIONS, Durations
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.plan import Plan
 from neonctl_async.local.storage.tables import Operation, PlannedFailure
@@ -31,39 +33,67 @@ class OperationChain:
         self._changed_branches = changed_branches
 
     def add(
-        self, action: str, *, branch_id: str | None = None, endpoint_id: str | None = None
+        self,
+        action: str,
+        *,
+        branch_id: str | None = None,
+        endpoint_id: str | None = None,
+        work: Work | None = None,
     ) -> Operation:
-        """Plan and store the next operation of the request."""
+        """Plan and store the next operation of the request.
+
+        With real databases, the operation finishes when ``work`` is done. The work is dropped if
+        the operation is planned to fail, and without real databases.
+        """
         assert action in ACTIONS
         tx = self._tx
         if self._changed_branches is not None:
             _check_not_locked(tx, self._project_id, self._changed_branches)
             self._changed_branches = None  # The operations of one request do not lock each other.
-        newest = tx.number(
+        previous = self.operations[-1] if self.operations else None
+        runs = previous is None or previous.succeeds
+        failure = _take_planned_failure(tx, action) if runs else None
+        plan = lifecycle.plan(action, tx.now, tx.rules.durations, after=previous, failure=failure)
+        if tx.rules.postgres is None or not plan.succeeds:
+            work = None
+        if work is not None:
+            plan = lifecycle.without_end(plan)
+        operation = replace(
+            self._planned(plan, action, branch_id, endpoint_id),
+            duration=span(tx.rules.durations.of(action)),
+            failure=None if failure is None else msgspec.json.encode(failure).decode(),
+            after_id=None if previous is None else previous.open_id,
+            work=None if work is None else encode(work),
+        )
+        self.operations.append(tx.insert(operation))
+        return operation
+
+    def add_failed(
+        self, action: str, error: str, *, branch_id: str | None, endpoint_id: str | None
+    ) -> Operation:
+        """Store an operation that fails at once with ``error``."""
+        at_once = Durations(default=0)
+        plan = lifecycle.plan(action, self._tx.now, at_once, failure=Failure(error=error))
+        operation = self._tx.insert(self._planned(plan, action, branch_id, endpoint_id))
+        self.operations.append(operation)
+        return operation
+
+    def _planned(
+        self, plan: Plan, action: str, branch_id: str | None, endpoint_id: str | None
+    ) -> Operation:
+        newest = self._tx.number(
             "SELECT max(position) FROM operations WHERE project_id = ?", self._project_id
         )
-        previous: Plan | None = self.operations[-1] if self.operations else None
-        runs = previous is None or previous.succeeds
-        plan = lifecycle.plan(
-            action,
-            tx.now,
-            tx.rules.durations,
-            after=previous,
-            failure=_take_planned_failure(tx, action) if runs else None,
-        )
-        operation = Operation(
+        return Operation(
             id=ids.uuid_text(),
             project_id=self._project_id,
             branch_id=branch_id,
             endpoint_id=endpoint_id,
             action=action,
             # Unique even if two times are equal, because a cursor must name one position.
-            position=max(tx.now, (newest or 0) + 1),
+            position=max(self._tx.now, (newest or 0) + 1),
             **{name: getattr(plan, name) for name in Plan.__struct_fields__},
         )
-        tx.insert(operation)
-        self.operations.append(operation)
-        return operation
 
     @property
     def now(self) -> Instant:

@@ -3,8 +3,9 @@
 import msgspec
 
 from neonctl_async.local.engine.operations import OperationChain
+from neonctl_async.local.engine.work import DeleteClusters
 from neonctl_async.local.storage.database import Transaction
-from neonctl_async.local.storage.tables import Database, Role, Snapshot
+from neonctl_async.local.storage.tables import Database, Operation, Role, Snapshot
 
 
 class SnapshotContent(msgspec.Struct, frozen=True):
@@ -16,5 +17,11 @@ class SnapshotContent(msgspec.Struct, frozen=True):
 
 def delete_snapshot(tx: Transaction, snapshot: Snapshot, chain: OperationChain) -> None:
     """Delete a snapshot. Branches that were restored from it stay."""
-    chain.add("delete_timeline")
+    chain.add("delete_timeline", work=DeleteClusters([snapshot.id]))
     tx.update(snapshot, deleted_at=tx.now)
+
+
+def settle(tx: Transaction, operation: Operation) -> None:
+    """Record whether the snapshots that an operation takes were taken, when its end is known."""
+    for snapshot in tx.select(Snapshot, "WHERE creation = ?", operation.id):
+        tx.update(snapshot, taken=operation.succeeds, creation=None)

@@ -53,6 +53,18 @@ def schedule_archiving(tx: Transaction, branch_id: str, idle_since: Instant) -> 
     )
 
 
+def settle(tx: Transaction, operation: Operation) -> None:
+    """Set the states that wait for an operation, when its end is known."""
+    for branch in tx.select(Branch, "WHERE state_operation = ?", operation.id):
+        tx.update(
+            branch,
+            state=branch.state if operation.succeeds else branch.state_before,
+            state_at=operation.settles_at,
+            state_operation=None,
+        )
+        schedule_archiving(tx, branch.id, operation.settles_at)
+
+
 def _change_state(tx: Transaction, branch: Branch, operation: Operation, to: str) -> Branch:
     before = state(branch, tx.now)
     changed = tx.update(
@@ -60,6 +72,7 @@ def _change_state(tx: Transaction, branch: Branch, operation: Operation, to: str
         state_before=before,
         state=to if operation.succeeds else before,
         state_at=operation.settles_at,
+        state_operation=operation.open_id,
         updated_at=tx.now,
     )
     schedule_archiving(tx, branch.id, operation.settles_at)

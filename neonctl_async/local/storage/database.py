@@ -123,11 +123,12 @@ class Database:
     def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
         self._path = path
         self._clock = clock
-        self._rules = rules
+        self.rules: Rules = rules
         self._now: Instant = 0
         self._is_open = False
         self._worker: ThreadPoolExecutor | None = None
         self._connection: sqlite3.Connection | None = None
+        self._saved: sqlite3.Connection | None = None
 
     async def open(self) -> None:
         """Open the database and create missing tables. Raise RuntimeError if that fails."""
@@ -155,6 +156,14 @@ class Database:
     ) -> T:
         """Call ``function(transaction, ...)`` as one transaction."""
         return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))
+
+    async def save(self) -> None:
+        """Keep a copy of all data in memory, for :meth:`restore`."""
+        await self._submit(self._save)
+
+    async def restore(self) -> bool:
+        """Return to the data of the last :meth:`save`. Return False if there is none."""
+        return await self._submit(self._restore)
 
     async def _submit(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         if not self._is_open:
@@ -184,9 +193,22 @@ class Database:
         self._now = served[0] if served else 0
 
     def _disconnect(self) -> None:
+        for connection in (self._connection, self._saved):
+            if connection is not None:
+                connection.close()
+        self._connection = self._saved = None
+
+    def _save(self) -> None:
         if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+            if self._saved is None:
+                self._saved = sqlite3.connect(":memory:")
+            self._connection.backup(self._saved)
+
+    def _restore(self) -> bool:
+        if self._connection is None or self._saved is None:
+            return False
+        self._saved.backup(self._connection)
+        return True
 
     def _transact(self, function: Callable[[Transaction], T]) -> T:
         if self._connection is None:
@@ -198,7 +220,7 @@ class Database:
                 self._connection.execute(
                     "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (self._now,)
                 )
-            return function(Transaction(self._connection, self._now, self._rules))
+            return function(Transaction(self._connection, self._now, self.rules))
 
 
 def _refuse_other_schemas(connection: sqlite3.Connection) -> None:

@@ -1,8 +1,17 @@
-"""The plan of an operation: its times and its outcome, decided when it is created."""
+"""The plan of an operation: its times and its outcome, decided when it is created.
+
+The end of an operation with real work is not known before the work is done. Until then the end is
+:data:`NEVER`, or later.
+"""
+
+from typing import Final
 
 import msgspec
 
-from neonctl_async.local.clock import Instant
+from neonctl_async.local.clock import SECOND, Instant
+
+NEVER: Final[Instant] = 200_000_000_000 * SECOND
+"""A time after every other time, in the year 8307. A duration added to it fits into SQLite."""
 
 FINISHED = "finished"
 NOT_STARTED = "not started: the operation before it did not finish"
@@ -31,3 +40,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def runs(self) -> bool:
         """True if the operation starts. Operations after a failed one do not."""
         return self.error != NOT_STARTED
+
+    @property
+    def is_open(self) -> bool:
+        """True if the end of the operation is not known yet."""
+        return self.settles_at >= NEVER

@@ -1,5 +1,10 @@
 -- Times are microseconds since 1970 in UTC. Background work is stored as the time at which it is
 -- due (idle_at, check_at, archive_at, detach_at): see background.py.
+--
+-- Real databases (settlement.py): an operation with work has a settles_at of the year 8307 until its
+-- work is done. Until then, the rows that depend on it have its id in state_operation (branches,
+-- endpoints), creation (snapshots) or after_id (operations). Without databases, these columns, work,
+-- undo, running_on, used_at and logical_size are NULL.
 
 CREATE TABLE IF NOT EXISTS users (
     id TEXT PRIMARY KEY,
@@ -136,6 +141,8 @@ CREATE TABLE IF NOT EXISTS branches (
     state_before TEXT NOT NULL,
     state TEXT NOT NULL,
     state_at INTEGER NOT NULL,
+    state_operation TEXT,
+    logical_size INTEGER,
     expires_at INTEGER,
     last_reset_at INTEGER,
     restored_from TEXT,
@@ -150,6 +157,8 @@ CREATE TABLE IF NOT EXISTS branches (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS branches_by_project ON branches (project_id, deleted_at);
 CREATE INDEX IF NOT EXISTS branches_by_parent ON branches (parent_id, deleted_at);
+CREATE INDEX IF NOT EXISTS branches_changing
+    ON branches (state_operation) WHERE state_operation IS NOT NULL;
 CREATE UNIQUE INDEX IF NOT EXISTS branch_names
     ON branches (project_id, name) WHERE deleted_at IS NULL;
 
@@ -175,9 +184,11 @@ CREATE TABLE IF NOT EXISTS snapshots (
     taken INTEGER NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER,
-    deleted_at INTEGER
+    deleted_at INTEGER,
+    creation TEXT
 ) STRICT;
 CREATE INDEX IF NOT EXISTS snapshots_by_project ON snapshots (project_id, deleted_at);
+CREATE INDEX IF NOT EXISTS snapshots_changing ON snapshots (creation) WHERE creation IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS endpoints (
     id TEXT PRIMARY KEY,
@@ -199,6 +210,9 @@ CREATE TABLE IF NOT EXISTS endpoints (
     state_before TEXT NOT NULL,
     state TEXT NOT NULL,
     state_at INTEGER NOT NULL,
+    state_operation TEXT,
+    running_on TEXT,
+    used_at INTEGER,
     started_at INTEGER,
     suspended_at INTEGER,
     idle_at INTEGER,
@@ -207,6 +221,10 @@ CREATE TABLE IF NOT EXISTS endpoints (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS endpoints_by_project ON endpoints (project_id, deleted_at);
 CREATE INDEX IF NOT EXISTS endpoints_by_branch ON endpoints (branch_id, deleted_at);
+CREATE INDEX IF NOT EXISTS endpoints_changing
+    ON endpoints (state_operation) WHERE state_operation IS NOT NULL;
+CREATE INDEX IF NOT EXISTS endpoints_running
+    ON endpoints (running_on) WHERE running_on IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS roles (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -230,7 +248,8 @@ CREATE TABLE IF NOT EXISTS databases (
     owner_name TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
-    deleted_at INTEGER
+    deleted_at INTEGER,
+    former_names TEXT NOT NULL
 ) STRICT;
 CREATE INDEX IF NOT EXISTS databases_by_branch ON databases (branch_id, name);
 CREATE UNIQUE INDEX IF NOT EXISTS database_names
@@ -250,10 +269,19 @@ CREATE TABLE IF NOT EXISTS operations (
     settles_at INTEGER NOT NULL,
     retry_at INTEGER,
     outcome TEXT NOT NULL,
-    error TEXT
+    error TEXT,
+    duration INTEGER NOT NULL,
+    failure TEXT,
+    after_id TEXT,
+    work TEXT,
+    undo TEXT
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS operations_by_project ON operations (project_id, position);
 CREATE INDEX IF NOT EXISTS operations_unsettled ON operations (project_id, settles_at);
+CREATE INDEX IF NOT EXISTS operations_after
+    ON operations (after_id) WHERE after_id IS NOT NULL;
+CREATE INDEX IF NOT EXISTS operations_with_work
+    ON operations (settles_at) WHERE work IS NOT NULL;
 
 CREATE TABLE IF NOT EXISTS planned_failures (
     id INTEGER PRIMARY KEY AUTOINCREMENT,

@@ -157,7 +157,11 @@ class VpcRestriction(Row, frozen=True):
 
 
 class Branch(Row, frozen=True):
-    """A branch. Its state is ``state_before`` until ``state_at``, then ``state``."""
+    """A branch. Its state is ``state_before`` until ``state_at``, then ``state``.
+
+    ``state_operation`` is the id of the operation that changes the state, while its end is open.
+    ``logical_size`` is in bytes, and None until it was measured.
+    """
 
     table: ClassVar[str] = "branches"
 
@@ -170,6 +174,8 @@ class Branch(Row, frozen=True):
     state_at: Instant
     state_before: str = "init"
     state: str = "init"
+    state_operation: str | None = None
+    logical_size: int | None = None
     parent_id: str | None = None
     parent_lsn: str | None = None
     parent_timestamp: Instant | None = None
@@ -206,7 +212,10 @@ class AnonymizedBranch(Row, frozen=True):
 
 
 class Snapshot(Row, frozen=True):
-    """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch."""
+    """A snapshot of a branch. ``content`` is JSON: the roles and databases of the branch.
+
+    ``creation`` is the id of the operation that takes it, while the end of that is open.
+    """
 
     table: ClassVar[str] = "snapshots"
 
@@ -221,10 +230,15 @@ class Snapshot(Row, frozen=True):
     created_at: Instant
     expires_at: Instant | None
     deleted_at: Instant | None = None
+    creation: str | None = None
 
 
 class Endpoint(Row, frozen=True):
-    """A compute, with its state like a branch. It is suspended at ``idle_at``."""
+    """A compute, with its state like a branch. It is suspended at ``idle_at``.
+
+    ``running_on`` is the id of the branch with the Postgres server that the compute uses, or None
+    if it uses no server. ``used_at`` is the time of the last query, if that is known.
+    """
 
     table: ClassVar[str] = "endpoints"
 
@@ -247,6 +261,9 @@ class Endpoint(Row, frozen=True):
     state_before: str
     state: str
     state_at: Instant
+    state_operation: str | None = None
+    running_on: str | None = None
+    used_at: Instant | None = None
     started_at: Instant | None = None
     suspended_at: Instant | None = None
     idle_at: Instant | None = None
@@ -276,7 +293,7 @@ class Role(Row, frozen=True):
 
 
 class Database(Row, frozen=True):
-    """A Postgres database of a branch."""
+    """A Postgres database of a branch. ``former_names`` is a JSON list, oldest name first."""
 
     table: ClassVar[str] = "databases"
 
@@ -287,12 +304,19 @@ class Database(Row, frozen=True):
     created_at: Instant
     updated_at: Instant
     deleted_at: Instant | None = None
+    former_names: str = "[]"
 
 
 class Operation(Row, Plan, frozen=True, kw_only=True):
     """An operation with its plan and its position in the list of its project.
 
-    ``position`` is the creation time, increased by microseconds until it is unique.
+    - ``position``: the creation time, increased by microseconds until it is unique.
+    - ``duration``: the planned duration, in microseconds.
+    - ``failure``: the planned failure, as JSON.
+    - ``after_id``: the id of the operation before it in the same request, if the end of that was
+      open at the creation.
+    - ``work``: the real work, as JSON.
+    - ``undo``: the state to go back to if the operation fails, as JSON.
     """
 
     table: ClassVar[str] = "operations"
@@ -303,6 +327,16 @@ class Operation(Row, Plan, frozen=True, kw_only=True):
     endpoint_id: str | None
     action: str
     position: Instant
+    duration: int = 0
+    failure: str | None = None
+    after_id: str | None = None
+    work: str | None = None
+    undo: str | None = None
+
+    @property
+    def open_id(self) -> str | None:
+        """The id of the operation while its end is open, then None."""
+        return self.id if self.is_open else None
 
 
 class PlannedFailure(Row, frozen=True):

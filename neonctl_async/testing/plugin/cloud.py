@@ -12,7 +12,13 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.secret import Secret
 from neonctl_async.testing.plugin.background_loop import run_background_loop
-from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS, PREFIX, run_prefix
+from neonctl_async.testing.plugin.naming import (
+    LIFETIME_SECONDS,
+    PARENT_LIFETIME_SECONDS,
+    PREFIX,
+    is_parent,
+    run_prefix,
+)
 from neonctl_async.transport.shared.defaults import default_budget
 
 if TYPE_CHECKING:
@@ -51,7 +57,9 @@ async def _sweep(account: "CloudAccount", run_id: str) -> list[str]:
             async for branch, error in delete_branches(
                 neon, account.project_id, lambda branch: _is_left_behind(branch, run_id, now)
             ):
-                lines.append(_line(branch, error))
+                # A run deletes the parent of its branches only here: it was not left behind.
+                if error is not None or not _is_parent_of(branch, run_id):
+                    lines.append(_line(branch, error))
     except NeonError as error:
         lines.append(f"could not list the branches that test runs left behind: {error}")
     except TimeoutError:
@@ -100,8 +108,14 @@ def _with_descendants(
 def _is_left_behind(branch: Branch, run_id: str, now: datetime) -> bool:
     if not branch.name.startswith(PREFIX):
         return False
-    is_expired = now - branch.created_at > timedelta(seconds=LIFETIME_SECONDS)
+    # A test run may need its parent branch for longer than one test needs a branch.
+    lifetime = PARENT_LIFETIME_SECONDS if is_parent(branch.name) else LIFETIME_SECONDS
+    is_expired = now - branch.created_at > timedelta(seconds=lifetime)
     return is_expired or branch.name.startswith(run_prefix(run_id))
+
+
+def _is_parent_of(branch: Branch, run_id: str) -> bool:
+    return is_parent(branch.name) and branch.name.startswith(run_prefix(run_id))
 
 
 def _line(branch: Branch, error: NeonError | None) -> str:

@@ -5,6 +5,9 @@ import os
 PREFIX = "neonctl-pytest-"
 LIFETIME_SECONDS = 3600
 """The age at which Neon deletes a branch that no test has deleted."""
+PARENT_LIFETIME_SECONDS = 24 * 3600
+"""The age at which another test run deletes the parent of all branches of a killed test run."""
+_PARENT = "-parent-"
 
 
 def run_prefix(run_id: str) -> str:
@@ -15,3 +18,13 @@ def run_prefix(run_id: str) -> str:
 def worker_prefix(run_id: str) -> str:
     """Return the prefix of the branch names of this worker of pytest-xdist."""
     return f"{run_prefix(run_id)}{os.environ.get('PYTEST_XDIST_WORKER', 'main')}"
+
+
+def parent_prefix(run_id: str) -> str:
+    """Return the prefix of the name of the branch that this worker migrates."""
+    return f"{worker_prefix(run_id)}{_PARENT}"
+
+
+def is_parent(name: str) -> bool:
+    """Return whether a branch with this name is the parent of all branches of a test run."""
+    return name.startswith(PREFIX) and _PARENT in name

@@ -1,7 +1,7 @@
 """``python -m neonctl_async.testing.plugin.server``: the local control plane of a test run.
 
-The process prints its URLs. It stops when its standard input is closed, and with it when the
-process that started it exits.
+The process prints its URLs, or the error that prevents its start, as one line of JSON. It stops
+when its standard input is closed, and with it when the process that started it exits.
 """
 
 import argparse
@@ -87,8 +87,11 @@ def _error(status: int, message: str) -> web.Response:
     return _response({"code": "", "message": message}, status)
 
 
-async def serve(operation_seconds: float) -> None:
-    """Serve until standard input is closed."""
+async def serve(operation_seconds: float, postgres: str | None) -> None:
+    """Serve until standard input is closed.
+
+    ``postgres`` is the directory of the programs of Postgres, empty to search for them, or None.
+    """
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     with suppress(NotImplementedError):  # on Windows
@@ -96,18 +99,23 @@ async def serve(operation_seconds: float) -> None:
     # Ctrl-C reaches every process of a terminal. The fixtures of the test run still need this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     durations = Durations(default=operation_seconds)
-    async with LocalControlPlane(durations=durations) as control_plane:
+    databases = False if postgres is None else postgres or True
+    async with LocalControlPlane(durations=durations, postgres=databases) as control_plane:
         control = ControlServer(control_plane)
         await control.start()
         try:
             urls = (control_plane.base_url, control.url, control.token)
-            sys.stdout.write(msgspec.json.encode(urls).decode() + "\n")
-            sys.stdout.flush()
+            _announce(urls)
             # A daemon thread, because after SIGTERM standard input may stay open.
             threading.Thread(target=_await_eof, args=(loop, stopped), daemon=True).start()
             await stopped.wait()
         finally:
             await control.stop()
+
+
+def _announce(message: object) -> None:
+    sys.stdout.write(msgspec.json.encode(message).decode() + "\n")
+    sys.stdout.flush()
 
 
 def _await_eof(loop: asyncio.AbstractEventLoop, stopped: asyncio.Event) -> None:
@@ -121,7 +129,13 @@ def main() -> None:
     """Run the process."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--operation-seconds", type=float, required=True)
-    asyncio.run(serve(parser.parse_args().operation_seconds))
+    parser.add_argument("--postgres")
+    options = parser.parse_args()
+    try:
+        asyncio.run(serve(options.operation_seconds, options.postgres))
+    except (OSError, RuntimeError) as error:
+        _announce(str(error))
+        sys.exit(1)
 
 
 if __name__ == "__main__":

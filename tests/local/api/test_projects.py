@@ -29,7 +29,7 @@ async def test_create_project_response_contains_all_created_objects(api: Client)
     assert (created["branch"]["name"], created["branch"]["default"]) == ("main", True)
     (endpoint,) = created["endpoints"]
     assert (endpoint["type"], endpoint["branch_id"]) == ("read_write", created["branch"]["id"])
-    assert endpoint["host"].endswith(".eastus2.azure.neon.localhost")
+    assert endpoint["host"].endswith(".eastus2.azure.neon.invalid")
     assert actions_of(created) == ["create_timeline", "start_compute"]
     assert [op["status"] for op in created["operations"]] == ["running", "scheduling"]
     (role,), (database,) = created["roles"], created["databases"]
@@ -67,7 +67,7 @@ async def test_first_branch_can_have_annotations(api: Client) -> None:
 async def test_project_belongs_to_a_user_or_an_organization(api: Client) -> None:
     own = (await api.request("POST", "/projects", {"project": {}}))["project"]
     assert ("org_id" in own, own["owner_id"]) == (False, api.control_plane.user_id)
-    assert own["owner"]["email"] == "first.user@neon.localhost"
+    assert own["owner"]["email"] == "first.user@neon.invalid"
     body = {"project": {"org_id": "org-none"}}
     await api.expect_error(404, "org-none", "POST", "/projects", body)
 

@@ -21,7 +21,7 @@ async def test_key_can_be_created_without_an_api_request(api: Client) -> None:
 async def test_duplicate_and_unknown_users_are_rejected(api: Client) -> None:
     control_plane = api.control_plane
     with pytest.raises(ApiError, match="already exists"):
-        await control_plane.create_user("Twin", "first.user@neon.localhost")
+        await control_plane.create_user("Twin", "first.user@neon.invalid")
     with pytest.raises(ApiError, match="already a member"):
         await control_plane.add_member(control_plane.org_id, control_plane.user_id)
     with pytest.raises(ApiError, match="not found"):

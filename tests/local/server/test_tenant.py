@@ -1,6 +1,7 @@
 """Tenants of one server, and their reset."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -106,3 +107,37 @@ async def test_reset_clears_the_rate_limits(api: Client) -> None:
     await api.send("GET", "/projects")
     await api.control_plane.reset()
     assert (await api.send("GET", "/projects")).status == 200
+
+
+async def test_reset_returns_to_the_saved_data_as_often_as_needed(
+    control_plane: LocalControlPlane, api: Client
+) -> None:
+    project_id = (await api.project(name="kept"))["project"]["id"]
+    await control_plane.save()
+    key_id = (await api.get("/api_keys"))[0]["id"]
+    for _ in range(2):
+        await api.send("DELETE", f"/projects/{project_id}")
+        await api.project(name="new")
+        control_plane.inject(Fault(route="GET /regions", status=500))
+        await api.send("DELETE", f"/api_keys/{key_id}")
+        await control_plane.reset()
+        assert await api.project_names() == ["kept"]
+        assert list(control_plane.faults) == []
+
+
+async def test_saved_data_of_a_file_is_the_target_of_resets_until_the_server_stops(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "control-plane.db"
+    async with LocalControlPlane(data=path) as server:
+        key = server.api_key
+        async with Http(server.base_url, key) as http:
+            await http.send("POST", "/projects", {"project": {"name": "kept"}})
+            await server.save()
+            await http.send("POST", "/projects", {"project": {"name": "new"}})
+            await server.reset()
+            assert await http.project_names() == ["kept"]
+    async with LocalControlPlane(data=path) as server, Http(server.base_url, key) as http:
+        assert await http.project_names() == ["kept"]
+        await server.reset()
+        assert await http.project_names() == []

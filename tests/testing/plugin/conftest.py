@@ -1,16 +1,22 @@
 """A local control plane with its control server, in a background thread as in a test run."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.testing import ControlPlane
-from neonctl_async.testing.plugin.backends import Backend, open_local_backend
+from neonctl_async.testing.plugin.backends import Backend
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop, run_background_loop
+from neonctl_async.testing.plugin.migrations import Preparation
+from neonctl_async.testing.plugin.opening import open_local
 from neonctl_async.testing.plugin.server import ControlServer
+from pytest_neonctl_async.once import LocalClaims, perform_once
 from pytest_neonctl_async.targets import CloudAccount, ServerURLs
+
+NO_MIGRATIONS = Preparation(None, partial(perform_once, LocalClaims()))
 
 
 @pytest.fixture
@@ -36,7 +42,7 @@ def urls(server_loop: BackgroundLoop, server: LocalControlPlane) -> Iterator[Ser
 
 @pytest.fixture
 def backend(urls: ServerURLs) -> Iterator[Backend]:
-    with open_local_backend(urls, "0a0a0a0a") as backend:
+    with open_local(urls, "0a0a0a0a", NO_MIGRATIONS, postgres=False) as backend:
         yield backend
 
 

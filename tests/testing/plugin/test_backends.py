@@ -1,15 +1,15 @@
 """The backends of the fixtures, without pytest between them and their servers."""
 
-import threading
-
 import pytest
 
 from neonctl_async import APIError
 from neonctl_async.local import Fault
 from neonctl_async.testing import ControlPlane
-from neonctl_async.testing.plugin.backends import Backend, open_cloud_backend, open_local_backend
+from neonctl_async.testing.plugin.backends import Backend
+from neonctl_async.testing.plugin.opening import open_cloud, open_local
 from neonctl_async.types import BranchCreated
 from pytest_neonctl_async.targets import CloudAccount, ServerURLs
+from tests.testing.plugin.conftest import NO_MIGRATIONS
 
 
 def branch_count(backend: Backend, project_id: str) -> int:
@@ -32,7 +32,10 @@ def test_faults_of_a_test_do_not_prevent_the_deletion_of_its_branches(
 
 
 def test_reset_of_a_tenant_does_not_change_other_tenants(urls: ServerURLs) -> None:
-    with open_local_backend(urls, "a") as first, open_local_backend(urls, "b") as second:
+    with (
+        open_local(urls, "a", NO_MIGRATIONS, postgres=False) as first,
+        open_local(urls, "b", NO_MIGRATIONS, postgres=False) as second,
+    ):
         first.project()
         project = second.project()
         first.reset()
@@ -40,15 +43,8 @@ def test_reset_of_a_tenant_does_not_change_other_tenants(urls: ServerURLs) -> No
         assert project_ids(second) == [project.id]
 
 
-def test_closed_backend_leaves_no_thread(urls: ServerURLs) -> None:
-    before = threading.active_count()
-    with open_local_backend(urls, "a"):
-        assert threading.active_count() > before
-    assert threading.active_count() == before
-
-
 def test_protected_branches_and_children_are_deleted_at_neon(account: CloudAccount) -> None:
-    with open_cloud_backend(account, "0a0a0a0a") as backend:
+    with open_cloud(account, "0a0a0a0a", NO_MIGRATIONS) as backend:
         assert backend.project().id == account.project_id
         assert backend.control_plane is None
         backend.reset()
@@ -65,7 +61,7 @@ async def protect_and_add_child(backend: Backend, created: BranchCreated) -> Non
 
 
 def test_branch_that_cannot_be_deleted_at_neon_raises_the_error(account: CloudAccount) -> None:
-    with open_cloud_backend(account, "0a0a0a0a") as backend:
+    with open_cloud(account, "0a0a0a0a", NO_MIGRATIONS) as backend:
         with pytest.raises(APIError, match="default"):
             with backend.branches(account.project_id) as factory:
                 branch_id = factory.create().branch.id

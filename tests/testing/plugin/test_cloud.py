@@ -13,6 +13,8 @@ from pytest_neonctl_async.targets import CloudAccount
 
 OF_THIS_RUN = "neonctl-pytest-0a0a0a0a-gw0-1"
 OF_ANOTHER_RUN = "neonctl-pytest-ffffffff-gw0-1"
+PARENT_OF_THIS_RUN = "neonctl-pytest-0a0a0a0a-gw0-parent-1"
+PARENT_OF_ANOTHER_RUN = "neonctl-pytest-ffffffff-gw0-parent-1"
 
 
 async def sweep(server: LocalControlPlane, project_id: str) -> list[str]:
@@ -57,6 +59,28 @@ async def test_sweep_deletes_expired_branches_of_other_runs() -> None:
             await neon.branches.create(project_id, name="mine")
             await sweep(server, project_id)
             assert await names(neon, project_id) == {"mine"}
+
+
+async def test_sweep_deletes_the_parent_of_this_run_without_a_line() -> None:
+    async with LocalControlPlane(durations=Durations(default=0)) as server:
+        async with NeonClient(server.api_key, base_url=server.base_url) as neon:
+            project_id = (await neon.projects.create(name="tests")).project.id
+            await neon.branches.create(project_id, name=PARENT_OF_THIS_RUN)
+            await neon.branches.create(project_id, name=PARENT_OF_ANOTHER_RUN)
+            assert await sweep(server, project_id) == []
+            assert await names(neon, project_id) == {PARENT_OF_ANOTHER_RUN}
+
+
+@pytest.mark.parametrize(("hours", "is_kept"), [(2, True), (25, False)])
+async def test_parent_of_another_run_is_kept_for_a_day(hours: int, is_kept: bool) -> None:
+    clock = ManualClock(datetime.now(UTC) - timedelta(hours=hours))
+    async with LocalControlPlane(clock=clock, durations=Durations(default=0)) as server:
+        async with NeonClient(server.api_key, base_url=server.base_url) as neon:
+            project_id = (await neon.projects.create(name="tests")).project.id
+            await neon.branches.create(project_id, name=PARENT_OF_ANOTHER_RUN)
+            lines = await sweep(server, project_id)
+            assert await names(neon, project_id) == ({PARENT_OF_ANOTHER_RUN} if is_kept else set())
+    assert len(lines) == (0 if is_kept else 1)
 
 
 async def test_failures_of_the_sweep_are_reported() -> None:

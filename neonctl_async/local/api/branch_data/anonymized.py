@@ -24,7 +24,7 @@ from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import computes, lifecycle, operations
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.errors import conflict, not_found
+from neonctl_async.local.errors import conflict, not_found, unprocessable
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import AnonymizedBranch, Branch, Operation, User
 
@@ -35,6 +35,7 @@ STARTABLE: Final = ("initialized", "anonymized", "error")
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /projects/{project_id}/branch_anonymized``: create a branch, and optionally run."""
     project = access.project(tx, call)
+    _check_emulated(tx)
     body = call.body(bodies.AnonymizedBranchCreate)
     spec = replace(body.branch_create, annotation_value=body.annotation_value)
     branch, created, chain = branches.add(tx, project, call.principal, spec)
@@ -81,6 +82,7 @@ def start(tx: Transaction, call: Call) -> Response:
             f"branch {branch.id!r} is {state}: anonymization requires the state "
             f"{', '.join(STARTABLE[:-1])} or {STARTABLE[-1]}"
         )
+    _check_emulated(tx)
     chain = operations.start_chain(tx, branch.project_id, branch.id)
     anonymized = _run(tx, branch, anonymized, call.principal, chain)
     return respond(_status(tx, branch, anonymized))
@@ -93,6 +95,14 @@ def reset(tx: Transaction, branch_id: str, creation: Operation) -> None:
         "masked_columns = 0, updated_at = ? WHERE id = ?",
         *(creation.id, tx.now, branch_id),
     )
+
+
+def _check_emulated(tx: Transaction) -> None:
+    if tx.rules.postgres is not None:
+        raise unprocessable(
+            "a local Postgres cannot anonymize branches, because it has no extension 'anon': "
+            "create a branch without masking rules, or one with init_source 'schema-only'"
+        )
 
 
 def _branch(tx: Transaction, call: Call) -> tuple[Branch, AnonymizedBranch]:

@@ -136,6 +136,6 @@ async def test_transferred_project_stays_shared(api: Client, project_id: str) ->
 
 
 async def test_organization_key_lists_no_shared_projects(api: Client, project_id: str) -> None:
-    await share(api, project_id, "first.user@neon.localhost")
+    await share(api, project_id, "first.user@neon.invalid")
     _, token = await organization_key(api)
     assert await shared(api, token) == []

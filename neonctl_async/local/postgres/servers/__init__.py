@@ -1,0 +1,1 @@
+"""Server processes: their life, locks, and the guardian."""

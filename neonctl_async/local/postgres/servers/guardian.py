@@ -1,0 +1,143 @@
+"""Stops the Postgres servers of a control plane that was killed, and removes temporary files.
+
+The control plane starts this file as a program with a pipe as standard input. The pipe is closed
+when the control plane finishes, even if it was killed. The program uses the standard library only, so that
+it starts quickly and needs little memory.
+"""
+
+import ctypes
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+PROGRAMS = frozenset({"postgres", "pg_dump", "pg_dumpall", "psql"})
+"""The programs that a control plane starts in data directories."""
+
+DONE = b"done"
+"""The message of a control plane that has stopped its servers and removed its files itself."""
+
+HAS_PROC = Path("/proc/self/cwd").exists()
+"""True if the system shows the working directory of each process, as Linux does."""
+
+_INPUT = 0
+_PARENT_CHECK = 5.0
+_QUIT_TIME = 5.0
+
+
+def find_servers(root: Path) -> list[int]:
+    """Return the processes of Postgres whose data directory is ``root`` or below it."""
+    if HAS_PROC:
+        return [pid for pid, directory in _working_directories() if _is_below(directory, root)]
+    return [pid for pid, directory in _commands() if _is_below(directory, root)]
+
+
+def _working_directories() -> Iterator[tuple[int, str]]:
+    """Yield the process id and the working directory of each Postgres process of Linux.
+
+    A server's working directory is its data directory from the moment of its start.
+    """
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # the process is gone, or belongs to another user
+            program = (process / "exe").readlink().name.removesuffix(" (deleted)")
+            if program in PROGRAMS:
+                directory = str((process / "cwd").readlink())
+                yield int(process.name), directory.removesuffix(" (deleted)")
+
+
+def _commands() -> Iterator[tuple[int, str]]:
+    """Yield the process id and the option ``-D`` of each Postgres server of ``ps``."""
+    command = ["/bin/ps", "-axww", "-o", "pid=,command="]
+    listing = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout  # noqa: S603 - no shell
+    for line in listing.decode(errors="replace").splitlines():
+        pid, _, rest = line.strip().partition(" ")
+        program, found, directory = rest.partition(" -D ")
+        if found and Path(program).name in PROGRAMS:
+            yield int(pid), directory.partition(" -c ")[0]
+
+
+def _is_below(directory: str, root: Path) -> bool:
+    return directory == str(root) or directory.startswith(f"{root}/")
+
+
+def end_servers(root: Path) -> int:
+    """Stop all servers below ``root``, and return the number of processes found.
+
+    The servers get a few seconds for an immediate shutdown, which loses no committed transaction.
+    """
+    root = Path(os.path.realpath(root))
+    memory = dict(_shared_memory(root))
+    seen: set[int] = set()
+    kill_at = time.monotonic() + _QUIT_TIME
+    while True:
+        found = find_servers(root)
+        late = time.monotonic() > kill_at
+        for pid in found:
+            if late or pid not in seen:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL if late else signal.SIGQUIT)
+        seen.update(found)
+        if not found:
+            break
+        time.sleep(0.02)
+    remove_shared_memory(memory)
+    return len(seen)
+
+
+def _shared_memory(root: Path) -> Iterator[tuple[int, int]]:
+    """Yield the id and key of the System V segment of each server that did not shut down."""
+    files = [root / "postmaster.pid", *root.glob("*/postmaster.pid")]
+    for file in [*files, *root.glob("clusters/*/postmaster.pid")]:
+        with suppress(OSError, ValueError, IndexError):
+            key, segment = file.read_text(encoding="ascii", errors="replace").split("\n")[6].split()
+            yield int(segment), int(key)
+
+
+def remove_shared_memory(segments: dict[int, int]) -> None:
+    """Remove System V segments that no process uses. ``segments`` maps ids to keys.
+
+    Postgres has a segment of 56 bytes for each server, and a killed server leaves it behind.
+    """
+    unused: set[tuple[int, int]] = set()
+    with suppress(OSError):
+        for line in Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines()[1:]:
+            fields = line.split()
+            if fields[6] == "0":  # the number of processes that use the segment
+                unused.add((int(fields[1]), int(fields[0])))
+    for segment, key in segments.items():
+        # The file has the key as an unsigned number, and /proc as a signed one.
+        if any(id == segment and (other - key) % 2**32 == 0 for id, other in unused):
+            ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID
+
+
+def wait_for_end(parent: int) -> bool:
+    """Wait for the end of the control plane. Return True if it has cleaned up itself."""
+    while True:
+        if select.select([_INPUT], [], [], _PARENT_CHECK)[0]:
+            return os.read(_INPUT, 16) == DONE
+        if os.getppid() != parent:  # a child process of the control plane holds the pipe open
+            return False
+
+
+def main(root: str, *temporary: str) -> None:
+    """Wait for the end of the control plane, then stop the servers below ``root``."""
+    parent = os.getppid()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if wait_for_end(parent):
+        return
+    end_servers(Path(root))
+    time.sleep(0.1)  # a process that was being started had no working directory yet
+    end_servers(Path(root))
+    for directory in temporary:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

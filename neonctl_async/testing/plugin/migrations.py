@@ -1,0 +1,31 @@
+"""The user's step that prepares the database of which all branches of a test run are copies."""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, TypeAlias
+
+from neonctl_async.testing.plugin.background_loop import run_background_loop
+
+Migrate: TypeAlias = Callable[[str], Awaitable[object] | object]
+"""A function or coroutine function that gets a connection URI."""
+RunOnce: TypeAlias = Callable[[Callable[[], str]], str]
+"""Returns the result of a step, which one process of the test run performs."""
+
+
+class Preparation(NamedTuple):
+    """The migrations of a test run, and the function that runs them in one process only."""
+
+    migrate: Migrate | None
+    run_once: RunOnce
+
+
+def migrate_database(migrate: Migrate, connection_uri: str) -> None:
+    """Call ``migrate`` in this thread. Run a coroutine on an event loop of its own."""
+    result = migrate(connection_uri)
+    if inspect.isawaitable(result):
+        with run_background_loop() as loop:
+            loop.call(_await(result))
+
+
+async def _await(awaitable: Awaitable[object]) -> None:
+    await awaitable

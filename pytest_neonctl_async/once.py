@@ -1,0 +1,106 @@
+"""A step that one process of a test run performs for all of them, such as migrations."""
+
+import threading
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+import pytest
+
+ATTEMPTS: Final = 2
+"""The number of processes that may perform a step. The second one follows if the first dies."""
+
+Step: TypeAlias = Callable[[], str]
+RunOnce: TypeAlias = Callable[[Step], str]
+"""Returns the result of a step, which is performed unless another process has done that."""
+
+
+class Outcome(NamedTuple):
+    """The result of a step, or the text of its error."""
+
+    result: str = ""
+    error: str | None = None
+
+    def unwrap(self) -> str:
+        """Return the result. Raise RuntimeError if the step failed."""
+        if self.error is not None:
+            raise RuntimeError(self.error)
+        return self.result
+
+
+class Claims(Protocol):
+    """Assigns the step to the first process that claims it."""
+
+    def claim(self) -> Outcome | None:
+        """Return the outcome, or None if the caller must perform the step."""
+
+    def settle(self, outcome: Outcome) -> None:
+        """Record the outcome."""
+
+    def release(self) -> None:
+        """Record that the caller stopped before it had an outcome."""
+
+
+def perform_once(claims: Claims, step: Step) -> str:
+    """Return the result of ``step``. Perform it if no process has claimed it yet.
+
+    Raise RuntimeError if it fails, here or in another process. Any other BaseException, such as
+    KeyboardInterrupt, passes through: then another process performs the step.
+    """
+    outcome = claims.claim()
+    if outcome is not None:
+        return outcome.unwrap()
+    try:
+        result = step()
+    except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
+        text = f"the databases of this test run could not be prepared: {describe(error)}"
+        claims.settle(Outcome(error=text))
+        raise RuntimeError(text) from error
+    except BaseException:
+        claims.release()
+        raise
+    claims.settle(Outcome(result))
+    return result
+
+
+def describe(error: BaseException) -> str:
+    """Return the type and the message of an error."""
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+class LocalClaims:
+    """The claims of a step, in the main process. Threads can use it, one for each worker."""
+
+    def __init__(self) -> None:
+        self._condition = threading.Condition()
+        self._outcome: Outcome | None = None
+        self._is_claimed = False
+        self._attempts = 0
+
+    def claim(self) -> Outcome | None:
+        """Return the outcome, or None if the caller must perform the step.
+
+        Wait while another caller performs it.
+        """
+        with self._condition:
+            self._condition.wait_for(lambda: self._outcome is not None or not self._is_claimed)
+            self._is_claimed = True
+            return self._outcome
+
+    def settle(self, outcome: Outcome) -> None:
+        """Record the outcome. The first one counts."""
+        with self._condition:
+            self._outcome = self._outcome or outcome
+            self._condition.notify_all()
+
+    def release(self, *, is_attempt: bool = True) -> None:
+        """Assign the step to the next caller, or fail it after ``ATTEMPTS`` callers.
+
+        ``is_attempt`` is False if the caller died before it could start.
+        """
+        with self._condition:
+            self._attempts += is_attempt
+            self._is_claimed = False
+            if self._attempts >= ATTEMPTS:
+                text = f"{ATTEMPTS} processes ended while they prepared the databases of this run"
+                self._outcome = self._outcome or Outcome(error=text)
+            self._condition.notify_all()

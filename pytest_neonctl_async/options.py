@@ -1,0 +1,79 @@
+"""The settings of the plugin in pytest's configuration file."""
+
+import os
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import pytest
+
+Postgres: TypeAlias = bool | str | os.PathLike[str]
+"""True if branches are databases, False if not, or the directory of the programs of Postgres."""
+
+_ON: Final = frozenset({"true", "1", "yes", "on"})
+_OFF: Final = frozenset({"false", "0", "no", "off", ""})
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Add ``--neon-cloud``, ``neon_operation_seconds`` and ``neon_postgres``."""
+    parser.getgroup("neon", "Neon, or a local control plane in its place").addoption(
+        "--neon-cloud",
+        action="store_true",
+        help="run at Neon, in the project NEON_PROJECT_ID, with the key NEON_API_KEY",
+    )
+    parser.addini(
+        "neon_operation_seconds",
+        "duration of an operation of the local control plane, in seconds",
+        default="0.005",
+    )
+    parser.addini(
+        "neon_postgres",
+        "true: branches of the local control plane are Postgres databases; or the directory of "
+        "the programs of Postgres",
+        default="false",
+    )
+
+
+def operation_seconds(config: pytest.Config) -> float:
+    """Return ``neon_operation_seconds``. Raise UsageError if it is not a number of seconds."""
+    text = config.getini("neon_operation_seconds")
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise pytest.UsageError(f"neon_operation_seconds is {text!r}: expected seconds, 0 or more")
+    return seconds
+
+
+def postgres_option(config: pytest.Config) -> Postgres:
+    """Return ``neon_postgres``. A relative directory is relative to the configuration file."""
+    text: str = config.getini("neon_postgres")
+    if (word := text.strip().lower()) in _ON | _OFF:
+        return word in _ON
+    base = config.rootpath if config.inipath is None else config.inipath.parent
+    return base / text
+
+
+def postgres_argument(value: Postgres) -> str | None:
+    """Return the argument for :meth:`ServerProcess.urls`: None, a directory, or "" to search.
+
+    Raise UsageError if the value is not the path of a directory.
+    """
+    if isinstance(value, bool):
+        return "" if value else None
+    path = Path(value).expanduser().absolute()
+    if not path.is_dir():
+        raise pytest.UsageError(
+            f"neon_postgres is {os.fspath(value)!r}: expected true, false, or the directory of the "
+            "programs of Postgres"
+        )
+    return str(path)
+
+
+def default_loop_scope(config: pytest.Config) -> str | None:
+    """Return pytest-asyncio's default loop scope of tests, or None if it has no such setting."""
+    try:
+        scope: str = config.getini("asyncio_default_test_loop_scope")
+    except ValueError:
+        return None
+    return scope

@@ -1,0 +1,38 @@
+"""Migrations are functions or coroutine functions, and both can be interrupted."""
+
+import asyncio
+import threading
+from typing import NoReturn
+
+import pytest
+
+from neonctl_async.testing.plugin.migrations import migrate_database
+
+URI = "postgresql://somebody:sesame@127.0.0.1/neondb"
+
+
+def test_function_runs_in_the_thread_of_its_caller() -> None:
+    calls: list[tuple[str, threading.Thread]] = []
+    migrate_database(lambda uri: calls.append((uri, threading.current_thread())), URI)
+    assert calls == [(URI, threading.current_thread())]
+
+
+def test_coroutine_runs_in_another_thread_because_the_callers_may_have_an_event_loop() -> None:
+    calls: list[tuple[str, threading.Thread]] = []
+
+    async def migrate(uri: str) -> None:
+        await asyncio.sleep(0)
+        calls.append((uri, threading.current_thread()))
+
+    migrate_database(migrate, URI)
+    [(uri, thread)] = calls
+    assert uri == URI
+    assert thread is not threading.current_thread()
+
+
+def test_error_of_a_coroutine_is_raised() -> None:
+    async def migrate(uri: str) -> NoReturn:
+        raise ValueError(uri)
+
+    with pytest.raises(ValueError, match="sesame"):
+        migrate_database(migrate, URI)
