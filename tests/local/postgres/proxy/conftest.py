@@ -5,26 +5,27 @@ from typing import Any, Self
 
 import pytest
 
+from neonctl_async.local.postgres.account import ServerAccount
+from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.proxy.connector import Route
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_async.local.postgres.proxy.proxy import Proxy
+from neonctl_async.local.postgres.template import Template
 from tests.local.postgres.proxy.server import (
     DATABASE,
     PASSWORD,
     ROLE,
     Server,
-    find_programs,
     running_server,
 )
 
 
 @pytest.fixture(scope="session")
-def server() -> Generator[Server]:
+def server(
+    installation: Installation, template: Template, account: ServerAccount | None
+) -> Generator[Server]:
     """A Postgres server that all tests share."""
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("Postgres is not installed")
-    with running_server(programs, max_connections="40") as server:
+    with running_server(installation, template, account) as server:
         yield server
 
 
@@ -37,7 +38,8 @@ class Computes:
     def __init__(self, server: Server, **settings: Any) -> None:
         self.server = server
         self.requested: list[str] = []
-        self.proxy = Proxy(self.find, **({"host": "127.0.0.1", "port": 0, "tls": None} | settings))
+        defaults: dict[str, Any] = {"host": "127.0.0.1", "port": 0, "tls": None}
+        self.proxy = Proxy(self.find, **(defaults | settings))
         self.port = 0
 
     async def find(self, endpoint_id: str) -> Route:
