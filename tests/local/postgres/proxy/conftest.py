@@ -56,11 +56,11 @@ class Computes:
         await self.proxy.stop()
         assert self.proxy.connections() == 0
 
-    def login(self, endpoint_id: str | None = "ep-frost") -> dict[str, Any]:
+    def login(self, endpoint_id: str | None = "ep-frost", **others: Any) -> dict[str, Any]:
         """Return the arguments of psycopg and libpq that connect to an endpoint."""
         login = {"host": "127.0.0.1", "port": self.port, "user": ROLE, "dbname": DATABASE}
         options = {} if endpoint_id is None else {"options": f"endpoint={endpoint_id}"}
-        return login | options | {"password": PASSWORD}
+        return login | options | {"password": PASSWORD} | others
 
 
 @pytest.fixture

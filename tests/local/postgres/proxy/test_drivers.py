@@ -41,7 +41,7 @@ async def encrypted(server: Server, certificates: Certificates) -> AsyncIterator
 def login(computes: Computes, certificates: Certificates, **others: Any) -> dict[str, Any]:
     """Return the arguments of psycopg that connect with TLS, to an endpoint by its host name."""
     tls = {"sslmode": "verify-full", "sslrootcert": str(certificates.ca_file)}
-    return computes.login(None) | {"host": HOST, "hostaddr": "127.0.0.1"} | tls | others
+    return computes.login(None, host=HOST, hostaddr="127.0.0.1", **(tls | others))
 
 
 NEGOTIATIONS = [
@@ -92,7 +92,7 @@ async def test_host_name_and_options_may_not_contradict(
 
 
 async def test_session_without_tls_is_refused(encrypted: Computes) -> None:
-    arguments = encrypted.login() | {"sslmode": "disable"}
+    arguments = encrypted.login(sslmode="disable")
     with pytest.raises(psycopg.OperationalError, match="FATAL:  connection is insecure"):
         await psycopg.AsyncConnection.connect(**arguments)
 
@@ -100,7 +100,7 @@ async def test_session_without_tls_is_refused(encrypted: Computes) -> None:
 async def test_client_that_does_not_trust_the_certificate_is_disconnected(
     encrypted: Computes,
 ) -> None:
-    arguments = encrypted.login() | {"sslmode": "verify-full", "sslrootcert": "system"}
+    arguments = encrypted.login(sslmode="verify-full", sslrootcert="system")
     with pytest.raises(psycopg.OperationalError, match="certificate"):
         await psycopg.AsyncConnection.connect(**arguments)
 

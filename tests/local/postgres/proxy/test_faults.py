@@ -35,12 +35,16 @@ class BrokenServer:
     def __init__(self) -> None:
         self.sends = b""
         self.received: list[bytes] = []
+        self.closes = asyncio.Event()
+        """Clear, to keep connections open."""
+        self.closes.set()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.received.append(await reader.read(65536))
         writer.write(self.sends)
         if self.sends:
             await writer.drain()
+        await self.closes.wait()
         writer.close()
 
 
@@ -173,6 +177,30 @@ async def test_long_messages_are_refused_before_they_are_read(
     response = await exchange(broken.port, packet)
     refusal = parse_refusal(response.removeprefix(authentication(3)))
     assert refusal == ("FATAL", "08P01", message)
+    await broken.settle()
+
+
+async def test_key_of_a_finished_session_is_forgotten(broken: Setup) -> None:
+    broken.server.sends = LOGIN + READY
+    await exchange(broken.port, STARTUP)
+    await broken.settle()
+    request = CancelRequest(b"12345678").encode()
+    assert await exchange(broken.port, request) == b""
+    assert request not in broken.server.received
+
+
+async def test_key_of_an_open_session_is_known(broken: Setup) -> None:
+    broken.server.sends = LOGIN + READY
+    broken.server.closes.clear()
+    reader, writer = await asyncio.open_connection("127.0.0.1", broken.port)
+    writer.write(STARTUP)
+    await reader.readexactly(len(LOGIN + READY))
+    request = CancelRequest(b"12345678").encode()
+    cancelling = asyncio.create_task(exchange(broken.port, request))
+    await until(lambda: request in broken.server.received)
+    broken.server.closes.set()
+    await cancelling
+    writer.close()
     await broken.settle()
 
 
