@@ -82,7 +82,7 @@ class LocalControlPlane(Tenant):
         limits = RateLimits() if rate_limits is True else rate_limits or None
         self._data = None if data is None else Path(data)
         super().__init__(TenantState(clock, self._rules, limits, self._data))
-        self._postgres = _postgres_settings(postgres)
+        self._postgres = _postgres_settings(postgres=postgres)
         self._databases: Databases | None = None
         self._host = host
         self._port = port
@@ -210,6 +210,7 @@ def _import_databases() -> "type[Databases]":
 
 
 def _postgres_settings(
+    *,
     postgres: bool | str | os.PathLike[str] | PostgresSettings,
 ) -> PostgresSettings | None:
     if isinstance(postgres, PostgresSettings):
