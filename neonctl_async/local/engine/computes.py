@@ -200,13 +200,13 @@ def _note_server(
 
     A later operation may change the state again, or was planned to fail when it was created.
     """
-    changes = _outcome(tx, endpoint, operation, to, to)
+    changes: dict[str, SqlValue] = {}
     if endpoint.state_operation is not None:
-        changes = {"state_before": to}
+        changes["state_before"] = to
         if to == IDLE:
             changes["suspended_at"] = operation.settles_at
-    elif endpoint.state == to:
-        changes = {}
+    elif endpoint.state != to:
+        changes = _outcome(tx, endpoint, operation, to, to)
     tx.update(endpoint, **changes, running_on=running_on)
 
 
