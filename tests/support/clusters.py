@@ -1,16 +1,18 @@
 """Clusters of a local control plane, for tests."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import importlib
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import asyncpg
-
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_async.local.postgres.servers.guardian import find_servers
+
+asyncpg: Any = importlib.import_module("asyncpg")
+"""The driver, which publishes no types."""
 
 PASSWORD = "password-of-alice"
 ALICE = RoleSpec("alice", PASSWORD)
@@ -44,7 +46,7 @@ async def connect(
 
 
 @asynccontextmanager
-async def session(clusters: Clusters, id: str, **options: Any) -> AsyncIterator[Any]:
+async def session(clusters: Clusters, id: str, **options: Any) -> AsyncGenerator[Any]:
     """A connection to the server of a cluster."""
     connection = await connect(clusters.socket(id), **options)
     try:

@@ -12,7 +12,7 @@ from neonctl_async.local.postgres.cluster import Cluster
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.programs import program_environment
 from neonctl_async.local.postgres.servers.postmaster import identity
-from neonctl_async.local.postgres.servers.scheduling import finish, in_thread
+from neonctl_async.local.postgres.servers.scheduling import in_thread, settle
 from neonctl_async.local.postgres.template import ADMINISTRATOR
 
 _TABLES: Final = (
@@ -95,7 +95,7 @@ async def _run(
     except asyncio.CancelledError:
         for process in started:
             process.kill()
-        await finish(running)
+        await settle(running)
         raise
 
 

@@ -36,8 +36,13 @@ def template(installation: Installation, account: ServerAccount | None) -> Templ
 
 
 @pytest.fixture
-def temporary_directory(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary_directory(
+    open_directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     """The directory of all temporary files of the test."""
+    tmp_path_factory.getbasetemp()  # otherwise, a later tmp_path would be here
     monkeypatch.setattr(tempfile, "tempdir", str(open_directory))
     return open_directory
 

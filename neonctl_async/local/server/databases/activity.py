@@ -1,15 +1,11 @@
 """Watches the activity of running servers, and suspends computes after their idle time."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from neonctl_async.local.clock import SECOND, Instant, span
-from neonctl_async.local.engine import databases, servers
-from neonctl_async.local.postgres.clusters import Clusters
-from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.clock import span
+from neonctl_async.local.engine import servers
 
 if TYPE_CHECKING:
     from neonctl_async.local.server.tenant_state import TenantState
@@ -19,8 +15,6 @@ INTERVAL: Final = 0.5
 FULL_EVERY: Final = 10
 """Every tenth look takes in all running servers, and clusters that are no longer needed."""
 
-_logger = logging.getLogger(__name__)
-
 
 class ActivityWatch:
     """Stores the activity and the size of branches, and suspends idle computes in time.
@@ -29,13 +23,9 @@ class ActivityWatch:
     """
 
     def __init__(
-        self,
-        tenants: Sequence["TenantState"],
-        clusters: Clusters,
-        sweep: Callable[[], Awaitable[None]],
+        self, tenants: Sequence["TenantState"], sweep: Callable[[], Awaitable[None]]
     ) -> None:
         self._tenants: Final = tenants
-        self._clusters: Final = clusters
         self._sweep: Final = sweep
 
     async def run(self) -> None:
@@ -55,26 +45,7 @@ class ActivityWatch:
         now = state.now()
         for branch_id, idle_at in suspensions.items():
             is_due = idle_at is not None and idle_at <= now + span(INTERVAL)
-            if (takes_all or is_due) and self._clusters.is_running(branch_id):
-                await self._note(state, branch_id)
-        await state.database.run(servers.suspend_due)
-        if state.databases is not None:
-            # Also starts work that was planned for a time that has come meanwhile.
+            if state.databases is not None and (takes_all or is_due):
+                await state.databases.note_activity(branch_id)
+        if await state.database.run(servers.suspend_due) and state.databases is not None:
             state.databases.runner.wake()
-
-    async def _note(self, state: "TenantState", branch_id: str) -> None:
-        try:
-            activity = await self._clusters.activity(branch_id)
-        except ClusterError as error:
-            _logger.info("the activity of branch %s is unknown: %s", branch_id, error)
-            return
-        idle: Instant | None = None
-        if activity.last_active is not None:
-            idle = round((datetime.now(UTC) - activity.last_active).total_seconds() * SECOND)
-        await state.database.run(
-            databases.note_activity,
-            branch_id,
-            busy=activity.busy,
-            last_active=None if idle is None else state.now() - max(0, idle),
-            logical_size=activity.logical_size,
-        )

@@ -1,5 +1,7 @@
 """Performs the work of operations on clusters."""
 
+import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Final
@@ -23,6 +25,7 @@ from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.server.databases.points_in_time import Content, content_at
 from neonctl_async.local.storage.database import Database
 
+_logger = logging.getLogger(__name__)
 REPLACEMENT: Final = ".new"
 """The suffix of the id of a cluster that is to replace the cluster of a branch."""
 
@@ -49,10 +52,8 @@ class ClusterWork:
     async def perform(self, work: Work) -> None:
         """Do the work, which an earlier attempt may have done in part. Raise ClusterError."""
         match work:
-            case CreateCluster(template=None):
-                await self._clusters.initialize(work.branch_id, work.pg_version)
-            case CreateCluster(template=str(template)):
-                await self._clusters.copy(template, work.branch_id)
+            case CreateCluster():
+                await self._create(work)
             case CopyCluster():
                 await self._copy(work)
             case ReplaceCluster():
@@ -62,12 +63,9 @@ class ClusterWork:
             case SuspendCompute():
                 await self._suspend(work)
             case ConfigureBranch():
-                if self._clusters.is_running(work.branch_id):
-                    desired = await self._desired(work.branch_id)
-                    await self._clusters.configure(work.branch_id, desired)
+                await self._configure(work.branch_id)
             case StopClusters():
-                for cluster_id in work.ids:
-                    await self._clusters.stop(cluster_id)
+                await asyncio.gather(*map(self._clusters.stop, work.ids))
             case DeleteClusters():
                 await self._clusters.delete(*work.ids)
 
@@ -89,12 +87,41 @@ class ClusterWork:
             return await self._clusters.describe_schema(cluster_id, database_name)
         return await self._clusters.dump_schema(cluster_id, database_name)
 
+    async def _create(self, work: CreateCluster) -> None:
+        if work.template is None:
+            await self._clusters.initialize(work.branch_id, work.pg_version)
+        else:
+            await self._clusters.copy(work.template, work.branch_id)
+
+    async def _configure(self, branch_id: str) -> None:
+        if self._clusters.is_running(branch_id):
+            await self._clusters.configure(branch_id, await self._desired(branch_id))
+
     async def _suspend(self, work: SuspendCompute) -> None:
         names = (work.branch_id, work.endpoint_id)
         if await self._database.run(databases.is_shared, *names):
             await self._close_connections(work.endpoint_id)
         else:
+            await self.note_activity(work.branch_id)
             await self._clusters.stop(work.branch_id)
+
+    async def note_activity(self, branch_id: str) -> None:
+        """Store how a running server was used, and the size of its data."""
+        if not self._clusters.is_running(branch_id):
+            return
+        try:
+            activity = await self._clusters.activity(branch_id)
+        except ClusterError as error:
+            _logger.info("the activity of branch %s is unknown: %s", branch_id, error)
+            return
+        last = activity.last_active
+        await self._database.run(
+            databases.note_activity,
+            branch_id,
+            busy=activity.busy,
+            last_active=None if last is None else self._on_own_clock(last),
+            logical_size=activity.logical_size,
+        )
 
     async def _copy(self, work: CopyCluster) -> None:
         source = await self._cluster_at(work.source, work.at, work.lsn)
@@ -153,5 +180,7 @@ class ClusterWork:
         return found
 
     async def _changed_at(self, cluster_id: str) -> Instant:
-        changed_at = await self._clusters.changed_at(cluster_id)
-        return instant(self._clock()) - (instant(utc_now()) - instant(changed_at))
+        return self._on_own_clock(await self._clusters.changed_at(cluster_id))
+
+    def _on_own_clock(self, moment: datetime) -> Instant:
+        return instant(self._clock()) - (instant(utc_now()) - instant(moment))

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from neonctl_async.local.engine import databases
 from neonctl_async.local.postgres.account import check_reachable, server_account
@@ -18,6 +18,9 @@ from neonctl_async.local.server.databases.routing import ComputeRoutes
 from neonctl_async.local.server.databases.tenant_databases import TenantDatabases
 from neonctl_async.local.server.tenant_state import TenantState
 from neonctl_async.local.settings import PostgresRules, PostgresSettings
+
+if TYPE_CHECKING:
+    from neonctl_async.local.postgres.proxy.certificates import Certificates
 
 _SWEPT: Final = ("br-", "snap-")
 """The prefixes of the ids of branches and snapshots. Other clusters are not in the tables."""
@@ -62,11 +65,7 @@ class Databases:
             await clusters.delete(*(id for id in clusters.ids() if not id.startswith(_SWEPT)))
             certificates = None
             if settings.tls:
-                from neonctl_async.local.postgres.proxy.certificates import (  # noqa: PLC0415 - loads cryptography
-                    private_certificates,
-                )
-
-                certificates = await asyncio.to_thread(private_certificates, clusters.root)
+                certificates = await asyncio.to_thread(_certificates, clusters.root)
             routes = ComputeRoutes(tenants, clusters)
             self._proxy = proxy = Proxy(
                 routes.route,
@@ -76,7 +75,7 @@ class Databases:
             )
             port = await proxy.start()
             self._opened.push_async_callback(proxy.stop)
-            watch = asyncio.create_task(ActivityWatch(tenants, clusters, self.sweep).run())
+            watch = asyncio.create_task(ActivityWatch(tenants, self.sweep).run())
             self._opened.push_async_callback(_cancel, watch)
         except BaseException:
             await self.close()
@@ -124,6 +123,14 @@ class Databases:
         for state in tuple(self._tenants):
             if state.databases is not None:
                 await state.database.run(databases.crashed, branch_id, reason)
+
+
+def _certificates(directory: Path) -> "Certificates":
+    from neonctl_async.local.postgres.proxy.certificates import (  # noqa: PLC0415 - loads much code
+        private_certificates,
+    )
+
+    return private_certificates(directory)
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -54,6 +54,10 @@ class TenantDatabases:
         await self.runner.stop()
         await self._finish_sweep()
 
+    async def note_activity(self, branch_id: str) -> None:
+        """Store how the server of a branch was used, if it runs."""
+        await self._work.note_activity(branch_id)
+
     async def read(self, read: SchemaRead) -> Response:
         """Return the response to a request for schemas. Raise ApiError 422 if one has no data."""
         try:

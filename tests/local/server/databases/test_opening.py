@@ -37,7 +37,7 @@ async def test_directory_without_postgres_is_refused(tmp_path: Path) -> None:
 async def test_taken_port_is_an_error_of_the_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(OSError, match=r"(?i)address already in use"):
             await LocalControlPlane(postgres=PostgresSettings(port=port)).start()
 
 
