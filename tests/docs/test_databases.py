@@ -33,6 +33,7 @@ def files(page: str) -> Mapping[str, str]:
 
 
 @pytest.mark.postgres
+@pytest.mark.timeout(120)
 def test_suite_of_the_page_passes(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,6 +49,7 @@ def test_suite_of_the_page_passes(
 
 @pytest.mark.postgres
 @pytest.mark.scale
+@pytest.mark.timeout(120)
 def test_alembic_migrates_the_parent_of_all_branches(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
