@@ -2,8 +2,9 @@
 
 import asyncio
 import importlib
+import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -98,3 +99,17 @@ async def files(directory: Path, pattern: str = "*") -> list[str]:
 async def data_directories(directory: Path) -> list[str]:
     """Return the data directories of all clusters with temporary data below a directory."""
     return await files(directory, "*/data/clusters/*")
+
+
+async def open_descriptors() -> int:
+    """Return the number of open descriptors of this process. uvloop keeps one of /dev/null."""
+    return await asyncio.to_thread(_open_descriptors)
+
+
+def _open_descriptors() -> int:
+    number = 0
+    null = os.stat(os.devnull)
+    for path in list(Path("/dev/fd").iterdir()):
+        with suppress(OSError):  # the descriptor of the directory itself is closed
+            number += not os.path.samestat(os.fstat(int(path.name)), null)
+    return number

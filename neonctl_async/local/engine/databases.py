@@ -10,6 +10,7 @@ from neonctl_async.local.engine import background, branch_objects, computes, tim
 from neonctl_async.local.engine.branches import RECOVERY_SECONDS
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.plan import FINISHED
 from neonctl_async.local.storage.tables import (
     Branch,
     Database,
@@ -54,6 +55,21 @@ class _Settings(Struct, frozen=True):
     """The Postgres settings of a compute, or of the new computes of a project."""
 
     pg_settings: dict[str, object] = {}
+
+
+def check_kind(tx: Transaction, *, real: bool) -> None:
+    """Raise RuntimeError if a file has real databases and is used without them, or the reverse."""
+    if not real:
+        if tx.first(Operation, "WHERE work IS NOT NULL LIMIT 1") is not None:
+            raise RuntimeError("the data file has real databases: start it with postgres=True")
+        return
+    # Real databases are created by work.
+    emulated = "WHERE action = 'create_timeline' AND outcome = ? AND work IS NULL LIMIT 1"
+    if tx.first(Operation, emulated, FINISHED) is not None:
+        raise RuntimeError(
+            "the data file has branches without real databases: start it without postgres, or use "
+            "a new file"
+        )
 
 
 def desired(tx: Transaction, branch_id: str) -> DesiredState:

@@ -187,10 +187,11 @@ class Clusters:
             await cluster.start(desired)
 
     async def stop(self, id: str) -> None:
-        """Stop the server of a cluster, if it runs. Its sessions get the SQLSTATE 57P01."""
+        """Stop the server of a cluster, if it exists and runs. Its sessions get SQLSTATE 57P01."""
         async with self._hold(exclusive=[id]):
             self._unadopt(id)
-            await self._get(id).stop()
+            if id in self._clusters:
+                await self._clusters[id].stop()
         self._spares.fill()
 
     async def activity(self, id: str) -> Activity:

@@ -9,7 +9,7 @@ from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.engine.work import SuspendCompute
 from neonctl_async.local.settings import BackgroundIntervals
 from neonctl_async.local.storage.tables import Branch, Endpoint
-from tests.local.driven import DrivenControlPlane, DrivenProject
+from tests.local.driven import POSTGRES, DrivenControlPlane, DrivenProject
 
 WEEK = 7 * 86400
 
@@ -85,6 +85,18 @@ def test_former_name_is_kept_if_it_could_not_be_applied() -> None:
         }
         plane.work_off()
         plane.request("POST", path, new)
+
+
+@pytest.mark.parametrize("real", [True, False])
+def test_file_is_used_with_the_databases_that_it_was_created_with(real: bool) -> None:
+    with DrivenControlPlane(postgres=POSTGRES if real else None) as plane:
+        for kind in (True, False):
+            plane.run(databases.check_kind, real=kind)
+        plane.request("POST", "/projects", {"project": {}})
+        plane.run(databases.check_kind, real=real)
+        with pytest.raises(RuntimeError, match="the data file has") as refused:
+            plane.run(databases.check_kind, real=not real)
+        assert ("postgres=True" in str(refused.value)) == real
 
 
 def test_branch_inherits_names_that_are_not_applied_yet() -> None:

@@ -11,7 +11,7 @@ from neonctl_async.local.postgres.binaries import Installation, find_installatio
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.postgres.template import Template, prepare_template
-from tests.support.clusters import DESIRED, files, servers
+from tests.support.clusters import DESIRED, files, open_descriptors, servers
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +55,7 @@ async def clusters(
     temporary_directory: Path,
 ) -> AsyncIterator[Clusters]:
     """Clusters in a temporary directory. They leave no server, file or descriptor behind."""
-    descriptors = len(await files(Path("/dev/fd")))
+    descriptors = await open_descriptors()
     clusters = Clusters({installation.major: installation}, account, directory=None, durable=False)
     await clusters.open()
     try:
@@ -64,7 +64,7 @@ async def clusters(
         await clusters.close()
     assert await servers(temporary_directory) == []
     assert await files(temporary_directory) == []
-    assert len(await files(Path("/dev/fd"))) == descriptors
+    assert await open_descriptors() == descriptors
 
 
 @pytest.fixture

@@ -188,7 +188,6 @@ async def test_missing_cluster_is_an_error(clusters: Clusters) -> None:
     for call in (
         clusters.start("br-x", DESIRED),
         clusters.configure("br-x", DESIRED),
-        clusters.stop("br-x"),
         clusters.copy("br-x", "br-y"),
         clusters.copy_schema("br-x", "br-y"),
         clusters.rename("br-x", "br-y"),
@@ -199,6 +198,7 @@ async def test_missing_cluster_is_an_error(clusters: Clusters) -> None:
     ):
         with pytest.raises(ClusterError, match="There are no data of br-x"):
             await call
+    await clusters.stop("br-x")
     assert clusters.ids() == set()
     assert not clusters.is_running("br-x")
 

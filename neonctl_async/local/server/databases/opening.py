@@ -97,12 +97,16 @@ class Databases:
         await state.databases.start()
 
     async def sweep(self) -> None:
-        """Delete the clusters that no tenant needs any more."""
+        """Delete the clusters that no tenant needs any more, and stop servers that none uses."""
         ids = {id for id in self._clusters.ids() if id.startswith(_SWEPT)}
         unneeded = {id.removesuffix(REPLACEMENT) for id in ids}
         for state in tuple(self._tenants):
             unneeded = await state.database.run(databases.unreferenced, unneeded)
         await self._clusters.delete(*(id for id in ids if id.removesuffix(REPLACEMENT) in unneeded))
+        unused = {id for id in ids & self._clusters.ids() if self._clusters.is_running(id)}
+        for state in tuple(self._tenants):
+            unused = await state.database.run(databases.unused_servers, unused)
+        await asyncio.gather(*map(self._clusters.stop, unused))
 
     async def close(self) -> None:
         """Close all connections and stop all servers. Running work stays unfinished."""

@@ -16,7 +16,7 @@ from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.servers import postmaster as postmaster_module
 from neonctl_async.local.postgres.servers.postmaster import Postmaster, identity, options
 from neonctl_async.local.postgres.template import Template
-from tests.support.clusters import files
+from tests.support.clusters import files, open_descriptors
 from tests.support.until import until
 
 pytestmark = pytest.mark.process
@@ -27,11 +27,11 @@ async def data(
     open_directory: Path, template: Template, account: ServerAccount | None
 ) -> AsyncIterator[Path]:
     """A data directory whose servers leave no descriptor open."""
-    descriptors = len(await files(Path("/dev/fd")))
+    descriptors = await open_descriptors()
     data = open_directory / "data"
     await asyncio.to_thread(partial(copy_cluster, template.directory, data, account=account))
     yield data
-    assert len(await files(Path("/dev/fd"))) == descriptors
+    assert await open_descriptors() == descriptors
 
 
 class Exits(list[str]):
