@@ -19,12 +19,14 @@ ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning test
 	tests/test_pagination.py
 
 # Versions of Node.js packages: the published description of the API, a server that validates
-# requests against it, and Neon's TypeScript SDK.
+# requests against it, Neon's TypeScript SDK, and node-postgres.
 DESCRIPTION = 2.7.3
 PRISM = 5.16.0
 SDK = 6.1.2
-PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
+NODE_POSTGRES = 8.23.1
+PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK) \
+	pg@$(NODE_POSTGRES)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)
 
 # The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
@@ -52,8 +54,9 @@ test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython
 test-%: .venv-%/ready-test
 	.venv-$*/bin/python -X dev -m pytest --numprocesses 4
 
+# Also runs the tests that start Postgres servers.
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not contract and not scale and not release"
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)

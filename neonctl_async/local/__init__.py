@@ -9,11 +9,17 @@ process::
 
 from neonctl_async.local.clock import Clock, ManualClock
 from neonctl_async.local.errors import ApiError
+from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.server.control_plane import LocalControlPlane
 from neonctl_async.local.server.faults import Fault, InjectedFault
 from neonctl_async.local.server.tenant import Tenant
 from neonctl_async.local.server.tenant_state import ServedRequest
-from neonctl_async.local.settings import BackgroundIntervals, Durations, RateLimits
+from neonctl_async.local.settings import (
+    BackgroundIntervals,
+    Durations,
+    PostgresSettings,
+    RateLimits,
+)
 from neonctl_async.local.storage.tables import PlannedFailure
 
 __all__ = [
@@ -26,6 +32,8 @@ __all__ = [
     "LocalControlPlane",
     "ManualClock",
     "PlannedFailure",
+    "PostgresSettings",
+    "PostgresUnavailableError",
     "RateLimits",
     "ServedRequest",
     "Tenant",

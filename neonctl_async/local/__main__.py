@@ -16,7 +16,7 @@ from neonctl_async._streams import exit_with
 from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
 from neonctl_async.local.server.faults import Fault
-from neonctl_async.local.settings import BackgroundIntervals, Durations
+from neonctl_async.local.settings import BackgroundIntervals, Durations, PostgresSettings
 
 T = TypeVar("T")
 
@@ -92,6 +92,18 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
         rate_limits=options.rate_limits,
         lock=options.lock,
         expose=options.expose,
+        postgres=_postgres(options),
+    )
+
+
+def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
+    if options.postgres is None:
+        return False
+    return PostgresSettings(
+        binaries=options.postgres or None,
+        port=options.postgres_port,
+        tls=options.postgres_tls,
+        durable=options.durable,
     )
 
 
@@ -167,6 +179,28 @@ def _parser(prog: str) -> argparse.ArgumentParser:
         default="none",
         help="return 423 for requests to the branch or project of a running operation "
         "(default: %(default)s)",
+    )
+    add(
+        "--postgres",
+        nargs="?",
+        const=False,
+        type=Path,
+        metavar="DIR",
+        help="give each branch a real Postgres database; DIR has the programs of Postgres "
+        "(default: search for Postgres)",
+    )
+    add(
+        "--postgres-port",
+        type=_port,
+        default=0,
+        metavar="PORT",
+        help="port for connections to databases, 0 for any free one (default: %(default)s)",
+    )
+    add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
+    add(
+        "--durable",
+        action="store_true",
+        help="let Postgres write to disk before it confirms a commit",
     )
     add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
     add(

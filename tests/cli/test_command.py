@@ -16,6 +16,7 @@ from neonctl_async.cli.app import app
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served
+from tests.support.postgres import skip_without_postgres
 from tests.support.records import SECRETS
 
 
@@ -63,9 +64,19 @@ def test_example_of_every_command_works(
 
 
 def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
-    result = cli(*example_of(cli, ("demo",)))
+    result = cli(*example_of(cli, ("demo",)), "--no-postgres")
     assert "20 branches ready in 5 projects" in result.stdout
     assert "40 of 40 operations done" in result.stderr
+    assert not SECRETS.search(result.output_bytes)
+    assert result.exit_code == 0
+
+
+@pytest.mark.postgres
+@pytest.mark.scale
+def test_demo_queries_each_branch_if_postgres_is_found(cli: CommandLine) -> None:
+    skip_without_postgres()
+    result = cli("demo", "--seconds", "0")
+    assert "20 of 20 databases queried" in result.stdout
     assert not SECRETS.search(result.output_bytes)
     assert result.exit_code == 0
 

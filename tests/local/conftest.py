@@ -1,12 +1,35 @@
 """A local control plane for each test, with a clock that only the test advances."""
 
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from neonctl_async.local import LocalControlPlane, ManualClock
+from neonctl_async.local.postgres.binaries import find_installations
+from neonctl_async.local.postgres.copying import remove
+from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from tests.local.client import Client, serve
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that the account of the servers can enter, unlike pytest's ``tmp_path``."""
+    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-")).resolve()
+    directory.chmod(0o711)
+    yield directory
+    remove(directory)
+
+
+@pytest.fixture(scope="session")
+def require_postgres() -> None:
+    """Skip the tests on a machine without Postgres."""
+    try:
+        find_installations()
+    except PostgresUnavailableError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture

@@ -1,16 +1,19 @@
 """Clusters of a local control plane, for tests."""
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import importlib
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-import asyncpg
 
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired, RoleSpec
 from neonctl_async.local.postgres.servers.guardian import find_servers
+
+asyncpg: Any = importlib.import_module("asyncpg")
+"""The driver, which publishes no types."""
 
 PASSWORD = "password-of-alice"
 ALICE = RoleSpec("alice", PASSWORD)
@@ -44,7 +47,7 @@ async def connect(
 
 
 @asynccontextmanager
-async def session(clusters: Clusters, id: str, **options: Any) -> AsyncIterator[Any]:
+async def session(clusters: Clusters, id: str, **options: Any) -> AsyncGenerator[Any]:
     """A connection to the server of a cluster."""
     connection = await connect(clusters.socket(id), **options)
     try:
@@ -96,3 +99,17 @@ async def files(directory: Path, pattern: str = "*") -> list[str]:
 async def data_directories(directory: Path) -> list[str]:
     """Return the data directories of all clusters with temporary data below a directory."""
     return await files(directory, "*/data/clusters/*")
+
+
+async def open_descriptors() -> int:
+    """Return the number of open descriptors of this process. uvloop keeps one of /dev/null."""
+    return await asyncio.to_thread(_open_descriptors)
+
+
+def _open_descriptors() -> int:
+    number = 0
+    null = os.stat(os.devnull)
+    for path in list(Path("/dev/fd").iterdir()):
+        with suppress(OSError):  # the descriptor of the directory itself is closed
+            number += not os.path.samestat(os.fstat(int(path.name)), null)
+    return number

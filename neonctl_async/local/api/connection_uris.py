@@ -18,14 +18,15 @@ def get_uri(tx: Transaction, call: Call) -> Response:
     branch_objects.get(tx, Database, branch.id, database_name)
     role = branch_objects.get(tx, Role, branch.id, role_name)
     endpoint = _endpoint(tx, branch, call.query.get("endpoint_id"))
-    return respond({"uri": _uri(endpoint, role, database_name, pooled=call.flag("pooled"))})
+    pooled = call.flag("pooled")
+    return respond({"uri": _uri(tx, endpoint, role, database_name, pooled=pooled)})
 
 
 def of_branch(tx: Transaction, branch: Branch, endpoint: Endpoint) -> list[Json]:
     """Return the connection URI and parameters of each database of a branch, for its owner."""
     owners = {role.name: role for role in branch_objects.of_branch(tx, Role, branch.id)}
     return [
-        _details(endpoint, owners[database.owner_name], database)
+        _details(tx, endpoint, owners[database.owner_name], database)
         for database in branch_objects.of_branch(tx, Database, branch.id)
     ]
 
@@ -41,20 +42,36 @@ def _endpoint(tx: Transaction, branch: Branch, endpoint_id: str | None) -> Endpo
     raise invalid(f"invalid request: branch_id: branch {branch.id!r} has no endpoint")
 
 
-def _uri(endpoint: Endpoint, role: Role, database_name: str, *, pooled: bool = False) -> str:
-    host = computes.host(endpoint, pooled=pooled)
+def _uri(
+    tx: Transaction, endpoint: Endpoint, role: Role, database_name: str, *, pooled: bool = False
+) -> str:
     user, name = quote(role.name, safe=""), quote(database_name, safe="")
-    return f"postgresql://{user}:{role.password}@{host}/{name}?sslmode=require"
+    login, postgres = f"postgresql://{user}:{role.password}", tx.rules.postgres
+    if postgres is None:
+        host = computes.host(endpoint, pooled=pooled)
+        return f"{login}@{host}/{name}?sslmode=require"
+    host = f"[{postgres.host}]" if ":" in postgres.host else postgres.host
+    options = f"options=endpoint%3D{endpoint.id}{'-pooler' if pooled else ''}"
+    if postgres.ca_file is None:
+        tls = "sslmode=disable"
+    else:
+        tls = f"sslmode=verify-full&sslrootcert={quote(postgres.ca_file)}"
+    return f"{login}@{host}:{postgres.port}/{name}?{options}&{tls}"
 
 
-def _details(endpoint: Endpoint, role: Role, database: Database) -> Json:
+def _details(tx: Transaction, endpoint: Endpoint, role: Role, database: Database) -> Json:
     return {
-        "connection_uri": _uri(endpoint, role, database.name),
+        "connection_uri": _uri(tx, endpoint, role, database.name),
         "connection_parameters": {
             "database": database.name,
             "password": role.password,
             "role": role.name,
-            "host": computes.host(endpoint),
-            "pooler_host": computes.host(endpoint, pooled=True),
+            "host": _host(tx, endpoint),
+            "pooler_host": _host(tx, endpoint, pooled=True),
         },
     }
+
+
+def _host(tx: Transaction, endpoint: Endpoint, *, pooled: bool = False) -> str:
+    postgres = tx.rules.postgres
+    return computes.host(endpoint, pooled=pooled) if postgres is None else postgres.host

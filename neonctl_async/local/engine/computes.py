@@ -3,7 +3,7 @@
 from typing import Final
 
 from neonctl_async.local.clock import Instant, span
-from neonctl_async.local.engine import timelines
+from neonctl_async.local.engine import restores, timelines
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import ConfigureBranch, StartCompute, SuspendCompute
 from neonctl_async.local.errors import conflict, invalid
@@ -58,6 +58,7 @@ def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> 
 
     An idle compute is started first, because only a running one can apply them (section 2.3).
     """
+    restores.check_not_restoring(tx, branch.id)
     where = "WHERE branch_id = ? AND type = 'read_write' AND deleted_at IS NULL"
     endpoint = tx.first(Endpoint, where, branch.id)
     if endpoint is not None and endpoint.state != ACTIVE:

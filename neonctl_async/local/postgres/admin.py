@@ -29,6 +29,9 @@ _CONNECT_TIME: Final = 10.0
 _RENAME_ATTEMPTS: Final = 5
 _SESSION_NAME: Final = "neonctl-async"
 _RECENT: Final = 1000
+_TERMINATE: Final = (
+    "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1"
+)
 
 
 class Activity(msgspec.Struct, frozen=True):
@@ -253,12 +256,10 @@ async def _owners(session: Session) -> dict[str, str]:
 
 
 async def _rename_database(session: Session, old: str, new: str) -> None:
-    """Rename a database. Its sessions are ended, as Postgres requires, until none is left."""
+    """Rename a database. Its sessions are terminated first, as Postgres requires."""
     in_use = load_driver().ObjectInUseError
     for attempt in range(1, _RENAME_ATTEMPTS + 1):
-        await session.fetch(
-            "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1", old
-        )
+        await session.fetch(_TERMINATE, old)
         try:
             await session.execute(f"ALTER DATABASE {quote_name(old)} RENAME TO {quote_name(new)}")
         except in_use:

@@ -165,7 +165,7 @@ class Cluster:
             await in_thread(self._write, CHANGED, changed.isoformat())
 
     async def copy_to(self, target: Path) -> None:
-        """Copy the data directory. A running server goes on during the copy."""
+        """Copy the data directory. A running server continues its work."""
         account = self._machine.account
         if not self.running:
             await in_thread(self.settle)
@@ -242,7 +242,7 @@ class Cluster:
         self._postmaster = postmaster
 
     def _forget(self) -> None:
-        """Return the port of a server that has ended."""
+        """Release the port of a server that no longer runs."""
         if self._address is not None:
             self._machine.ports.discard(self._address.port)
         self._postmaster = self._address = None

@@ -100,6 +100,11 @@ class Clusters:
             await self._guard.stop()
         self._clusters.clear()
 
+    @property
+    def root(self) -> Path:
+        """The directory of the data. Only this user can enter it, and the servers."""
+        return self._directories.root
+
     def ids(self) -> set[str]:
         """Return the ids of all clusters."""
         return set(self._clusters)
@@ -182,10 +187,11 @@ class Clusters:
             await cluster.start(desired)
 
     async def stop(self, id: str) -> None:
-        """Stop the server of a cluster, if it runs. Its sessions get the SQLSTATE 57P01."""
+        """Stop the server of a cluster, if it exists and runs. Its sessions get SQLSTATE 57P01."""
         async with self._hold(exclusive=[id]):
             self._unadopt(id)
-            await self._get(id).stop()
+            if id in self._clusters:
+                await self._clusters[id].stop()
         self._spares.fill()
 
     async def activity(self, id: str) -> Activity:
@@ -202,6 +208,11 @@ class Clusters:
         """Return the schema of a database as SQL. A stopped server runs meanwhile."""
         async with self._running(id) as cluster:
             return await dumps.dump_schema(cluster, database, self._account)
+
+    async def describe_schema(self, id: str, database: str) -> str:
+        """Return the tables of a database as JSON. A stopped server runs meanwhile."""
+        async with self._running(id) as cluster:
+            return await dumps.describe_tables(cluster, database)
 
     async def prepare(self, source: str, count: int) -> None:
         """Keep ``count`` started copies of a stopped cluster ready for ``copy``."""

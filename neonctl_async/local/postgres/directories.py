@@ -4,6 +4,7 @@ import fcntl
 import logging
 import os
 import secrets
+import stat
 import sys
 import tempfile
 import time
@@ -31,7 +32,11 @@ SOCKET_LENGTH: Final = 107 if sys.platform == "linux" else 103
 LOCK: Final = "lock"
 INDEX: Final = "clusters.json"
 _ROOT: Final = "root"
-_LOCK_TIME: Final = 8.0
+_LOCK_TIMES: Final = (8.0, 2.0)
+"""The seconds to wait for the lock of a dead process, and of one that seems to be alive.
+
+A killed process seems to be alive until its parent process has noticed its end.
+"""
 _ABANDONED_AGE: Final = 60.0
 
 
@@ -65,7 +70,7 @@ class Directories:
     def open(self) -> dict[str, Path]:
         """Create the directories, and return the data directory of each id.
 
-        Leftovers of control planes that were killed are removed, and their servers ended.
+        Leftovers of control planes that were killed are removed, and their servers stopped.
         """
         try:
             self._open()
@@ -77,7 +82,8 @@ class Directories:
     def close(self) -> None:
         """Remove the temporary directory, and unlock the data."""
         if self.temporary.name:
-            remove(self.temporary)
+            with suppress(OSError):  # the next control plane removes the rest
+                remove(self.temporary)
         for lock in self.locks:
             os.close(lock)
         self.locks.clear()
@@ -148,7 +154,13 @@ class Directories:
         """Read the index, and remove the directories that it does not name."""
         file = self.root / INDEX
         if file.exists():
-            self._names = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+            try:
+                self._names = msgspec.json.decode(file.read_bytes(), type=dict[str, str])
+            except msgspec.DecodeError as error:
+                raise RuntimeError(
+                    f"The file {str(file)!r} is damaged: {error}. Restore it, or use another"
+                    " directory"
+                ) from error
         for id, name in list(self._names.items()):
             if not (self._data(name) / "PG_VERSION").is_file():
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)
@@ -167,13 +179,13 @@ class Directories:
 def lock_directory(directory: Path) -> int:
     """Lock a directory, and return the descriptor of the lock.
 
-    The lock of a killed control plane lasts until its guardian has ended the servers. Raise
+    The lock of a killed control plane lasts until its guardian has stopped the servers. Raise
     RuntimeError if the lock is not free after that time.
     """
-    deadline = time.monotonic() + _LOCK_TIME
+    began = time.monotonic()
     while (lock := _try_lock(directory)) is None:
         owner = (directory / LOCK).read_text(encoding="ascii", errors="replace").strip()
-        if _is_alive(owner) or time.monotonic() > deadline:
+        if time.monotonic() - began > _LOCK_TIMES[_is_alive(owner)]:
             raise RuntimeError(
                 f"The directory {str(directory)!r} is in use by another control plane"
                 f" (process {owner or 'unknown'}): stop it, or use another directory"
@@ -189,6 +201,8 @@ def remove_abandoned(base: Path) -> None:
     for path in base.glob(f"{PREFIX}*"):
         with suppress(OSError):
             status = path.lstat()
+            if not stat.S_ISDIR(status.st_mode):
+                continue
             young = time.time() - status.st_mtime < _ABANDONED_AGE
             if status.st_uid != os.geteuid() or (young and not (path / LOCK).exists()):
                 continue
@@ -207,7 +221,7 @@ def _end_abandoned(temporary: Path) -> None:
     if (temporary / _ROOT).exists():
         root = Path((temporary / _ROOT).read_text(encoding="utf-8"))
         lock = _try_lock(root)
-        if lock is not None:  # otherwise a new control plane has ended them
+        if lock is not None:  # otherwise, a new control plane has stopped them
             try:
                 end_servers(root)
             finally:

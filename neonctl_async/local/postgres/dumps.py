@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from typing import Final
 
 from neonctl_async.local.postgres.account import ServerAccount
@@ -11,9 +12,14 @@ from neonctl_async.local.postgres.cluster import Cluster
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.programs import program_environment
 from neonctl_async.local.postgres.servers.postmaster import identity
-from neonctl_async.local.postgres.servers.scheduling import finish, in_thread
+from neonctl_async.local.postgres.servers.scheduling import in_thread, settle
 from neonctl_async.local.postgres.template import ADMINISTRATOR
 
+_TABLES: Final = (
+    resources.files("neonctl_async.local.postgres")
+    .joinpath("tables.sql")
+    .read_text(encoding="utf-8")
+)
 TIME: Final = 300.0
 """The seconds that one program may take."""
 
@@ -25,6 +31,12 @@ async def dump_schema(cluster: Cluster, database: str, account: ServerAccount | 
     """Return the schema of a database of a running server, as pg_dump writes it."""
     output = await _run(cluster, "pg_dump", ["--schema-only"], account, database=database)
     return "".join(_without(output, _RESTRICTIONS))
+
+
+async def describe_tables(cluster: Cluster, database: str) -> str:
+    """Return the tables of a database of a running server, as JSON in the form of Neon's API."""
+    async with cluster.session(database) as session:
+        return str(await session.fetchval(_TABLES))
 
 
 async def copy_schema(source: Cluster, target: Cluster, account: ServerAccount | None) -> None:
@@ -83,7 +95,7 @@ async def _run(
     except asyncio.CancelledError:
         for process in started:
             process.kill()
-        await finish(running)
+        await settle(running)
         raise
 
 

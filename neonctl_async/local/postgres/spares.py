@@ -82,7 +82,7 @@ class Spares:
         return len(self._ready[source]) < self._wanted.get(source, 0)
 
     async def _fill(self) -> None:
-        """Make one copy of each source in turn, until none is missing."""
+        """Make one copy of each source after the other, until none is missing."""
         try:
             while sources := self._sources():
                 for source in sources:

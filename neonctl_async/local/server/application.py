@@ -16,6 +16,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ids
+from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response, error_body
 from neonctl_async.local.engine import api_keys, background
@@ -94,6 +95,11 @@ class Application:
                 content=await _content(request),
             )
             response = await state.database.run(_respond, route, call)
+            if state.databases is not None:
+                state.databases.runner.wake()
+                if isinstance(response, SchemaRead):
+                    response = await state.databases.read(response)
+            assert isinstance(response, Response), "without Postgres, no schema is read"
             return _json_response(response.status, response.content)
 
         return serve
@@ -207,7 +213,7 @@ class Application:
         return await handler(request)
 
 
-def _respond(tx: Transaction, route: Route, call: Call) -> Response:
+def _respond(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead:
     api_keys.check_not_revoked(tx, call.principal)
     if project_id := call.path.get("project_id"):
         project = access.find_project(tx, call.principal, project_id)

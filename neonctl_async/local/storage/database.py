@@ -123,7 +123,7 @@ class Database:
     def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
         self._path = path
         self._clock = clock
-        self._rules = rules
+        self.rules: Rules = rules
         self._now: Instant = 0
         self._is_open = False
         self._worker: ThreadPoolExecutor | None = None
@@ -220,7 +220,7 @@ class Database:
                 self._connection.execute(
                     "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (self._now,)
                 )
-            return function(Transaction(self._connection, self._now, self._rules))
+            return function(Transaction(self._connection, self._now, self.rules))
 
 
 def _refuse_other_schemas(connection: sqlite3.Connection) -> None:

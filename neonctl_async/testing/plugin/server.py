@@ -99,8 +99,8 @@ async def serve(operation_seconds: float, postgres: str | None) -> None:
     # Ctrl-C reaches every process of a terminal. The fixtures of the test run still need this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     durations = Durations(default=operation_seconds)
-    del postgres  # until LocalControlPlane has the parameter
-    async with LocalControlPlane(durations=durations) as control_plane:
+    databases = False if postgres is None else postgres or True
+    async with LocalControlPlane(durations=durations, postgres=databases) as control_plane:
         control = ControlServer(control_plane)
         await control.start()
         try:

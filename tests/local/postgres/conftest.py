@@ -1,7 +1,7 @@
 """Postgres for tests: an installation, a template, and directories that the servers can enter."""
 
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -9,19 +9,9 @@ import pytest
 from neonctl_async.local.postgres.account import ServerAccount, server_account
 from neonctl_async.local.postgres.binaries import Installation, find_installations
 from neonctl_async.local.postgres.clusters import Clusters
-from neonctl_async.local.postgres.copying import remove
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.postgres.template import Template, prepare_template
-from tests.support.clusters import DESIRED, files, servers
-
-
-@pytest.fixture
-def open_directory() -> Iterator[Path]:
-    """A directory that the account of the servers can enter, unlike pytest's ``tmp_path``."""
-    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-"))
-    directory.chmod(0o711)
-    yield directory
-    remove(directory)
+from tests.support.clusters import DESIRED, files, open_descriptors, servers
 
 
 @pytest.fixture(scope="session")
@@ -46,8 +36,13 @@ def template(installation: Installation, account: ServerAccount | None) -> Templ
 
 
 @pytest.fixture
-def temporary_directory(open_directory: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def temporary_directory(
+    open_directory: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Path:
     """The directory of all temporary files of the test."""
+    tmp_path_factory.getbasetemp()  # otherwise, a later tmp_path would be here
     monkeypatch.setattr(tempfile, "tempdir", str(open_directory))
     return open_directory
 
@@ -60,7 +55,7 @@ async def clusters(
     temporary_directory: Path,
 ) -> AsyncIterator[Clusters]:
     """Clusters in a temporary directory. They leave no server, file or descriptor behind."""
-    descriptors = len(await files(Path("/dev/fd")))
+    descriptors = await open_descriptors()
     clusters = Clusters({installation.major: installation}, account, directory=None, durable=False)
     await clusters.open()
     try:
@@ -69,7 +64,7 @@ async def clusters(
         await clusters.close()
     assert await servers(temporary_directory) == []
     assert await files(temporary_directory) == []
-    assert len(await files(Path("/dev/fd"))) == descriptors
+    assert await open_descriptors() == descriptors
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from neonctl_async.local.postgres import clusters as clusters_module
@@ -13,6 +12,7 @@ from neonctl_async.local.postgres.errors import ClusterError
 from tests.support.clusters import (
     DESIRED,
     LEDGER,
+    asyncpg,
     connect,
     data_directories,
     execute,
@@ -102,7 +102,9 @@ async def test_copy_replaces_an_existing_cluster(clusters: Clusters, main: str) 
     assert await fetch(clusters, "br-copy", "SELECT count(*) FROM accounts") == [10]
 
 
-async def test_stop_ends_sessions_as_the_platform_does(clusters: Clusters, main: str) -> None:
+async def test_stop_ends_sessions_with_an_error_that_clients_know(
+    clusters: Clusters, main: str
+) -> None:
     async with session(clusters, main) as connection:
         query = asyncio.create_task(connection.execute("SELECT pg_sleep(60)"))
         await until(lambda: _is_busy(clusters, main))
@@ -186,7 +188,6 @@ async def test_missing_cluster_is_an_error(clusters: Clusters) -> None:
     for call in (
         clusters.start("br-x", DESIRED),
         clusters.configure("br-x", DESIRED),
-        clusters.stop("br-x"),
         clusters.copy("br-x", "br-y"),
         clusters.copy_schema("br-x", "br-y"),
         clusters.rename("br-x", "br-y"),
@@ -197,6 +198,7 @@ async def test_missing_cluster_is_an_error(clusters: Clusters) -> None:
     ):
         with pytest.raises(ClusterError, match="There are no data of br-x"):
             await call
+    await clusters.stop("br-x")
     assert clusters.ids() == set()
     assert not clusters.is_running("br-x")
 

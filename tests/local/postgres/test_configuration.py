@@ -45,7 +45,7 @@ def test_name_that_postgres_would_change_is_refused(name: str) -> None:
         quote_name(name)
 
 
-def test_text_is_quoted_whatever_standard_conforming_strings_says() -> None:
+def test_text_is_quoted_for_any_value_of_standard_conforming_strings() -> None:
     assert quote_text("it's") == "'it''s'"
     assert quote_text("a\\'b") == "E'a\\\\''b'"
     with pytest.raises(ClusterError, match="zero byte"):

@@ -83,11 +83,14 @@ async def _read_message(server: Stream) -> Message:
 
 
 class Scram:
-    """The client's side of one SCRAM-SHA-256 exchange."""
+    """The client's side of one SCRAM-SHA-256 exchange.
 
-    def __init__(self, password: bytes, nonce: str | None = None) -> None:
+    Postgres takes the name of the user from the startup message, so ``user`` stays empty.
+    """
+
+    def __init__(self, password: bytes, *, user: str = "", nonce: str | None = None) -> None:
         self._password = password
-        self._first = f"n=,r={nonce or secrets.token_urlsafe(18)}".encode()
+        self._first = f"n={user},r={nonce or secrets.token_urlsafe(18)}".encode()
 
     def __repr__(self) -> str:
         return "<Scram>"

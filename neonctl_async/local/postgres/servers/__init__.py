@@ -1,1 +1,1 @@
-"""Server processes: their life, the locks of calls, and the guardian that ends them."""
+"""Server processes: their life, locks, and the guardian."""

@@ -1,7 +1,7 @@
-"""Ends the Postgres servers of a control plane that was killed, and removes temporary files.
+"""Stops the Postgres servers of a control plane that was killed, and removes temporary files.
 
 The control plane starts this file as a program with a pipe as standard input. The pipe is closed
-when the control plane ends, whatever ended it. The program uses the standard library only, so that
+when the control plane finishes, even if it was killed. The program uses the standard library only, so that
 it starts quickly and needs little memory.
 """
 
@@ -21,15 +21,19 @@ PROGRAMS = frozenset({"postgres", "pg_dump", "pg_dumpall", "psql"})
 """The programs that a control plane starts in data directories."""
 
 DONE = b"done"
-"""The message of a control plane that has ended its servers and removed its files itself."""
+"""The message of a control plane that has stopped its servers and removed its files itself."""
 
+HAS_PROC = Path("/proc/self/cwd").exists()
+"""True if the system shows the working directory of each process, as Linux does."""
+
+_INPUT = 0
 _PARENT_CHECK = 5.0
 _QUIT_TIME = 5.0
 
 
 def find_servers(root: Path) -> list[int]:
     """Return the processes of Postgres whose data directory is ``root`` or below it."""
-    if Path("/proc/self/cwd").exists():
+    if HAS_PROC:
         return [pid for pid, directory in _working_directories() if _is_below(directory, root)]
     return [pid for pid, directory in _commands() if _is_below(directory, root)]
 
@@ -40,7 +44,7 @@ def _working_directories() -> Iterator[tuple[int, str]]:
     A server's working directory is its data directory from the moment of its start.
     """
     for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # the process has ended, or belongs to another user
+        with suppress(OSError):  # the process is gone, or belongs to another user
             program = (process / "exe").readlink().name.removesuffix(" (deleted)")
             if program in PROGRAMS:
                 directory = str((process / "cwd").readlink())
@@ -63,7 +67,7 @@ def _is_below(directory: str, root: Path) -> bool:
 
 
 def end_servers(root: Path) -> int:
-    """End all servers below ``root``, and return the number of processes found.
+    """Stop all servers below ``root``, and return the number of processes found.
 
     The servers get a few seconds for an immediate shutdown, which loses no committed transaction.
     """
@@ -113,16 +117,16 @@ def remove_shared_memory(segments: dict[int, int]) -> None:
 
 
 def wait_for_end(parent: int) -> bool:
-    """Wait until the control plane ends. Return True if it has cleaned up itself."""
+    """Wait for the end of the control plane. Return True if it has cleaned up itself."""
     while True:
-        if select.select([0], [], [], _PARENT_CHECK)[0]:
-            return os.read(0, 16) == DONE
+        if select.select([_INPUT], [], [], _PARENT_CHECK)[0]:
+            return os.read(_INPUT, 16) == DONE
         if os.getppid() != parent:  # a child process of the control plane holds the pipe open
             return False
 
 
 def main(root: str, *temporary: str) -> None:
-    """Wait for the end of the control plane, then end the servers below ``root``."""
+    """Wait for the end of the control plane, then stop the servers below ``root``."""
     parent = os.getppid()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)

@@ -17,8 +17,8 @@ _RESTART_DELAY: Final = 1.0
 class Guard:
     """Keeps a guardian running for the servers below ``root``.
 
-    ``temporary`` is removed by the guardian. It inherits ``locks``, so that no other control plane
-    uses the directories before the guardian has finished.
+    ``temporary`` is removed by the guardian. It inherits ``locks``, which keeps other control planes away
+    from the directories until the guardian has finished.
     """
 
     def __init__(self, root: Path, temporary: Path, locks: Sequence[int]) -> None:
@@ -33,14 +33,14 @@ class Guard:
         return self._process.pid if self._process is not None else None
 
     async def start(self) -> None:
-        """Start the guardian, and start another one whenever it ends."""
+        """Start the guardian, and replace it if it exits."""
         try:
             await in_thread(self._spawn)
         finally:
             self._watch()
 
     async def stop(self) -> None:
-        """End the guardian. The servers have ended, and the temporary directory is removed."""
+        """Stop the guardian, after the servers are stopped and the temporary directory is removed."""
         await self._background.stop()
         process = self._process
         if process is None:

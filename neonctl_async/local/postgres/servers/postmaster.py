@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.programs import program_environment
-from neonctl_async.local.postgres.servers.scheduling import finish, in_thread
+from neonctl_async.local.postgres.servers.scheduling import in_thread, settle
 
 START_TIME: Final = 60.0
 """The seconds in which a server must accept connections. Recovery of a crash needs the most."""
@@ -101,7 +101,7 @@ class Postmaster:
         for name, value in settings.items():
             self._command += ["-c", f"{name}={value}"]
         self._process: subprocess.Popen[bytes] | None = None
-        self._log = _ServerLog()
+        self._log = ServerLog()
         self._descriptors: list[int] = []
         self._pidfd: int | None = None
         self._started = asyncio.Event()
@@ -115,7 +115,7 @@ class Postmaster:
 
     @property
     def exited(self) -> bool:
-        """True if the process has ended."""
+        """True if the process has exited."""
         return self._exited.is_set()
 
     async def start(self) -> None:
@@ -150,7 +150,7 @@ class Postmaster:
             await asyncio.shield(stopping)
         except asyncio.CancelledError:
             self._signal(signal.SIGQUIT)
-            await finish(stopping)
+            await settle(stopping)
             raise
 
     async def _stop(self, *, immediately: bool) -> None:
@@ -250,7 +250,7 @@ class Postmaster:
         return f" ({end}): {self._log.reason()}"
 
 
-class _ServerLog:
+class ServerLog:
     """The last lines of a server's log."""
 
     def __init__(self) -> None:

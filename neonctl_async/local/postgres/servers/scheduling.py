@@ -18,22 +18,27 @@ async def in_thread(function: Callable[..., T], *args: object) -> T:
     ``asyncio.to_thread`` abandons the thread when the caller is cancelled, and files or processes
     that the thread creates would be left behind.
     """
-    return await finish(asyncio.ensure_future(asyncio.to_thread(function, *args)))
+    task = asyncio.ensure_future(asyncio.to_thread(function, *args))
+    cancelled = await settle(task)
+    if cancelled is not None:
+        raise cancelled
+    return task.result()
 
 
-async def finish(task: asyncio.Future[T]) -> T:
-    """Wait for a task that must not be cancelled. A cancellation is raised after its end."""
+async def settle(task: asyncio.Future[T]) -> asyncio.CancelledError | None:
+    """Wait for the end of a task that must not be cancelled, and ignore its error.
+
+    Return the cancellation of the caller, if there was one during the wait.
+    """
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError as error:
             cancelled = error
-    if cancelled is None:
-        return task.result()
     if not task.cancelled():
         task.exception()  # marks the exception as retrieved
-    raise cancelled
+    return cancelled
 
 
 class ClusterLock:

@@ -120,6 +120,7 @@ async def test_errors_of_background_work_are_logged(caplog: pytest.LogCaptureFix
 
     with caplog.at_level(logging.WARNING, "neonctl_async.local"), suppress(ValueError):
         await background.spawn(fail())
+    await asyncio.sleep(0)
     assert "work in the background failed: no space left" in caplog.text
 
 

@@ -1,0 +1,51 @@
+"""Watches the activity of running servers, and suspends computes after their idle time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final
+
+from neonctl_async.local.clock import span
+from neonctl_async.local.engine import servers
+
+if TYPE_CHECKING:
+    from neonctl_async.local.server.tenant_state import TenantState
+
+INTERVAL: Final = 0.5
+"""The time between two looks at computes that are due, in seconds."""
+FULL_EVERY: Final = 10
+"""Every tenth look takes in all running servers, and clusters that are no longer needed."""
+
+
+class ActivityWatch:
+    """Stores the activity and the size of branches, and suspends idle computes in time.
+
+    Without it, a compute would be suspended only at the next request on its project.
+    """
+
+    def __init__(
+        self, tenants: Sequence["TenantState"], sweep: Callable[[], Awaitable[None]]
+    ) -> None:
+        self._tenants: Final = tenants
+        self._sweep: Final = sweep
+
+    async def run(self) -> None:
+        """Watch until cancelled."""
+        looks = 0
+        while True:
+            await asyncio.sleep(INTERVAL)
+            looks += 1
+            takes_all = looks % FULL_EVERY == 0
+            for state in tuple(self._tenants):
+                await self._look(state, takes_all=takes_all)
+            if takes_all:
+                await self._sweep()
+
+    async def _look(self, state: "TenantState", *, takes_all: bool) -> None:
+        suspensions = await state.database.run(servers.suspensions)
+        now = state.now()
+        for branch_id, idle_at in suspensions.items():
+            is_due = idle_at is not None and idle_at <= now + span(INTERVAL)
+            if state.databases is not None and (takes_all or is_due):
+                await state.databases.note_activity(branch_id)
+        if await state.database.run(servers.suspend_due) and state.databases is not None:
+            state.databases.runner.wake()

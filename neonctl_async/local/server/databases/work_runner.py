@@ -1,0 +1,89 @@
+"""Runs the work of operations: what the real databases of one tenant have to do."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final
+
+from neonctl_async.local.clock import SECOND
+from neonctl_async.local.engine import settlement, work
+from neonctl_async.local.engine.work import Work
+from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.storage.database import Database, Transaction
+from neonctl_async.local.storage.tables import Operation
+
+_SHORTEST: Final = 0.005
+"""The shortest time between two looks at planned work, in seconds, for clocks that stand still."""
+_logger = logging.getLogger(__name__)
+
+
+class WorkRunner:
+    """Does unfinished work as soon as it may start, and settles its operation afterwards.
+
+    ``perform`` does the work. Unfinished work stays in the database. The next start of the
+    control plane does it again, so all work is idempotent.
+    """
+
+    def __init__(self, database: Database, perform: Callable[[Work], Awaitable[None]]) -> None:
+        self._database: Final = database
+        self._perform: Final = perform
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._starter: asyncio.Task[None] | None = None
+        self._woken: Final = asyncio.Event()
+        self._changed = asyncio.Event()
+
+    def start(self) -> None:
+        """Begin with the work that an earlier run of the control plane left unfinished."""
+        self._starter = asyncio.create_task(self._start_ready_work())
+
+    async def stop(self) -> None:
+        """Cancel all work. It stays unfinished."""
+        tasks = [task for task in (self._starter, *self._tasks.values()) if task is not None]
+        self._starter = None
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    def wake(self) -> None:
+        """Look for new work."""
+        self._woken.set()
+
+    @property
+    def changed(self) -> asyncio.Event:
+        """An event that is set when the next operation settles."""
+        return self._changed
+
+    async def _start_ready_work(self) -> None:
+        while True:
+            ready, delay = await self._database.run(_ready)
+            for operation in ready:
+                if operation.id not in self._tasks:
+                    self._tasks[operation.id] = asyncio.create_task(self._run(operation))
+            with suppress(TimeoutError):
+                async with asyncio.timeout(delay):
+                    await self._woken.wait()
+            self._woken.clear()
+
+    async def _run(self, operation: Operation) -> None:
+        error: str | None = None
+        try:
+            await self._perform(work.of(operation))
+        except ClusterError as failure:
+            error = str(failure)
+        except Exception:
+            _logger.exception("the work of operation %s failed", operation.id)
+            error = "internal error of the local control plane: see its log"
+        await self._database.run(settlement.settle, operation.id, error)
+        del self._tasks[operation.id]
+        changed, self._changed = self._changed, asyncio.Event()
+        changed.set()
+        self._woken.set()
+
+
+def _ready(tx: Transaction) -> tuple[list[Operation], float | None]:
+    """Return the operations whose work may start, and the seconds until the next planned start."""
+    planned = work.next_start(tx)
+    delay = None if planned is None else max(_SHORTEST, (planned - tx.now) / SECOND)
+    return work.ready(tx), delay

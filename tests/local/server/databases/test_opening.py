@@ -1,0 +1,59 @@
+"""Opening the databases of a local control plane: what can be wrong, and what is left behind."""
+
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from neonctl_async.local import LocalControlPlane, PostgresSettings
+from tests.support.databases import (
+    READ_WRITE,
+    client,
+    databases,
+    execute,
+    uri_of,
+)
+
+pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
+
+
+async def test_without_the_packages_of_the_extra_it_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in [name for name in sys.modules if name.startswith("neonctl_async.local")]:
+        if "postgres." in name or ".databases." in name:
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "asyncpg", None)
+    with pytest.raises(RuntimeError, match=r"pip install 'neonctl-async\[postgres\]'"):
+        await LocalControlPlane(postgres=True).start()
+
+
+async def test_directory_without_postgres_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=str(tmp_path)):
+        await LocalControlPlane(postgres=tmp_path).start()
+
+
+async def test_taken_port_is_an_error_of_the_start() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(OSError, match=r"(?i)address already in use"):
+            await LocalControlPlane(postgres=PostgresSettings(port=port)).start()
+
+
+async def test_tls_is_verified_with_the_authority_in_the_uri() -> None:
+    async with databases(postgres=PostgresSettings(tls=True)) as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        assert "sslmode=verify-full" in uri_of(project)
+        assert await execute(uri_of(project), "SELECT 1") == 1
+
+
+async def test_tenants_share_the_proxy() -> None:
+    async with databases() as (control_plane, neon):
+        tenant = await control_plane.add_tenant()
+        async with client(control_plane, tenant.api_key) as other:
+            mine = await neon.projects.create(name="a", wait=True)
+            theirs = await other.projects.create(name="b", wait=True)
+            await other.branches.create(theirs.project.id, endpoints=[READ_WRITE], wait=True)
+            for project in (mine, theirs):
+                assert await execute(uri_of(project), "SELECT 1") == 1
