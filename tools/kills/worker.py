@@ -120,6 +120,7 @@ class Worker:
         else:
             return
         source.extend(branch.contents[0])
+        branch.parent = source
         self.branches.append(branch)
         if not finished:
             await self._remove(branch)
@@ -159,10 +160,12 @@ class Worker:
                 await self._finish(response.operations, crashes)
 
     async def _restore(self) -> None:
-        """Replace the content of a branch by that of the root branch."""
-        if not self.branches:
+        """Replace the content of a branch without children by that of the root branch."""
+        parents = [branch.parent for branch in self.branches]
+        candidates = [branch for branch in self.branches if branch not in parents]
+        if not candidates:
             return
-        branch = self._chance.choice(self.branches)
+        branch = self._chance.choice(candidates)
         crashes = self._findings.crashes
         copy = self._root.copy()
         response = await self._call(
