@@ -1,6 +1,8 @@
 """A Postgres server, and proxies to it."""
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import pytest
@@ -18,6 +20,13 @@ from tests.local.postgres.proxy.server import (
     Server,
     running_server,
 )
+
+
+@pytest.fixture
+def path() -> Iterator[Path]:
+    """The path of a Unix socket. It is short, because such paths have a limit."""
+    with TemporaryDirectory() as directory:
+        yield Path(directory, "s")
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,10 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
 from struct import pack
-from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -65,12 +64,6 @@ class Setup:
 
     async def _no_descriptors_left(self) -> bool:
         return await asyncio.to_thread(count_descriptors) == self.descriptors
-
-
-@pytest.fixture
-def path() -> Iterator[Path]:
-    with TemporaryDirectory() as directory:
-        yield Path(directory, "s")
 
 
 @pytest.fixture
