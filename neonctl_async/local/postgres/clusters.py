@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from functools import partial
@@ -26,6 +27,9 @@ from neonctl_async.local.postgres.servers.scheduling import (
 )
 from neonctl_async.local.postgres.spares import Spares
 from neonctl_async.local.postgres.template import prepare_template
+
+REMOVALS: Final = 8
+"""The number of directories that are removed at once. A removal mostly waits for the disk."""
 
 SLOTS: Final = 4
 """The number of starts and copies that run at once."""
@@ -64,12 +68,20 @@ class Clusters:
         self._background = Background()
         self._adopted: dict[str, asyncio.TimerHandle] = {}
         self._guard: Guard | None = None
+        self._removals = ThreadPoolExecutor(REMOVALS, "neonctl-async-removal")
 
     async def open(self) -> None:
         """Lock the data, start the guardian, and remove what a killed control plane left behind.
 
         Raise RuntimeError if another control plane uses the directory.
         """
+        try:
+            await self._open()
+        except BaseException:
+            await self.close()
+            raise
+
+    async def _open(self) -> None:
         await in_thread(load_driver)
         paths = await in_thread(self._directories.open)
         sockets = self._directories.sockets
@@ -78,11 +90,7 @@ class Clusters:
             self._register(id, Cluster(path, self._machine))
         directories = self._directories
         self._guard = Guard(directories.root, directories.temporary, directories.locks)
-        try:
-            await self._guard.start()
-        except BaseException:
-            await self.close()
-            raise
+        await self._guard.start()
 
     async def close(self) -> None:
         """Stop all servers, and remove temporary data."""
@@ -95,6 +103,7 @@ class Clusters:
         stops = [self._stop_quietly(cluster, immediately=immediately) for cluster in running]
         stops += [self._stop_quietly(spare, immediately=True) for spare in self._spares.take_all()]
         await asyncio.gather(*stops)
+        self._removals.shutdown()  # all removals have finished
         await in_thread(self._directories.close)
         if self._guard is not None:
             await self._guard.stop()
@@ -275,7 +284,7 @@ class Clusters:
                 await write(data)
             await self._replace(id, Cluster(data, self._machine))
         except BaseException:
-            await in_thread(remove, data)
+            await self._remove_files(data)
             raise
 
     async def _copy_template(self, major: int, data: Path) -> None:
@@ -298,7 +307,7 @@ class Clusters:
         await self._assign({id: cluster.data})
         self._register(id, cluster)
         if old is not None:
-            await in_thread(remove, old.data)
+            await self._remove_files(old.data)
 
     async def _assign(self, changes: Mapping[str, Path | None]) -> None:
         async with self._index_lock:
@@ -320,23 +329,25 @@ class Clusters:
         cluster.on_crash = lambda _reason: None
         await cluster.stop(immediately=True)
         await in_thread(cluster.settle)
-        await in_thread(remove, cluster.data)
+        await self._remove_files(cluster.data)
+
+    async def _remove_files(self, data: Path) -> None:
+        await in_thread(remove, data, executor=self._removals)
 
     async def _make_spare(self, source: str) -> Cluster | None:
-        """Copy a stopped cluster, and start the copy."""
-        data = await in_thread(self._directories.new)
-        spare = Cluster(data, self._machine)
-        async with self._hold(shared=[source]):
-            original = self._clusters.get(source)
-            if original is None or original.running:
-                return None
-            async with self._slots:
-                await original.copy_to(data)
+        """Copy a stopped cluster, and start the copy. Return None if the cluster runs."""
+        spare = Cluster(await in_thread(self._directories.new), self._machine)
         try:
+            async with self._hold(shared=[source]):
+                original = self._clusters.get(source)
+                if original is None or original.running:
+                    return None
+                async with self._slots:
+                    await original.copy_to(spare.data)
             async with self._slots:
                 await spare.start()
         except BaseException:
-            await in_thread(remove, data)
+            await self._remove_files(spare.data)
             raise
         return spare
 
