@@ -80,7 +80,9 @@ class Directories:
         return {id: self._data(name) for id, name in self._names.items()}
 
     def close(self) -> None:
-        """Remove the temporary directory, and unlock the data."""
+        """End servers that still run, remove the temporary directory, and unlock the data."""
+        if self.root.name:
+            end_servers(self.root)
         if self.temporary.name:
             remove_clusters(self.temporary.glob("data/clusters/*"))
             with suppress(OSError):  # the next control plane removes the rest

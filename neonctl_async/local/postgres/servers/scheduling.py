@@ -24,8 +24,15 @@ async def in_thread(
     """
     loop = asyncio.get_running_loop()
     task = loop.run_in_executor(executor, partial(function, *args))
-    cancelled = await settle(task)
-    if cancelled is not None:
+    if cancelled := await settle(task):
+        raise cancelled
+    return task.result()
+
+
+async def complete(work: Coroutine[None, None, T]) -> T:
+    """Finish work that must not stop halfway. A cancellation is raised at its end."""
+    task = asyncio.ensure_future(work)
+    if cancelled := await settle(task):
         raise cancelled
     return task.result()
 
