@@ -196,6 +196,7 @@ async def test_next_control_plane_removes_what_a_control_plane_and_its_guardian_
     temporary_directory: Path,
 ) -> None:
     process, guardian = await asyncio.to_thread(run, None)
+    process.send_signal(signal.SIGSTOP)  # it would start another guardian
     os.kill(guardian, signal.SIGKILL)
     process.kill()
     await asyncio.to_thread(process.wait)
