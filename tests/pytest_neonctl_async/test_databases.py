@@ -290,6 +290,7 @@ def test_failed_migrations_leave_nothing_behind(
     ("source", "workers", "number"),
     [
         (WAITS_IN_A_TEST, 0, signal.SIGINT),
+        (WAITS_IN_A_TEST, 1, signal.SIGINT),
         (WAITS_IN_A_TEST, 1, signal.SIGKILL),
         (WAITS_IN_MIGRATIONS, 0, signal.SIGINT),
         (WAITS_IN_MIGRATIONS, 0, signal.SIGKILL),
