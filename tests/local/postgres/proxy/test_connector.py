@@ -5,7 +5,6 @@ import socket
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -22,13 +21,6 @@ from neonctl_async.local.postgres.proxy.streams import Stream
 
 STARTUP = StartupMessage(3 << 16, {b"user": b"me", b"options": b"endpoint=ep-frost"})
 FOR_SERVER = StartupMessage(3 << 16, {b"user": b"me"})
-
-
-@pytest.fixture
-def path() -> Iterator[Path]:
-    """The path of a Unix socket."""
-    with TemporaryDirectory() as directory:
-        yield Path(directory, "s")
 
 
 @pytest.fixture

@@ -33,6 +33,15 @@ def test_exchange_matches_the_example_of_the_rfc() -> None:
     assert final.endswith(b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
 
 
+@pytest.mark.parametrize(
+    "challenge",
+    [b"", b"s=c2FsdA==", b"r=abc,s=c2FsdA==,i=many", b"garbage", b"r=x,s=*,i=1", b"r=x,s=YQ,i=-1"],
+)
+def test_malformed_challenge_of_a_server_is_an_error(challenge: bytes) -> None:
+    with pytest.raises(ComputeRefusedError, match="the server sent a malformed SCRAM challenge"):
+        Scram(b"pencil").final(challenge)
+
+
 def test_repr_shows_no_password() -> None:
     assert "pencil" not in repr(Scram(b"pencil"))
 

@@ -19,13 +19,13 @@ from tests.local.postgres.proxy.descriptors import few_descriptors, used_descrip
 from tests.local.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = [pytest.mark.postgres, pytest.mark.process]
 
 FROST = "ep-frost"
 
 
 async def connect(computes: Computes, **login: Any) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-    arguments = computes.login() | login
+    arguments = computes.login(**login)
     return await psycopg.AsyncConnection.connect(**arguments, autocommit=True)
 
 
@@ -36,7 +36,7 @@ async def value(connection: psycopg.AsyncConnection[tuple[Any, ...]], query: str
 
 async def refused(computes: Computes, **login: Any) -> tuple[str | None, str]:
     """Return the SQLSTATE and the message of a login that fails."""
-    arguments = computes.login() | login
+    arguments = computes.login(**login)
     packet = startup(
         user=arguments["user"], database=arguments["dbname"], options=arguments.get("options", "")
     )
@@ -137,13 +137,6 @@ async def test_query_is_cancelled_on_its_server(computes: Computes) -> None:
 async def test_cancel_request_with_an_unknown_key_is_ignored(computes: Computes) -> None:
     packet = b"\0\0\0\x10\x04\xd2\x16\x2e" + bytes(8)
     assert await exchange(computes.port, packet) == b""
-
-
-async def test_keys_of_closed_sessions_are_forgotten(computes: Computes) -> None:
-    async with await connect(computes):
-        assert len(computes.proxy._paths) == 1  # noqa: SLF001 - keys must not accumulate
-    await until(lambda: computes.proxy.connections() == 0)
-    assert computes.proxy._paths == {}  # noqa: SLF001 - as above
 
 
 async def test_connections_are_counted_by_endpoint(computes: Computes) -> None:
