@@ -161,10 +161,12 @@ async def count_lost(uri: str, load: Load) -> int:
 def pgbench(uri: str, *options: str) -> Load:
     """Run pgbench, and read its report. It fails if a client is disconnected."""
     command = [str(newest_installation().program("pgbench")), *options, uri]
-    output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"pgbench has failed: {done.stderr}")
 
     def number(pattern: str) -> float:
-        found = re.search(pattern, output)
+        found = re.search(pattern, done.stdout)
         return float(found[1]) if found else 0.0
 
     transactions = int(number(r"transactions actually processed: (\d+)"))

@@ -8,7 +8,8 @@ from typing import Any
 # Any: asyncpg has no types.
 _asyncpg: Any = importlib.import_module("asyncpg")
 DRIVER_ERRORS: tuple[type[Exception], ...] = (
-    *(_asyncpg.PostgresError, _asyncpg.InterfaceError, OSError, EOFError),
+    *(_asyncpg.PostgresError, _asyncpg.InterfaceError, _asyncpg.InternalClientError),
+    *(OSError, EOFError),
 )
 """The errors of a connection that cannot be made or that breaks, and of a query that fails."""
 _CLOSE_SECONDS = 5.0

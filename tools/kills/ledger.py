@@ -27,6 +27,7 @@ class BranchLedger:
         self.id = ""
         self.endpoint_id = ""
         self.uri = ""
+        self.parent: BranchLedger | None = None
         self.contents = [contents]
 
     def attempt(self, row: int) -> None:

@@ -9,7 +9,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from itertools import count
+from itertools import count, islice
 from typing import NamedTuple, TypeVar
 
 from benchmarks.servers.queries import DRIVER_ERRORS, connected
@@ -88,13 +88,13 @@ class Worker:
             self._findings.violations.append(difference)
 
     async def write(self, branch: BranchLedger) -> None:
-        """Write a row into a branch. Its outcome is unknown after an error."""
-        row = next(self._rows)
-        branch.attempt(row)
+        """Write some rows into a branch. The outcome of the last one is unknown after an error."""
         try:
             async with connected(branch.uri) as connection:
-                await connection.execute("INSERT INTO kept VALUES ($1)", row)
-                branch.acknowledge(row)
+                for row in islice(self._rows, self._chance.randint(1, 20)):
+                    branch.attempt(row)
+                    await connection.execute("INSERT INTO kept VALUES ($1)", row)
+                    branch.acknowledge(row)
         except DRIVER_ERRORS as error:
             self._findings.error(error)
 
@@ -120,6 +120,7 @@ class Worker:
         else:
             return
         source.extend(branch.contents[0])
+        branch.parent = source
         self.branches.append(branch)
         if not finished:
             await self._remove(branch)
@@ -159,10 +160,12 @@ class Worker:
                 await self._finish(response.operations, crashes)
 
     async def _restore(self) -> None:
-        """Replace the content of a branch by that of the root branch."""
-        if not self.branches:
+        """Replace the content of a branch without children by that of the root branch."""
+        parents = [branch.parent for branch in self.branches]
+        candidates = [branch for branch in self.branches if branch not in parents]
+        if not candidates:
             return
-        branch = self._chance.choice(self.branches)
+        branch = self._chance.choice(candidates)
         crashes = self._findings.crashes
         copy = self._root.copy()
         response = await self._call(
@@ -252,6 +255,8 @@ class Worker:
 
     async def _finish(self, operations: Sequence[Operation], crashes: int) -> bool:
         """Wait for operations; return whether all succeeded."""
+        if not operations:
+            return True
         try:
             await self._neon.operations.wait(operations, timeout=PATIENCE)
         except OperationFailedError as error:
