@@ -46,8 +46,11 @@ class _Connection:
 
     def receive(self) -> dict[str, object]:
         """Return the next message. Raise RuntimeError if it is an error."""
-        line = self._stream.readline() or '{"error": "the main process is ending"}'
-        message: dict[str, object] = json.loads(line)
+        try:
+            line = self._stream.readline()
+        except ConnectionError:
+            line = ""
+        message: dict[str, object] = json.loads(line or '{"error": "the main process is ending"}')
         if message.get("error") is not None:
             raise RuntimeError(message["error"])
         return message

@@ -52,7 +52,7 @@ async def _show(seconds: float, *, postgres: bool) -> None:
         console.print(f"creating {PROJECTS} projects on the local control plane at {neon.base_url}")
         projects = await create_projects(neon)
         if has_databases:
-            await execute(FILL, [each.connection_uris[0].connection_uri for each in projects])
+            await execute(FILL, [each.connection_uri for each in projects])
         started = time.monotonic()
         created = await create_branches(neon, projects)
         with WaitProgress(neon) as progress:

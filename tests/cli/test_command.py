@@ -73,6 +73,7 @@ def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.scale
+@pytest.mark.timeout(120)
 def test_demo_queries_each_branch_if_postgres_is_found(cli: CommandLine) -> None:
     skip_without_postgres()
     result = cli("demo", "--seconds", "0")

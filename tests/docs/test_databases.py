@@ -9,7 +9,7 @@ from alembic import command
 from alembic.config import Config
 
 from tests.support.pages import TEXTS, code_blocks, kinds
-from tests.support.postgres import skip_without_postgres
+from tests.support.postgres import CACHE, skip_without_postgres
 
 PAGE = "docs/test-databases.md"
 OPTIONS = ("-o", "asyncio_default_fixture_loop_scope=function")
@@ -33,8 +33,12 @@ def files(page: str) -> Mapping[str, str]:
 
 
 @pytest.mark.postgres
-def test_suite_of_the_page_passes(pytester: pytest.Pytester) -> None:
+@pytest.mark.timeout(120)
+def test_suite_of_the_page_passes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
     shown = {name: code for name, code in files(PAGE).items() if " " not in name}
     for name, code in shown.items():
         (pytester.path / name).write_text(code)
@@ -45,8 +49,12 @@ def test_suite_of_the_page_passes(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.postgres
 @pytest.mark.scale
-def test_alembic_migrates_the_parent_of_all_branches(pytester: pytest.Pytester) -> None:
+@pytest.mark.timeout(120)
+def test_alembic_migrates_the_parent_of_all_branches(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
     config = Config("alembic.ini", stdout=io.StringIO())
     command.init(config, "migrations")
     command.revision(config, "orders")

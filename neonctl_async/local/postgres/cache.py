@@ -64,8 +64,8 @@ def is_intact(entry: Path) -> bool:
 
 
 @contextmanager
-def locked(file: Path) -> Generator[None, None, None]:
-    """Keep other processes from making the same entry. Raise TimeoutError if one never ends."""
+def locked(file: Path) -> Generator[None]:
+    """Hold a lock that only one process can have. Raise TimeoutError if another one keeps it."""
     opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         deadline = time.monotonic() + LOCK_TIME_LIMIT

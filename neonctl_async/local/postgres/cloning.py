@@ -67,7 +67,7 @@ class FileCopier:
             _write(writing, memoryview(contents))
 
     @contextmanager
-    def _new_file(self, path: str) -> Generator[int, None, None]:
+    def _new_file(self, path: str) -> Generator[int]:
         """Open a new file, whose mode does not depend on the umask of the process."""
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:

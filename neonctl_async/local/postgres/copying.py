@@ -225,7 +225,7 @@ class _TreeCopy:
         return frozenset(name.removesuffix("_init") for name in names if name.endswith("_init"))
 
     @contextmanager
-    def _vanishing(self) -> Generator[None, None, None]:
+    def _vanishing(self) -> Generator[None]:
         """Ignore files of a running server that do not exist any more.
 
         The WAL has the reason: a table or a database was deleted.

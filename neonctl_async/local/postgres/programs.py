@@ -14,7 +14,6 @@ from neonctl_async.local.postgres.account import ServerAccount
 
 _KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
 
-
 KEPT_OUTPUT: Final = 64 * 1024
 """The number of bytes of output that are kept: the last ones."""
 

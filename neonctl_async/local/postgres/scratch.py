@@ -22,7 +22,7 @@ SHORTEST_AGE: Final = 5.0
 
 
 @contextmanager
-def scratch_directory(account: ServerAccount | None) -> Generator[Path, None, None]:
+def scratch_directory(account: ServerAccount | None) -> Generator[Path]:
     """Make a private temporary directory, and remove it at the end.
 
     Raise PostgresUnavailableError if the account may not enter the system's directory.

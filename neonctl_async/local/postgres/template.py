@@ -1,6 +1,7 @@
 """The template of new data directories: initdb makes it once for each version of Postgres."""
 
 import platform
+import re
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -32,6 +33,8 @@ TIME_LIMIT: Final = 60.0
 LAYOUT: Final = 1
 """The number of this module's layout of templates. A change makes cached templates unused."""
 
+_LOCALE_ERROR: Final = re.compile(r"(error|FATAL):.*(locale|encoding)")
+
 
 class Template(NamedTuple):
     """A data directory to copy. No server runs on it."""
@@ -46,14 +49,17 @@ def prepare_template(installation: Installation, account: ServerAccount | None) 
     if initdb fails.
     """
     check_reachable(installation.directory, account)
-    remove_abandoned(account)
     name = entry_name(installation)
     failure: OSError | None = None
-    for cache in cache_directories():
-        try:
-            return Template(_cached(cache / name, installation, account))
-        except OSError as error:
-            failure = error  # the next directory may be writable
+    try:
+        remove_abandoned(account)
+        for cache in cache_directories():
+            try:
+                return Template(_cached(cache / name, installation, account))
+            except OSError as error:
+                failure = error  # the next directory may be writable
+    except OSError as error:
+        failure = error  # no directory for temporary files is writable
     raise ClusterError(
         f"the template of new clusters cannot be stored: {failure}."
         " Free disk space, or set XDG_CACHE_HOME to another directory"
@@ -133,7 +139,7 @@ def _run_initdb(
     preferred, *others = _locales(installation)
     finished = _start_initdb([*command, *preferred], account)
     for locale in others:
-        if finished.status == 0 or "locale" not in finished.output:
+        if finished.status == 0 or not _LOCALE_ERROR.search(finished.output):
             break
         remove(data)
         finished = _start_initdb([*command, *locale], account)

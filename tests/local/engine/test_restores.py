@@ -122,3 +122,61 @@ def test_changes_wait_for_a_running_restore() -> None:
             assert (refused.status, "is being restored" in refused.message) == (423, True)
         plane.work_off()
         project.branch()
+
+
+def test_failed_restore_of_a_snapshot_gives_the_target_back_its_name_and_computes() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        jwks = {
+            "jwks_url": "https://example.com/k",
+            "provider_name": "x",
+            "branch_id": project.main,
+        }
+        plane.request("POST", f"{project.path}/jwks", jwks)
+        snapshot = plane.request("POST", f"{project.main_path}/snapshot")["snapshot"]["id"]
+        plane.work_off()
+        path = f"{project.path}/snapshots/{snapshot}/restore"
+        body = {"finalize_restore": True, "name": "again"}
+        restored = plane.request("POST", path, body)["branch"]
+        assert (restored["name"], restored["default"]) == ("main", True)
+        plane.settle(*plane.ready(), error="no space left on device")
+        plane.clock.advance(5)
+        main = plane.request("GET", project.main_path)["branch"]
+        assert (main["name"], main["default"], main["current_state"]) == ("main", True, "ready")
+        failed = plane.request("GET", f"{project.path}/branches/{restored['id']}")["branch"]
+        assert (failed["name"], failed["default"], failed["current_state"]) == (
+            *(restored["id"], False),
+            "init",
+        )
+        endpoint = plane.request("GET", project.endpoint_path)["endpoint"]
+        assert (endpoint["branch_id"], endpoint["current_state"]) == (project.main, "active")
+        (shown,) = plane.request("GET", f"{project.path}/jwks")["jwks"]
+        assert shown["branch_id"] == project.main
+        assert plane.run(databases.unused_servers, {project.main}) == set()
+
+
+def test_failed_restore_leaves_a_target_that_was_deleted_meanwhile() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        snapshot = plane.request("POST", f"{project.main_path}/snapshot")["snapshot"]["id"]
+        plane.work_off()
+        path = f"{project.path}/snapshots/{snapshot}/restore"
+        restored = plane.request("POST", path, {"finalize_restore": True})["branch"]
+        copy, *_ = plane.ready()
+        plane.request("DELETE", project.main_path)
+        plane.settle(copy, error="no space left on device")
+        plane.clock.advance(5)
+        shown = plane.request("GET", f"{project.path}/branches/{restored['id']}")["branch"]
+        assert (shown["name"], shown["default"]) == ("main", True)
+
+
+def test_compute_is_idle_when_it_fails_to_start_on_another_branch() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        child = project.branch()["branch"]["id"]
+        plane.work_off()
+        plane.request("PATCH", project.endpoint_path, {"endpoint": {"branch_id": child}})
+        plane.settle(*plane.ready(), error="the server does not stop")
+        plane.clock.advance(1)
+        assert project.state() == "idle"
+        assert plane.run(databases.unused_servers, {project.main}) == {project.main}

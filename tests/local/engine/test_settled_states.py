@@ -5,9 +5,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from neonctl_async.local import Durations
-from neonctl_async.local.engine import lifecycle, operations, restores, work
+from neonctl_async.local.engine import databases, lifecycle, operations, work
 from neonctl_async.local.engine.lifecycle import Failure
-from neonctl_async.local.storage.tables import Branch, Endpoint, Operation
+from neonctl_async.local.errors import ApiError
+from neonctl_async.local.storage.tables import Branch, Endpoint, Operation, Snapshot
 from tests.local.driven import DrivenControlPlane, DrivenProject
 from tests.local.engine.test_operations import ORDER, stage
 
@@ -28,17 +29,17 @@ class SettledStates(RuleBasedStateMachine):
 
     @rule(compute=st.booleans(), archived=st.booleans())
     def create_branch(self, compute: bool, archived: bool) -> None:
-        if not self.plane.run(restores.is_restoring, self.project.main):
-            self.project.branch(compute=compute, archived=archived)
+        endpoints = [{"type": "read_write"}] if compute else []
+        body = {"branch": {"archived": archived}, "endpoints": endpoints}
+        self.request_unless_refused("POST", f"{self.project.path}/branches", body)
 
     @rule(action=st.sampled_from(["start", "suspend", "restart"]))
     def change_compute(self, action: str) -> None:
-        self.plane.request("POST", f"{self.project.endpoint_path}/{action}")
+        self.request_unless_refused("POST", f"{self.project.endpoint_path}/{action}")
 
     @rule()
     def take_snapshot(self) -> None:
-        if not self.plane.run(restores.is_restoring, self.project.main):
-            self.plane.request("POST", f"{self.project.main_path}/snapshot")
+        self.request_unless_refused("POST", f"{self.project.main_path}/snapshot")
 
     @rule(data=st.data())
     def restore_a_branch(self, data: st.DataObject) -> None:
@@ -52,10 +53,36 @@ class SettledStates(RuleBasedStateMachine):
             "preserve_under_name": f"kept {len(self.stages)} {len(rows)}",
         }
         path = f"{self.project.path}/branches/{target}/restore"
-        if any(self.plane.run(restores.is_restoring, key) for key in (target, source)):
-            assert self.plane.refused("POST", path, body).status == 423
-        else:
-            self.plane.request("POST", path, body)
+        self.request_unless_refused("POST", path, body)
+
+    @rule(data=st.data(), finalize=st.booleans())
+    def restore_a_snapshot(self, data: st.DataObject, finalize: bool) -> None:
+        rows = self.plane.rows(Snapshot, "WHERE taken AND deleted_at IS NULL ORDER BY rowid")
+        if rows:
+            snapshot = data.draw(st.sampled_from(range(len(rows))))
+            path = f"{self.project.path}/snapshots/{rows[snapshot].id}/restore"
+            self.request_unless_refused("POST", path, {"finalize_restore": finalize})
+
+    @rule(data=st.data(), hard=st.sampled_from(["true", "false"]))
+    def delete_a_branch(self, data: st.DataObject, hard: str) -> None:
+        rows = self.plane.rows(Branch, "WHERE deleted_at IS NULL ORDER BY rowid")
+        branch = data.draw(st.sampled_from(range(len(rows))))
+        path = f"{self.project.path}/branches/{rows[branch].id}"
+        self.request_unless_refused("DELETE", path, hard_delete=hard)
+
+    @rule(reason=st.just("killed"))
+    def crash(self, reason: str) -> None:
+        self.plane.run(databases.crashed, self.project.main, reason)
+
+    def request_unless_refused(
+        self, method: str, path: str, body: object = None, **query: str
+    ) -> None:
+        """Send a request that the states of branches may forbid."""
+        try:
+            self.plane.request(method, path, body, **query)
+        except ApiError as error:
+            if error.status not in {404, 409, 422, 423}:
+                raise
 
     @rule(
         action=st.sampled_from(["create_branch", "start_compute", "suspend_compute"]),
@@ -84,6 +111,10 @@ class SettledStates(RuleBasedStateMachine):
         now = self.plane.now
         statuses = {lifecycle.state_at(row, now).status for row in self.plane.rows(Operation)}
         assert statuses <= {"finished", "failed"}
+        for endpoint in self.plane.rows(Endpoint, "WHERE deleted_at IS NULL"):
+            running_on = endpoint.branch_id if endpoint.state == "active" else None
+            assert endpoint.running_on == running_on, endpoint
+        assert len(self.plane.rows(Branch, "WHERE is_default AND deleted_at IS NULL")) == 1
 
     @invariant()
     def statuses_never_go_back(self) -> None:

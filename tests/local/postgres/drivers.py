@@ -181,7 +181,7 @@ async def assert_parent_and_branch_differ(neon: NeonClient, drivers: Mapping[str
         return dict(zip(drivers, await asyncio.gather(*execute_each), strict=True))
 
     project = await neon.projects.create(name="drivers", wait=True)
-    parent = project.connection_uris[0].connection_uri
+    parent = project.connection_uri
     nothing = dict.fromkeys(drivers)
     assert await with_each(parent, "CREATE TABLE {} (name text)") == nothing
     assert await with_each(parent, "INSERT INTO {} VALUES ('of both')") == nothing

@@ -49,10 +49,15 @@ from typing import Any
 from neonctl_async.local.postgres.account import server_account
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.template import prepare_template
-forks = [os.fork() for _ in range(2)]
-print(prepare_template(Installation(Path(sys.argv[1]), (17, 2)), server_account()).directory)
-for pid in filter(None, forks):
-    os.waitpid(pid, 0)
+children = []
+while len(children) < 3 and 0 not in children:
+    children.append(os.fork())
+installation = Installation(Path(sys.argv[1]), (17, 2))
+directory = prepare_template(installation, server_account()).directory
+os.write(1, f"{directory}\\n".encode())  # at once, unlike print
+if 0 not in children:
+    for child in children:
+        assert os.waitpid(child, 0)[1] == 0
 """
 
 
@@ -185,11 +190,11 @@ def test_machine_without_any_locale_is_an_error(postgres: FakePostgres) -> None:
 
 
 def test_error_of_initdb_has_its_last_lines(postgres: FakePostgres, cache: Path) -> None:
-    postgres.write_initdb("seq 9; echo 'could not write: No space left on device' >&2; exit 1")
+    postgres.write_initdb("echo locale C; seq 9; echo 'error: No space left on device' >&2; exit 1")
     with pytest.raises(ClusterError) as raised:
         postgres.prepare()
     assert str(raised.value) == (
-        "initdb failed with status 1: 7 8 9 could not write: No space left on device"
+        "initdb failed with status 1: 7 8 9 error: No space left on device"
     )
     assert [path.suffix for path in cache.iterdir()] == [".lock"]
     assert len(postgres.runs) == 1
@@ -285,10 +290,22 @@ def test_machine_with_full_disks_is_an_error(
     )
 
 
+def test_machine_without_a_directory_for_temporary_files_is_an_error(
+    postgres: FakePostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> str:
+        raise FileNotFoundError("No usable temporary directory found")
+
+    monkeypatch.setattr("tempfile.gettempdir", fail)
+    with pytest.raises(ClusterError, match="cannot be stored: No usable temporary directory"):
+        postgres.prepare()
+
+
 def test_processes_that_start_together_make_one_template(postgres: FakePostgres) -> None:
     postgres.write_initdb("sleep 0.3")
     process = postgres.prepare_in_processes()
     output, _ = process.communicate(timeout=15)
+    assert process.returncode == 0
     assert output.splitlines() == [str(postgres.prepare())] * 4
     assert len(postgres.runs) == 1
 
