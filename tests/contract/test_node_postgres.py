@@ -17,10 +17,13 @@ def programs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-async def test_node_postgres_sees_that_parent_and_branch_differ(programs: Path) -> None:
+@pytest.mark.parametrize("tls", [False, True])
+async def test_node_postgres_sees_that_parent_and_branch_differ(
+    programs: Path, *, tls: bool
+) -> None:
     async def execute(uri: str, statement: str) -> object:
         result: object = await run(programs, "query.mjs", uri, statement)
         return result
 
-    async with client_of_databases() as neon:
+    async with client_of_databases(tls=tls) as neon:
         await assert_parent_and_branch_differ(neon, {"node-postgres": execute})

@@ -3,9 +3,10 @@
 import asyncio
 import importlib
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import shutil
+import ssl
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -15,11 +16,11 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from neonctl_async import EndpointSpec, NeonClient, Secret
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.local import Durations, LocalControlPlane, PostgresSettings
 from neonctl_async.local.postgres.binaries import find_installations
 from tests.support.postgres import skip_without_postgres
 
-Execute: TypeAlias = Callable[[str, str], Awaitable[object]]
+Execute: TypeAlias = Callable[[str, str], Coroutine[None, None, object]]
 """Connects to the database of a URI and executes a statement, in autocommit mode.
 
 It returns the first value of the result, if the statement returns rows.
@@ -55,16 +56,19 @@ async def with_psycopg_in_a_thread(uri: str, statement: str) -> object:
 async def with_pg8000(uri: str, statement: str) -> object:
     """Execute a statement with pg8000, which takes the parts of the URI as arguments."""
     parts = urlsplit(uri)
+    options = dict(parse_qsl(parts.query))
 
     def execute() -> object:
         native = importlib.import_module("pg8000.native")
+        authority = options.get("sslrootcert")
         connection = native.Connection(
             unquote(parts.username or ""),
             host=parts.hostname,
             port=parts.port,
             database=unquote(parts.path[1:]),
             password=unquote(parts.password or ""),
-            startup_params={"options": dict(parse_qsl(parts.query))["options"]},
+            ssl_context=ssl.create_default_context(cafile=authority) if authority else None,
+            startup_params={"options": options["options"]},
         )
         try:
             rows = connection.run(statement)
@@ -144,9 +148,9 @@ async def with_psql(uri: str, statement: str) -> object:
     return output.decode().strip() or None
 
 
-def _psql() -> Path:
-    newest = next(iter(find_installations().values()))
-    return newest.program("psql")
+def _psql() -> str:
+    installed = next(iter(find_installations().values()))
+    return shutil.which("psql") or str(installed.program("psql"))
 
 
 DRIVERS: Final[Mapping[str, Execute]] = {
@@ -163,10 +167,11 @@ DRIVERS: Final[Mapping[str, Execute]] = {
 
 
 @asynccontextmanager
-async def client_of_databases() -> AsyncGenerator[NeonClient, None]:
+async def client_of_databases(*, tls: bool = False) -> AsyncGenerator[NeonClient, None]:
     """Open a client of a local control plane with databases, or skip the test."""
     await asyncio.to_thread(skip_without_postgres)
-    async with LocalControlPlane(postgres=True, durations=Durations(default=0)) as control_plane:
+    settings, durations = PostgresSettings(tls=tls), Durations(default=0)
+    async with LocalControlPlane(postgres=settings, durations=durations) as control_plane:
         async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
             yield neon
 
@@ -175,10 +180,12 @@ async def assert_parent_and_branch_differ(neon: NeonClient, drivers: Mapping[str
     """Let each driver create a table. Create a branch, and let each driver change both."""
 
     async def with_each(secret: Secret, statement: str) -> dict[str, object]:
-        execute_each = (
-            drivers[driver](secret.reveal(), statement.format(f'"{driver}"')) for driver in drivers
-        )
-        return dict(zip(drivers, await asyncio.gather(*execute_each), strict=True))
+        async with asyncio.TaskGroup() as group:
+            tasks = {
+                name: group.create_task(execute(secret.reveal(), statement.format(f'"{name}"')))
+                for name, execute in drivers.items()
+            }
+        return {name: task.result() for name, task in tasks.items()}
 
     project = await neon.projects.create(name="drivers", wait=True)
     parent = project.connection_uri
