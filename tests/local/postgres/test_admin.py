@@ -11,7 +11,7 @@ from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from tests.support.clusters import ALICE, DESIRED, fetch, session
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 def test_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
