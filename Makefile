@@ -19,18 +19,20 @@ ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning test
 	tests/test_pagination.py
 
 # Versions of Node.js packages: the published description of the API, a server that validates
-# requests against it, and Neon's TypeScript SDK.
+# requests against it, Neon's TypeScript SDK, and node-postgres.
 DESCRIPTION = 2.7.3
 PRISM = 5.16.0
 SDK = 6.1.2
-PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)
+NODE_POSTGRES = 8.23.1
+PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK) \
+	pg@$(NODE_POSTGRES)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)
 
 # The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak faults fuzz bench bench-quick mutants dist clean
+.PHONY: help demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -52,8 +54,9 @@ test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython
 test-%: .venv-%/ready-test
 	.venv-$*/bin/python -X dev -m pytest --numprocesses 4
 
+# Also runs the tests that start Postgres servers.
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not contract and not scale and not release"
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
@@ -94,6 +97,9 @@ soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; k
 	$(BIN)/python -m tools.soak
 	$(BIN)/python -X dev -m pytest -m soak
 
+kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 300 times and check that no row is lost
+	$(BIN)/python -m tools.kills --kills 100 --seeds 1 2 3
+
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults
 
@@ -102,6 +108,9 @@ fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a mi
 
 bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks and write their tables and pictures
 	$(WITH_NODE) $(BIN)/python -m benchmarks
+
+bench-databases: .venv-$(NEWEST)/ready-bench ## Run the benchmarks of databases and write their tables
+	$(BIN)/python -m benchmarks --group databases
 
 bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks for about a minute; write nothing
 	$(WITH_NODE) $(BIN)/python -m benchmarks --quick

@@ -1,6 +1,7 @@
 """Runs the benchmarks and prints the results. The exit status is 1 if a target is missed.
 
-A complete run writes docs/benchmarks.json, and the tables and plots that show it.
+A complete run writes docs/benchmarks.json and docs/benchmarks-databases.json, and the tables and
+plots that show them.
 """
 
 import argparse
@@ -9,19 +10,25 @@ import datetime as dt
 import inspect
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from benchmarks.harness.machine import machine, versions
-from benchmarks.harness.report import Report, plain, write
+from benchmarks.harness.machine import machine, versions, versions_of_databases
+from benchmarks.harness.report import Report, plain, write, write_databases
 from benchmarks.harness.results import Row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.scenarios import (
+    database_proxy,
+    database_suites,
+    databases,
     fan_out,
+    first_database,
     get,
     idle,
     imports,
     loads,
+    many_databases,
     memory,
     operations_page,
     page,
@@ -35,22 +42,47 @@ from benchmarks.scenarios import (
 
 Scenario = Callable[[RunSize], Awaitable[list[Row]] | list[Row]]
 
-SCENARIOS: dict[str, Scenario] = {
-    "get": get.run,
-    "page": page.run,
-    "paging": paging.run,
-    "imports": imports.run,
-    "memory": memory.run,
-    "idle": idle.run,
-    "waits": waits.run,
-    "single_operation": single_operation.run,
-    "fan_out": fan_out.run,
-    "loads": loads.run,
-    "scale": scale.run,
-    "shared_budget": shared_budget.run,
-    "operations_page": operations_page.run,
-    "pytest_plugin": pytest_plugin.run,
-}
+
+class Group(NamedTuple):
+    """Scenarios that have a report together."""
+
+    scenarios: dict[str, Scenario]
+    versions: Callable[[], dict[str, str]]
+    write: Callable[[Report, Path], None]
+
+
+CLIENT = Group(
+    {
+        "get": get.run,
+        "page": page.run,
+        "paging": paging.run,
+        "imports": imports.run,
+        "memory": memory.run,
+        "idle": idle.run,
+        "waits": waits.run,
+        "single_operation": single_operation.run,
+        "fan_out": fan_out.run,
+        "loads": loads.run,
+        "scale": scale.run,
+        "shared_budget": shared_budget.run,
+        "operations_page": operations_page.run,
+        "pytest_plugin": pytest_plugin.run,
+    },
+    versions,
+    write,
+)
+DATABASES = Group(
+    {
+        "databases": databases.run,
+        "first_database": first_database.run,
+        "many_databases": many_databases.run,
+        "database_suites": database_suites.run,
+        "database_proxy": database_proxy.run,
+    },
+    versions_of_databases,
+    write_databases,
+)
+GROUPS = {"client": CLIENT, "databases": DATABASES}
 ROOT = Path(__file__).parent.parent
 
 
@@ -64,22 +96,38 @@ async def _rows(rows: Awaitable[list[Row]]) -> list[Row]:
     return await rows
 
 
-def run_all(names: Iterable[str], size: RunSize) -> list[Row]:
+def run_all(scenarios: Mapping[str, Scenario], size: RunSize) -> list[Row]:
     """Run scenarios one after another, and print the rows of each."""
     results: list[Row] = []
-    for name in names:
+    for name, scenario in scenarios.items():
         started = time.monotonic()
-        rows = run(SCENARIOS[name], size)
+        rows = run(scenario, size)
         print(f"{name}, {time.monotonic() - started:.0f} s\n\n{plain(rows)}\n", flush=True)
         results += rows
     return results
 
 
+def run_group(
+    group: Group, only: Collection[str], size: RunSize, *, always_write: bool
+) -> list[Row]:
+    """Run scenarios of a group. A full run of the whole group writes its report."""
+    selected = {name: run for name, run in group.scenarios.items() if name in only}
+    rows = run_all(selected, size)
+    complete = size is RunSize.FULL and selected == group.scenarios
+    if rows and (complete or always_write):
+        today = dt.datetime.now(dt.UTC).date().isoformat()
+        report = Report(date=today, machine=machine(), versions=group.versions(), rows=rows)
+        group.write(report, ROOT)
+    return rows
+
+
 def parse_arguments() -> argparse.Namespace:
     """Parse the command line."""
+    names = [name for group in GROUPS.values() for name in group.scenarios]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="run fewer rounds")
-    parser.add_argument("--only", nargs="+", metavar="NAME", choices=SCENARIOS, help="scenarios")
+    parser.add_argument("--group", choices=GROUPS, help="the scenarios of one group")
+    parser.add_argument("--only", nargs="+", metavar="NAME", choices=names, help="scenarios")
     parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
     parser.add_argument("--write", action="store_true", help="write into docs after any run")
     return parser.parse_args()
@@ -88,16 +136,17 @@ def parse_arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the benchmarks; return 1 if a target is missed."""
     arguments = parse_arguments()
+    groups = [GROUPS[arguments.group]] if arguments.group else GROUPS.values()
     if arguments.list:
-        for name, scenario in SCENARIOS.items():
+        for name, scenario in ((n, s) for group in groups for n, s in group.scenarios.items()):
             summary = (inspect.getdoc(inspect.getmodule(scenario)) or "").splitlines()[0]
             print(f"{name:16} {summary}")
         return 0
     size = RunSize.QUICK if arguments.quick else RunSize.FULL
-    rows = run_all(arguments.only or SCENARIOS, size)
-    if arguments.write or not (arguments.quick or arguments.only):
-        today = dt.datetime.now(dt.UTC).date().isoformat()
-        write(Report(date=today, machine=machine(), versions=versions(), rows=rows), ROOT)
+    rows: list[Row] = []
+    for group in groups:
+        only = arguments.only or group.scenarios
+        rows += run_group(group, only, size, always_write=arguments.write)
     missed = [row for row in rows if row.met is False]
     for row in missed:
         print(f"MISSED: {row.scenario}, {row.measure}")

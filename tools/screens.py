@@ -32,7 +32,7 @@ SCREENS = {
     "operations": Screen("neonctl-async operations list"),
     "projects": Screen("neonctl-async projects list"),
     "demo": Screen("neonctl-async demo"),
-    "progress": Screen("neonctl-async demo --seconds 3", after=13.5),
+    "progress": Screen("neonctl-async demo --no-postgres --seconds 3", after=13.5),
 }
 
 

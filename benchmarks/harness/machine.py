@@ -9,10 +9,19 @@ from pathlib import Path
 import msgspec
 
 from benchmarks.servers.nginx import find_nginx
+from benchmarks.servers.postgres import newest_installation
 
 PACKAGES = (
     "neonctl-async", "aiohttp", "anyio", "msgspec", "tenacity", "neon-api", "httpx", "pydantic",
 )  # fmt: skip
+OF_DATABASES = (
+    "neonctl-async",
+    "asyncpg",
+    "psycopg",
+    "pytest",
+    "pytest-postgresql",
+    "pytest-xdist",
+)
 _SDK = Path(__file__).parents[2] / ".bench/node_modules/@neon/sdk/package.json"
 
 
@@ -59,6 +68,12 @@ def versions() -> dict[str, str]:
         "node": _output("node", "--version").removeprefix("v"),
         "nginx": _output(find_nginx(), "-v").rpartition("/")[2],
     }
+
+
+def versions_of_databases() -> dict[str, str]:
+    """Return the versions of the drivers, of the peers and of Postgres."""
+    postgres = ".".join(map(str, newest_installation().version))
+    return {**{name: version(name) for name in OF_DATABASES}, "Postgres": postgres}
 
 
 def _output(*command: str) -> str:

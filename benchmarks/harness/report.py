@@ -142,8 +142,7 @@ def written_into(page: str, text: str) -> str:
 def write(report: Report, root: Path) -> None:
     """Write the report as JSON, the tables of two pages, and the plots."""
     docs = root / "docs"
-    content = msgspec.json.format(msgspec.json.encode(report))
-    (docs / "benchmarks.json").write_bytes(content + b"\n")
+    _write_json(report, docs / "benchmarks.json")
     for name, plot in (("benchmarks", comparison), ("waits", waits)):
         path = docs / "pictures" / f"{name}.svg"
         path.write_text(plot.draw(report.rows), encoding="utf-8")
@@ -152,3 +151,16 @@ def write(report: Report, root: Path) -> None:
         (root / "README.md", brief(report)),
     ):
         page.write_text(written_into(page.read_text(encoding="utf-8"), text), encoding="utf-8")
+
+
+def write_databases(report: Report, root: Path) -> None:
+    """Write the report of the databases as JSON, and the tables of its page."""
+    docs = root / "docs"
+    _write_json(report, docs / "benchmarks-databases.json")
+    page = docs / "benchmarks-databases.md"
+    text = written_into(page.read_text(encoding="utf-8"), markdown(report))
+    page.write_text(text, encoding="utf-8")
+
+
+def _write_json(report: Report, path: Path) -> None:
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")

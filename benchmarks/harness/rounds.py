@@ -4,7 +4,7 @@ import gc
 import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TypeVar
+from typing import ClassVar, Protocol, TypeVar
 
 from benchmarks.peers.base import Contender
 from benchmarks.servers.fixed_responses import PROJECT_ID
@@ -13,8 +13,17 @@ from benchmarks.servers.nginx import Nginx
 C = TypeVar("C", bound=Contender)
 
 
+class Named(Protocol):
+    """Anything that the tables show by its name."""
+
+    name: ClassVar[str]
+
+
+N = TypeVar("N", bound=Named)
+
+
 async def run_rounds(
-    contenders: Sequence[C], once: Callable[[C], Awaitable[float]], rounds: int
+    contenders: Sequence[N], once: Callable[[N], Awaitable[float]], rounds: int
 ) -> dict[str, list[float]]:
     """Return the results of ``once`` for each client, round by round, in a changing order.
 

@@ -65,7 +65,7 @@ class Nginx:
         self.operation_id = ""
 
     async def __aenter__(self) -> Self:
-        port = _free_port()
+        port = free_port()
         self._origin = f"http://127.0.0.1:{port}"
         settings = self._prepare(port)
         self._process = await asyncio.create_subprocess_exec(
@@ -128,7 +128,8 @@ def find_nginx() -> str:
     sys.exit("nginx is not installed; the benchmarks need it: on Debian, apt install nginx-light")
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that no other program uses at the moment."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]

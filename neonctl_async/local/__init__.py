@@ -9,6 +9,7 @@ process::
 
 from neonctl_async.local.clock import Clock, ManualClock
 from neonctl_async.local.errors import ApiError
+from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.server.control_plane import LocalControlPlane
 from neonctl_async.local.server.faults import Fault, InjectedFault
 from neonctl_async.local.server.tenant import Tenant
@@ -32,6 +33,7 @@ __all__ = [
     "ManualClock",
     "PlannedFailure",
     "PostgresSettings",
+    "PostgresUnavailableError",
     "RateLimits",
     "ServedRequest",
     "Tenant",

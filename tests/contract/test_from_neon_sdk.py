@@ -8,7 +8,7 @@ import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.local import Durations, Fault, LocalControlPlane
-from tests.contract.node import copy_programs, run
+from tests.contract.node import NEON_SDK, copy_programs, run_on
 from tests.support.pages import code_blocks, names_side_by_side
 
 pytestmark = pytest.mark.contract
@@ -33,9 +33,7 @@ class SDK:
     # Any: each program prints different JSON.
     async def run(self, *command: str) -> Any:
         """Run a program, and return its output."""
-        return await run(
-            self._folder, *command, control_plane=self.control_plane, project_id=self.project_id
-        )
+        return await run_on(self.control_plane, self.project_id, self._folder, *command)
 
     async def evaluate(self, expression: str) -> Any:
         """Return ``data``, ``error`` and the logged text of an expression."""
@@ -45,7 +43,7 @@ class SDK:
 @pytest.fixture
 def programs(tmp_path: Path) -> Path:
     """The folder of the programs and of the blocks of the page."""
-    copy_programs(tmp_path)
+    copy_programs(NEON_SDK, tmp_path)
     for number, code in enumerate(BLOCKS):
         (tmp_path / f"block{number}.mjs").write_text(code)
     return tmp_path

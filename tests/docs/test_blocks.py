@@ -13,6 +13,8 @@ from tests.support.pages import ROOT, TEXTS, commands, kinds, words
 
 COVERED_BY: Mapping[tuple[str, str], str] = {
     ("README.md", "python"): "tests/docs/test_pages.py",
+    ("README.md", 'ini title="pytest.ini"'): "tests/docs/test_databases.py",
+    ("README.md", 'python title="test_notes.py"'): "tests/docs/test_databases.py",
     ("docs/request.md", "python"): "tests/contract/test_request_page.py",
     ("docs/command-line.md", "text"): "tests/cli/test_session.py",
     ("docs/errors.md", "text"): "tests/docs/test_pages.py",
@@ -21,6 +23,10 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/progress.md", "text"): "tests/test_progress.py",
     ("docs/style.md", "text"): "tests/tools/test_prose.py",
     ("docs/style.md", "toml"): "tests/tools/test_prose.py",
+} | {
+    ("docs/test-databases.md", kind): "tests/docs/test_databases.py"
+    for kind in kinds(TEXTS["docs/test-databases.md"])
+    if "title=" in kind
 }
 """The tests that cover special blocks, by page and kind. tests/docs/test_pages.py runs all other
 ``python`` blocks of docs. This module checks the commands of all ``console`` blocks."""
@@ -68,12 +74,15 @@ def is_target(*arguments: str) -> bool:
 
 
 def can_be_installed(_install: str, *requirements: str) -> bool:
-    """Return whether each package is this project, one of its extras, or a dependency."""
-    ours = {PROJECT["name"], ".", *(f"{PROJECT['name']}[{extra}]" for extra in EXTRAS)}
-    needed = {
+    """Return whether each package is this project with its extras, or a dependency."""
+    dependencies = {
         name_of(requirement) for group in (*EXTRAS.values(), TESTED_WITH) for requirement in group
     }
-    return {*requirements} <= ours | needed
+    for requirement in requirements:
+        name, *extras = re.findall(r"[\w.-]+", requirement)
+        if not ({*extras} <= {*EXTRAS} if name in {PROJECT["name"], "."} else name in dependencies):
+            return False
+    return True
 
 
 def is_tested(target: str, *arguments: str) -> bool:

@@ -13,11 +13,12 @@ from neonctl_async import NeonClient, errors
 from neonctl_async.local import Durations, LocalControlPlane
 from tests.support.examples import run
 from tests.support.pages import PAGES, ROOT, TEXTS, code_blocks, compiled
+from tests.support.postgres import skip_without_postgres
 from tests.support.records import SECRETS
 
 # tests/contract runs the code of request.md against the published description.
 DOCS = [page for page in TEXTS if page.startswith("docs/") and page != "docs/request.md"]
-
+NEEDS_POSTGRES = "LocalControlPlane(postgres=True,"
 
 # The import of rich and the first gettempdir() read the current directory, which would block the
 # loop of a test.
@@ -25,7 +26,13 @@ importlib.import_module("rich")
 tempfile.gettempdir()
 
 
-@pytest.mark.parametrize("page", [page for page in DOCS if "```python" in TEXTS[page]])
+def blocks(page: str, *, with_postgres: bool = False) -> list[tuple[int, str]]:
+    """Return the line and the code of each block that needs Postgres, or of the others."""
+    found = code_blocks(TEXTS[page], "python")
+    return [(line, code) for line, code in found if (NEEDS_POSTGRES in code) == with_postgres]
+
+
+@pytest.mark.parametrize("page", [page for page in DOCS if blocks(page)])
 async def test_code_of_a_page_runs_from_top_to_bottom(
     page: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -41,7 +48,7 @@ async def test_code_of_a_page_runs_from_top_to_bottom(
                 "project_id": project.project.id,
             }
             names: dict[str, object] = {}
-            for line, code in code_blocks(TEXTS[page], "python"):
+            for line, code in blocks(page):
                 names |= defined
                 block = compiled(ROOT / page, line, code)
                 if "asyncio.run(" in code:  # a program with its own event loop
@@ -50,6 +57,14 @@ async def test_code_of_a_page_runs_from_top_to_bottom(
                     assert control_plane.requests_served > before
                 elif inspect.iscoroutine(result := eval(block, names)):
                     await result
+
+
+@pytest.mark.parametrize("page", [page for page in DOCS if blocks(page, with_postgres=True)])
+@pytest.mark.postgres
+async def test_code_with_real_databases_runs(page: str) -> None:
+    await asyncio.to_thread(skip_without_postgres)
+    for line, code in blocks(page, with_postgres=True):
+        await eval(compiled(ROOT / page, line, code), {})
 
 
 async def test_program_of_the_readme_runs_offline(capsys: pytest.CaptureFixture[str]) -> None:

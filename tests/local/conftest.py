@@ -17,7 +17,7 @@ from tests.local.client import Client, serve
 @pytest.fixture
 def open_directory() -> Iterator[Path]:
     """A directory that the account of the servers can enter, unlike pytest's ``tmp_path``."""
-    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-"))
+    directory = Path(tempfile.mkdtemp(prefix="neonctl-test-")).resolve()
     directory.chmod(0o711)
     yield directory
     remove(directory)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from neonctl_async.local import Durations, ManualClock
-from neonctl_async.local.api.request.calls import Call
+from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.clock import Instant, instant
 from neonctl_async.local.engine import accounts, api_keys, background, settlement, work
 from neonctl_async.local.engine.work import Work
@@ -93,13 +93,18 @@ class DrivenControlPlane:
         """Return the operations whose work may start."""
         return self.run(work.ready)
 
+    def next_start(self) -> Instant | None:
+        """Return the next planned start of work."""
+        return self.run(work.next_start)
+
     def works(self) -> list[Work]:
         """Return the work that may start."""
         return [work.of(operation) for operation in self.ready()]
 
-    def settle(self, operation: Operation, error: str | None = None) -> None:
-        """Report the end of the work of an operation."""
-        self.run(settlement.settle, operation.id, error)
+    def settle(self, *operations: Operation, error: str | None = None) -> None:
+        """Report the end of the work of operations."""
+        for operation in operations:
+            self.run(settlement.settle, operation.id, error)
 
     def work_off(self) -> list[Work]:
         """Do all work that gets ready, while time passes. Return the work in its order."""
@@ -153,8 +158,9 @@ def _respond(tx: Transaction, route: Route, call: Call) -> Any:  # Any: as reque
     if project is not None:
         background.on_project_request(tx, project)
         tx.commit()
-    content = route.handler(tx, call).content
-    return json.loads(content) if content else None
+    response = route.handler(tx, call)
+    assert isinstance(response, Response), "the schema of a database needs a server"
+    return json.loads(response.content) if response.content else None
 
 
 def _result(coroutine: Coroutine[Any, Any, T]) -> T:  # Any: what a coroutine sends and receives

@@ -2,9 +2,9 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, LiteralString
 
-import asyncpg
+from psycopg import AsyncConnection
 
 from neonctl_async import NeonClient, PollPolicy, RateBudget
 from neonctl_async.local import Durations, LocalControlPlane
@@ -36,12 +36,10 @@ def uri_of(created: BranchCreated | ProjectCreated) -> str:
     return created.connection_uri.reveal()
 
 
-async def execute(uri: str, *statements: str) -> Any:
+async def execute(uri: str, *statements: LiteralString) -> Any:
     """Run statements over one connection. Return the first value of the last one's result."""
-    connection = await asyncpg.connect(uri)
-    try:
+    async with await AsyncConnection.connect(uri, autocommit=True) as connection:
         for statement in statements[:-1]:
             await connection.execute(statement)
-        return await connection.fetchval(statements[-1])
-    finally:
-        await connection.close()
+        row = await (await connection.execute(statements[-1])).fetchone()
+    return None if row is None else row[0]

@@ -11,8 +11,13 @@ from neonctl_async.local.api.branch_data import anonymized
 from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import Call, Response, instant_of, respond
-from neonctl_async.local.engine import computes, operations, timelines
-from neonctl_async.local.engine.branches import check_name_free, check_not_deleted, inherit_objects
+from neonctl_async.local.engine import computes, operations, restores, timelines
+from neonctl_async.local.engine.branches import (
+    check_name_free,
+    check_not_deleted,
+    inherit_objects,
+    replace_objects,
+)
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import ReplaceCluster
 from neonctl_async.local.errors import invalid, not_found, unprocessable
@@ -76,6 +81,8 @@ def restore(tx: Transaction, call: Call) -> Response:
             "invalid request: source_timestamp: a restore to the same branch requires "
             "source_timestamp or source_lsn"
         )
+    for involved in (branch, source):
+        restores.check_not_restoring(tx, involved.id)
     chain = operations.start_chain(tx, project.id, branch.id, source.id)
     suspended = [
         computes.suspend(tx, endpoint, chain)
@@ -149,15 +156,13 @@ def _replace_content(
         preserved_id=preserved_id,
     )
     creation = chain.add("create_branch", branch_id=branch.id, work=replacement)
+    replaced = restores.before_restore(tx, branch, preserved_id)
     if preserved_id and body.preserve_under_name:
         _preserve(tx, branch, preserved_id, body.preserve_under_name, creation)
     if source.id != branch.id:
-        for table in ("roles", "databases"):
-            where = "WHERE branch_id = ? AND deleted_at IS NULL"
-            tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch.id)
-        inherit_objects(tx, source.id, branch.id)
+        replace_objects(tx, source.id, branch.id)
         anonymized.reset(tx, branch.id, creation)
-    return tx.update(
+    tx.update(
         branch,
         parent_id=preserved_id if source.id == branch.id else source.id,
         parent_lsn=body.source_lsn or ids.lsn(),
@@ -171,6 +176,8 @@ def _replace_content(
         state_at=creation.settles_at,
         state_operation=creation.open_id,
     )
+    restores.undo_on_failure(tx, creation, replaced)
+    return tx.get(Branch, branch.id)
 
 
 def _preserve(

@@ -18,7 +18,7 @@ from neonctl_async.local.api.request.calls import (
     respond,
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none
-from neonctl_async.local.engine import branch_objects, operations, timelines
+from neonctl_async.local.engine import branch_objects, operations, restores, timelines
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.branches import (
     delete_branch,
@@ -50,6 +50,7 @@ def add(
     parent = access.branch_or_default(tx, project.id, spec.parent_id)
     at = spec.parent_timestamp
     parent_timestamp = instant_of("parent_timestamp", at) if at else tx.now
+    restores.check_not_restoring(tx, parent.id)
     chain = operations.start_chain(tx, project.id, parent.id)
     branch_id = ids.object_id("br-")
     copy = CopyCluster(

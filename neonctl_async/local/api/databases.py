@@ -16,6 +16,7 @@ def create(tx: Transaction, call: Call) -> Response:
     project, branch = access.branch(tx, call)
     spec = call.part("database", bodies.DatabaseSpec)
     branch_objects.check_name_free(tx, Database, branch.id, spec.name)
+    branch_objects.check_applied(tx, branch.id, spec.name)
     branch_objects.get(tx, Role, branch.id, spec.owner_name)
     chain = operations.start_chain(tx, project.id, branch.id)
     database = add(tx, branch.id, spec.name, spec.owner_name)
@@ -45,7 +46,8 @@ def update(tx: Transaction, call: Call) -> Response:
     changes: dict[str, SqlValue] = {}
     if body.name is not UNSET and body.name != database.name:
         branch_objects.check_name_free(tx, Database, branch.id, body.name)
-        changes |= branch_objects.renaming(tx, database, body.name)
+        branch_objects.check_applied(tx, branch.id, body.name, renamed=database)
+        changes |= branch_objects.renaming(database, body.name)
     if body.owner_name is not UNSET:
         branch_objects.get(tx, Role, branch.id, body.owner_name)
         changes["owner_name"] = body.owner_name
@@ -71,7 +73,6 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> Database:
     """Store a database."""
-    branch_objects.forget_former_name(tx, branch_id, name)
     database = Database(
         id=0,
         branch_id=branch_id,

@@ -249,5 +249,8 @@ def _recovery(project: Project) -> Json:
 
 
 def _last_active(tx: Transaction, project: Project) -> str | None:
-    sql = "SELECT max(started_at) FROM endpoints WHERE project_id = ? AND started_at <= ?"
+    sql = (
+        "SELECT max(max(started_at, ifnull(used_at, 0))) FROM endpoints "
+        "WHERE project_id = ? AND started_at <= ?"
+    )
     return in_seconds_or_none(tx.number(sql, project.id, tx.now))

@@ -11,7 +11,7 @@ from neonctl_async.local.api.operations import operation_records
 from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.bodies import FinalizeRestore, SnapshotRestore
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
-from neonctl_async.local.engine import computes, operations, timelines
+from neonctl_async.local.engine import computes, operations, restores, timelines
 from neonctl_async.local.engine.branches import (
     check_name_free,
     check_not_deleted,
@@ -47,7 +47,9 @@ def restore(tx: Transaction, call: Call) -> Response:
     branch = _create_branch(tx, call, snapshot, body, chain)
     response: Json = {}
     if body.finalize_restore and branch.state == timelines.READY:
+        before = restores.before_finalize(tx, branch, _target(tx, branch))
         branch, moved = _replace_target(tx, branch, None, chain)
+        restores.undo_on_failure(tx, chain.operations[0], before)
         response["endpoints"] = [endpoints.record(tx, endpoint) for endpoint in moved]
     response |= {"branch": branches.record(tx, branch), "operations": operation_records(chain)}
     return respond(response)

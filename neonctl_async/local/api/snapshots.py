@@ -17,7 +17,7 @@ from neonctl_async.local.api.request.calls import (
     respond,
 )
 from neonctl_async.local.clock import Instant, in_seconds, in_seconds_or_none, span
-from neonctl_async.local.engine import branch_objects, operations
+from neonctl_async.local.engine import branch_objects, operations, restores
 from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import invalid, not_found
@@ -32,6 +32,7 @@ def create(tx: Transaction, call: Call) -> Response:
     if at is not None:
         _check_restore_window(tx, project, at)
     expires_at = call.timestamp("expires_at")
+    restores.check_not_restoring(tx, branch.id)
     chain = operations.start_chain(tx, project.id, branch.id)
     snapshot_id = ids.object_id("snap-")
     copy = CopyCluster(snapshot_id, branch.id, at=at, lsn=lsn)

@@ -4,9 +4,10 @@ from typing import TypeVar
 
 import msgspec
 
-from neonctl_async.local.errors import conflict, not_found
+from neonctl_async.local.errors import conflict, locked, not_found
 from neonctl_async.local.storage.database import SqlValue, Transaction
-from neonctl_async.local.storage.tables import Database, Role
+from neonctl_async.local.storage.plan import NEVER
+from neonctl_async.local.storage.tables import Database, Operation, Role
 
 NamedT = TypeVar("NamedT", Role, Database)
 
@@ -44,33 +45,59 @@ def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: s
         raise conflict(f"a {_noun(kind)} named {name!r} already exists in the branch")
 
 
-def renaming(tx: Transaction, database: Database, name: str) -> dict[str, SqlValue]:
-    """Return the changes that rename a database.
-
-    Its cluster still has the old name until the change was applied, so the row keeps the old name.
-    """
-    forget_former_name(tx, database.branch_id, name)
-    names = [old for old in former_names(database) if old != name]
-    return {"name": name, "former_names": _encode([*names, database.name])}
-
-
 def former_names(database: Database) -> list[str]:
-    """Return the names that a database had before, oldest first."""
+    """Return the earlier names that the database may still have in Postgres, oldest first."""
     names: list[str] = msgspec.json.decode(database.former_names, type=list[str])
     return names
 
 
-def forget_former_name(tx: Transaction, branch_id: str, name: str) -> None:
-    """Forget that databases had a name before, because another database gets this name."""
+def renaming(database: Database, name: str) -> dict[str, SqlValue]:
+    """Return the changes that rename a database. The row keeps the old name until it is applied."""
+    names = [former for former in former_names(database) if former != name]
+    encoded = msgspec.json.encode([*names, database.name]).decode()
+    return {"name": name, "former_names": encoded}
+
+
+def check_applied(
+    tx: Transaction, branch_id: str, name: str, *, renamed: Database | None = None
+) -> None:
+    """Raise 423 or 409 if a database of this name would mix up the data of two databases.
+
+    Real databases get their names when an operation applies them. Until then, a database that was
+    deleted or renamed still has its old name in Postgres. So the new name of a ``renamed``
+    database, and a new database with the name of a deleted one, wait for running operations.
+    """
+    if tx.rules.postgres is None:
+        return
+    where = "WHERE branch_id = ? AND work IS NOT NULL AND settles_at >= ? AND action IN (?, ?)"
+    applying = tx.first(Operation, where, branch_id, NEVER, "start_compute", "apply_config")
+    if applying is not None and (renamed or was_deleted(tx, Database, branch_id, name)):
+        raise locked(
+            f"branch {branch_id!r} has the running operation {applying.action} {applying.id}, "
+            "which applies the names of databases: retry after it has finished"
+        )
     for database in of_branch(tx, Database, branch_id):
-        names = former_names(database)
-        if name in names:
-            names.remove(name)
-            tx.update(database, former_names=_encode(names))
+        is_other = renamed is None or database.id != renamed.id
+        if is_other and name in former_names(database):
+            raise conflict(
+                f"the database {database.name!r} still has the name {name!r} in Postgres, because "
+                "an apply_config failed: restart its compute first"
+            )
 
 
-def _encode(names: list[str]) -> str:
-    return msgspec.json.encode(names).decode()
+def settle(tx: Transaction, operation: Operation) -> None:
+    """Record that a running server has the names of its databases, when an operation applied them.
+
+    No database is renamed while such an operation runs (:func:`check_applied`).
+    """
+    applies = operation.action in {"start_compute", "apply_config"} and operation.succeeds
+    if not applies or operation.work is None:
+        return
+    tx.execute(
+        "UPDATE databases SET former_names = '[]' WHERE branch_id = ? AND former_names <> '[]' "
+        "AND EXISTS (SELECT 1 FROM endpoints WHERE running_on = databases.branch_id)",
+        operation.branch_id,
+    )
 
 
 def _noun(kind: type[Role] | type[Database]) -> str:

@@ -85,6 +85,14 @@ def delete_branch(
     )
 
 
+def replace_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
+    """Replace the roles and databases of a branch by copies of those of the source."""
+    for table in ("roles", "databases"):
+        where = "WHERE branch_id = ? AND deleted_at IS NULL"
+        tx.execute(f"UPDATE {table} SET deleted_at = ? {where}", tx.now, branch_id)
+    inherit_objects(tx, source_id, branch_id)
+
+
 def inherit_objects(tx: Transaction, source_id: str, branch_id: str) -> None:
     """Copy the roles and databases of the source to a branch."""
     for role in branch_objects.of_branch(tx, Role, source_id):

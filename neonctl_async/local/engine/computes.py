@@ -3,7 +3,7 @@
 from typing import Final
 
 from neonctl_async.local.clock import Instant, span
-from neonctl_async.local.engine import timelines
+from neonctl_async.local.engine import restores, timelines
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import ConfigureBranch, StartCompute, SuspendCompute
 from neonctl_async.local.errors import conflict, invalid
@@ -58,6 +58,7 @@ def configure_branch(tx: Transaction, branch: Branch, chain: OperationChain) -> 
 
     An idle compute is started first, because only a running one can apply them (section 2.3).
     """
+    restores.check_not_restoring(tx, branch.id)
     where = "WHERE branch_id = ? AND type = 'read_write' AND deleted_at IS NULL"
     endpoint = tx.first(Endpoint, where, branch.id)
     if endpoint is not None and endpoint.state != ACTIVE:
@@ -175,8 +176,9 @@ def settle(tx: Transaction, operation: Operation) -> None:
         tx.update(endpoint, state_operation=None, **changes)
         timelines.schedule_archiving(tx, endpoint.branch_id, operation.settles_at)
     if operation.action == "delete_tenant" and operation.succeeds:
-        sql = "UPDATE endpoints SET running_on = NULL WHERE project_id = ?"
-        tx.execute(sql, operation.project_id)
+        where = "WHERE project_id = ? AND state_operation IS NULL"
+        idle = "state_before = 'idle', state = 'idle', idle_at = NULL, running_on = NULL"
+        tx.execute(f"UPDATE endpoints SET {idle} {where}", operation.project_id)
     if operation.endpoint_id is not None:
         _settle_compute(tx, tx.get(Endpoint, operation.endpoint_id), operation)
 
@@ -184,12 +186,28 @@ def settle(tx: Transaction, operation: Operation) -> None:
 def _settle_compute(tx: Transaction, endpoint: Endpoint, operation: Operation) -> None:
     has_run = operation.work is not None and operation.succeeds
     if operation.action == "start_compute" and has_run:
-        tx.update(endpoint, running_on=operation.branch_id)
+        _note_server(tx, endpoint, operation, ACTIVE, running_on=operation.branch_id)
     elif operation.action == "suspend_compute" and has_run:
-        # A restart starts the compute again, and only its start is linked to the state.
-        tx.update(endpoint, running_on=None, suspended_at=operation.settles_at)
+        _note_server(tx, endpoint, operation, IDLE, running_on=None)
     elif operation.action == "apply_config" and endpoint.idle_at is not None:
         tx.update(endpoint, idle_at=_idle_at(tx, endpoint, operation.settles_at))
+
+
+def _note_server(
+    tx: Transaction, endpoint: Endpoint, operation: Operation, to: str, *, running_on: str | None
+) -> None:
+    """Record that the server of a compute was started or stopped by an operation.
+
+    A later operation may change the state again, or was planned to fail when it was created.
+    """
+    changes: dict[str, SqlValue] = {}
+    if endpoint.state_operation is not None:
+        changes["state_before"] = to
+        if to == IDLE:
+            changes["suspended_at"] = operation.settles_at
+    elif endpoint.state != to:
+        changes = _outcome(tx, endpoint, operation, to, to)
+    tx.update(endpoint, **changes, running_on=running_on)
 
 
 def _change_state(tx: Transaction, endpoint: Endpoint, operation: Operation, to: str) -> Endpoint:
@@ -217,10 +235,13 @@ def _outcome(
     changes: dict[str, SqlValue] = {"state_at": at}
     if operation.succeeds:
         changes["started_at" if to == ACTIVE else "suspended_at"] = at
+    # A compute that fails to start is idle, unless it was never suspended. One that fails to
+    # suspend stays active, and its next suspension is scheduled.
+    elif to == ACTIVE:
+        to = ACTIVE if endpoint.running_on == endpoint.branch_id else IDLE
+        changes["running_on"] = endpoint.running_on if to == ACTIVE else None
     else:
-        # A compute that fails to start is idle. One that fails to suspend stays active, and its
-        # next suspension is scheduled.
-        to = IDLE if to == ACTIVE else before
+        to = before
     changes["state"] = to
     stays_idle = to == IDLE or endpoint.deleted_at is not None
     changes["idle_at"] = None if stays_idle else _idle_at(tx, endpoint, at)

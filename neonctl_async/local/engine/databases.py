@@ -6,10 +6,11 @@ import msgspec
 from msgspec import Struct
 
 from neonctl_async.local.clock import Instant, span
-from neonctl_async.local.engine import branch_objects, computes, timelines, work
+from neonctl_async.local.engine import background, branch_objects, computes, timelines, work
 from neonctl_async.local.engine.branches import RECOVERY_SECONDS
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.plan import FINISHED
 from neonctl_async.local.storage.tables import (
     Branch,
     Database,
@@ -56,6 +57,21 @@ class _Settings(Struct, frozen=True):
     pg_settings: dict[str, object] = {}
 
 
+def check_kind(tx: Transaction, *, real: bool) -> None:
+    """Raise RuntimeError if a file has real databases and is used without them, or the reverse."""
+    if not real:
+        if tx.first(Operation, "WHERE work IS NOT NULL LIMIT 1") is not None:
+            raise RuntimeError("the data file has real databases: start it with postgres=True")
+        return
+    # Real databases are created by work.
+    emulated = "WHERE action = 'create_timeline' AND outcome = ? AND work IS NULL LIMIT 1"
+    if tx.first(Operation, emulated, FINISHED) is not None:
+        raise RuntimeError(
+            "the data file has branches without real databases: start it without postgres, or use "
+            "a new file"
+        )
+
+
 def desired(tx: Transaction, branch_id: str) -> DesiredState:
     """Return the roles, databases and settings that the cluster of a branch must have."""
     databases = branch_objects.of_branch(tx, Database, branch_id)
@@ -74,7 +90,11 @@ def desired(tx: Transaction, branch_id: str) -> DesiredState:
 
 def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
     """Return the route to a compute, or None if no such compute exists."""
-    endpoint = _endpoint(tx, endpoint_id)
+    where = (
+        "WHERE id = ? AND deleted_at IS NULL "
+        "AND project_id IN (SELECT id FROM projects WHERE deleted_at IS NULL)"
+    )
+    endpoint = tx.first(Endpoint, where, endpoint_id)
     if endpoint is None:
         return None
     state = computes.state(endpoint, tx.now)
@@ -86,8 +106,11 @@ def route(tx: Transaction, endpoint_id: str) -> ComputeRoute | None:
 def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
     """Start a compute for a connection, unless it is active or starting.
 
-    Return the operation that starts the compute, or None if the compute is active.
+    Return the operation that starts the compute, or None if the compute is active. A connection
+    counts as a request on the project.
     """
+    endpoint = tx.get(Endpoint, endpoint_id)
+    background.on_project_request(tx, tx.get(Project, endpoint.project_id))
     endpoint = tx.get(Endpoint, endpoint_id)
     is_changing = endpoint.state_operation is not None or tx.now < endpoint.state_at
     if endpoint.state != computes.ACTIVE or not (is_changing or endpoint.running_on):
@@ -100,12 +123,6 @@ def wake(tx: Transaction, endpoint_id: str) -> Operation | None:
     )
 
 
-def running(tx: Transaction) -> set[str]:
-    """Return the ids of the branches whose server has a compute. After a restart, start these."""
-    where = "WHERE running_on IS NOT NULL AND deleted_at IS NULL"
-    return {endpoint.running_on or "" for endpoint in tx.select(Endpoint, where)}
-
-
 def is_shared(tx: Transaction, branch_id: str, endpoint_id: str) -> bool:
     """Return whether another compute uses the server of a branch, so that it has to stay up."""
     where = "WHERE running_on = ? AND id <> ? AND deleted_at IS NULL"
@@ -114,15 +131,17 @@ def is_shared(tx: Transaction, branch_id: str, endpoint_id: str) -> bool:
 
 def unused_servers(tx: Transaction, ids: set[str]) -> set[str]:
     """Return the clusters of ``ids`` whose servers no compute and no unfinished work uses."""
-    return ids - running(tx) - _touched(tx)
+    where = "WHERE running_on IS NOT NULL AND deleted_at IS NULL"
+    running = {endpoint.running_on or "" for endpoint in tx.select(Endpoint, where)}
+    return ids - running - _touched(tx)
 
 
 def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
     """Return the clusters of ``ids`` that no branch, snapshot or unfinished work needs.
 
     A deleted branch needs its cluster until it can no longer be recovered, and so do the branches
-    and snapshots of a deleted project. Read ``ids`` before the call: a cluster that is created
-    later is not in it.
+    and snapshots of a deleted project. A temporary cluster like ``br-1.new`` is needed while work
+    on ``br-1`` is unfinished. Read ``ids`` before the call, because clusters are created meanwhile.
     """
     projects = "SELECT id FROM projects WHERE deleted_at IS NULL OR deleted_at >= ?"
     oldest = tx.now - span(RECOVERY_SECONDS)
@@ -131,7 +150,8 @@ def unreferenced(tx: Transaction, ids: set[str]) -> set[str]:
     branches = tx.select(Branch, kept, oldest, tx.now)
     snapshots = tx.select(Snapshot, f"{where} AND deleted_at IS NULL", oldest)
     kept_ids = {branch.id for branch in branches} | {snapshot.id for snapshot in snapshots}
-    return ids - kept_ids - _touched(tx)
+    touched = _touched(tx)
+    return {key for key in ids - kept_ids if key.partition(".")[0] not in touched}
 
 
 def note_activity(
@@ -167,7 +187,7 @@ def _note_use(tx: Transaction, endpoint: Endpoint, used_at: Instant) -> None:
 
 
 def crashed(tx: Transaction, branch_id: str, reason: str) -> None:
-    """Record that the server of a branch has ended by itself. Its computes are idle at once.
+    """Record that the server of a branch stopped by itself. Its computes are idle at once.
 
     The operations of the project show the crash as a failed check_availability with the reason.
     The next connection starts a compute again.
@@ -189,7 +209,7 @@ def stop_all(tx: Transaction) -> None:
 
 
 def _stop(tx: Transaction, endpoint: Endpoint) -> None:
-    """Record that a compute has no server. An operation that changes its state goes on."""
+    """Record that a compute has no server. An operation that changes its state continues."""
     tx.update(endpoint, running_on=None, state_before=computes.IDLE, updated_at=tx.now)
     if endpoint.state_operation is None:
         tx.update(endpoint, state=computes.IDLE, state_at=tx.now, suspended_at=tx.now, idle_at=None)
@@ -200,10 +220,6 @@ def _touched(tx: Transaction) -> set[str]:
     """Return the clusters that unfinished work changes or reads."""
     touched = (work.touches(work.of(operation)) for operation in work.unfinished(tx))
     return {key for item in touched for key in item.exclusive | item.shared}
-
-
-def _endpoint(tx: Transaction, endpoint_id: str) -> Endpoint | None:
-    return tx.first(Endpoint, "WHERE id = ? AND deleted_at IS NULL", endpoint_id)
 
 
 def _postgres_settings(tx: Transaction, branch: Branch) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What the driver of the real databases reads from the tables, and the suspension in time."""
+"""Reads of the tables for the driver of the real databases, and the suspension in time."""
 
 from typing import Final
 

@@ -1,13 +1,20 @@
 """The end of operations with real work, and its effect on the rows that depend on them.
 
 An operation with work has an open end when it is created (:mod:`lifecycle`). :func:`settle` sets
-the end when the work is done. The states of branches, computes and snapshots that wait for the
-operation follow then, and the next operation of the request gets its times or fails.
+the end when the work is done. Then the states of branches, computes and snapshots that wait for
+the operation change. The next operation of the request gets its times, or fails.
 """
 
 import msgspec
 
-from neonctl_async.local.engine import computes, lifecycle, snapshots, timelines
+from neonctl_async.local.engine import (
+    branch_objects,
+    computes,
+    lifecycle,
+    restores,
+    snapshots,
+    timelines,
+)
 from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.plan import NEVER, Plan
@@ -37,6 +44,8 @@ def _finish(tx: Transaction, operation: Operation, plan: Plan) -> None:
     timelines.settle(tx, operation)
     computes.settle(tx, operation)
     snapshots.settle(tx, operation)
+    branch_objects.settle(tx, operation)
+    restores.settle(tx, operation)
     for following in tx.select(Operation, "WHERE after_id = ?", operation.id):
         _start(tx, following, operation)
 

@@ -177,9 +177,9 @@ def unfinished(tx: Transaction) -> list[Operation]:
 def ready(tx: Transaction) -> list[Operation]:
     """Return the operations whose work may start now. Those whose work runs already are included.
 
-    The work of an operation waits until the operation before it in the same request has finished,
-    and until earlier work on the same clusters is done. Interrupted work is ready again after a
-    restart. Call this when an operation was added or settled, and at :func:`next_start`.
+    Work waits until the operation before it in the same request has finished. It also waits for
+    earlier work on the same clusters. Interrupted work is ready again after a restart. Call this
+    when an operation was added or settled, and at :func:`next_start`.
     """
     return startable(unfinished(tx), tx.now)
 

@@ -12,6 +12,7 @@ from typing import Final
 
 import msgspec
 
+from neonctl_async.local.postgres.account import ServerAccount, check_reachable, server_account
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.postgres.programs import ProgramTimeoutError, run_program
 
@@ -40,6 +41,10 @@ USUAL_PLACES: Final = (
 )
 INSTALL: Final = "Install Postgres, or run: pip install 'neonctl-async[postgres]'"
 
+_START_ERRORS: Final = {
+    errno.ENOEXEC: "it is made for another CPU",
+    errno.ENOENT: "it is made for another operating system",
+}
 _VERSION: Final = re.compile(r"\(PostgreSQL\) (\d+)(?:\.(\d+))?")
 
 
@@ -69,23 +74,24 @@ class _UnusableError(Exception):
 def find_installations(directory: Path | None = None) -> dict[int, Installation]:
     """Return the installed versions of Postgres by major version, newest first.
 
-    With a directory, only this directory is searched, and the directory ``bin`` below it. If a
-    major version is installed several times, the first place of the search wins: ``pg_config``,
-    the usual places of the operating system, ``PATH``, the package of the extra ``[postgres]``.
+    With a directory, only this directory is searched, and the directory ``bin`` below it. Without
+    one, the search covers ``pg_config``, the usual places of the operating system, ``PATH``, and
+    the package of the extra ``[postgres]``. The first installation of a major version is used.
     Raise PostgresUnavailableError if no version can be used.
     """
     if sys.platform == "win32":
         raise PostgresUnavailableError(
             "real databases need Linux or macOS: on Windows, use WSL or the emulated databases"
         )
+    account = server_account()
     if directory is not None:
-        installation = _given(directory)
+        installation = _given(directory, account)
         return {installation.major: installation}
     found: dict[int, Installation] = {}
     unusable: list[str] = []
     for candidate in dict.fromkeys(path.resolve() for path in _candidates()):
         try:
-            installation = _inspect(candidate)
+            installation = _inspect(candidate, account)
         except _UnusableError as error:
             unusable.append(str(error))
         else:
@@ -96,7 +102,7 @@ def find_installations(directory: Path | None = None) -> dict[int, Installation]
     return dict(sorted(found.items(), reverse=True))
 
 
-def _given(directory: Path) -> Installation:
+def _given(directory: Path, account: ServerAccount | None) -> Installation:
     """Return the installation of a directory that the user chose."""
     directory = directory.expanduser().absolute()
     places = [place for place in (directory, directory / "bin") if _has_postgres(place)]
@@ -106,7 +112,7 @@ def _given(directory: Path) -> Installation:
             " expected the directory that pg_config --bindir prints"
         )
     try:
-        return _inspect(places[0])
+        return _inspect(places[0], account)
     except _UnusableError as error:
         raise PostgresUnavailableError(
             f"the given Postgres cannot be used: {error}. {INSTALL}"
@@ -134,7 +140,7 @@ def _places() -> Iterator[Path]:
 def _printed_directory(pg_config: Path) -> Iterator[Path]:
     """Yield the directory that pg_config prints."""
     try:
-        printed = _output(pg_config, "--bindir").strip()
+        printed = _output(pg_config, "--bindir", None).strip()
     except _UnusableError:
         return  # a broken pg_config hides no other installation
     if printed.startswith("/"):
@@ -148,13 +154,17 @@ def _has_postgres(directory: Path) -> bool:
         return False  # the directory is not readable
 
 
-def _inspect(directory: Path) -> Installation:
+def _inspect(directory: Path, account: ServerAccount | None) -> Installation:
     """Return the installation in a directory, or raise _UnusableError."""
+    try:
+        check_reachable(directory, account)
+    except PostgresUnavailableError as error:
+        raise _UnusableError(str(error)) from error
     for program in PROGRAMS:
         if not os.access(directory / program, os.X_OK):
             raise _UnusableError(f"{str(directory)!r} has no executable program {program}")
     postgres = directory / "postgres"
-    output = _output(postgres, "--version")
+    output = _output(postgres, "--version", account)
     match = _VERSION.search(output)
     if match is None:
         raise _UnusableError(f"{str(postgres)!r} printed {output[:80]!r} instead of its version")
@@ -167,13 +177,13 @@ def _inspect(directory: Path) -> Installation:
     return Installation(directory, version)
 
 
-def _output(program: Path, option: str) -> str:
+def _output(program: Path, option: str, account: ServerAccount | None) -> str:
     """Return the output of a program, or raise _UnusableError if it does not run."""
     try:
-        return run_program([program, option], timeout=TIME_LIMIT).output
+        return run_program([program, option], timeout=TIME_LIMIT, account=account).output
     except ProgramTimeoutError as error:
         reason = f"it printed no version within {TIME_LIMIT:g} seconds"
         raise _UnusableError(f"{str(program)!r} does not work: {reason}") from error
     except OSError as error:
-        reason = "it is made for another CPU" if error.errno == errno.ENOEXEC else error.strerror
+        reason = _START_ERRORS.get(error.errno or 0, str(error.strerror))
         raise _UnusableError(f"{str(program)!r} does not run: {reason}") from error

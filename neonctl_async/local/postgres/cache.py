@@ -7,7 +7,7 @@ import sys
 import tempfile
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -64,18 +64,27 @@ def is_intact(entry: Path) -> bool:
 
 
 @contextmanager
-def locked(file: Path) -> Iterator[None]:
-    """Keep other processes from making the same entry. Raise TimeoutError if one never ends."""
+def locked(file: Path) -> Generator[None]:
+    """Hold a lock that only one process can have. Raise TimeoutError if another one keeps it."""
     opened = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         deadline = time.monotonic() + LOCK_TIME_LIMIT
-        while not _lock(opened):
+        while not lock_file(opened):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"another process has held {file} for {LOCK_TIME_LIMIT:g} s")
             time.sleep(0.02)
         yield
     finally:
         os.close(opened)  # this unlocks the file
+
+
+def lock_file(opened: int) -> bool:
+    """Lock an open file, or return False if another process has locked it."""
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def write_private(file: Path, text: str) -> None:
@@ -102,15 +111,6 @@ def _is_private(path: Path) -> bool:
     """Return whether only this user may read and write a file or a directory."""
     status = path.lstat()
     return status.st_uid == os.geteuid() and not stat.S_IMODE(status.st_mode) & 0o077
-
-
-def _lock(opened: int) -> bool:
-    """Lock an open file, or return False if another process has locked it."""
-    try:
-        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _contents(entry: Path) -> _Contents:

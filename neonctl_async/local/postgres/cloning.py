@@ -1,10 +1,10 @@
-"""Copies of single files: shared blocks where the file system can clone, bytes elsewhere."""
+"""Copies of single files, which share their blocks if the file system can clone files."""
 
 import errno
 import os
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -14,8 +14,8 @@ from neonctl_async.local.postgres.account import ServerAccount
 if sys.platform != "win32":
     import fcntl
 
-SMALL: Final = 16 * 1024
-"""Files of fewer bytes are not cloned: copying them is faster."""
+SMALL: Final = 8 * 1024
+"""Files of fewer bytes, less than one page, are not cloned."""
 
 PIECE: Final = 256 * 1024
 """The number of bytes that are read and written at once."""
@@ -67,7 +67,7 @@ class FileCopier:
             _write(writing, memoryview(contents))
 
     @contextmanager
-    def _new_file(self, path: str) -> Iterator[int]:
+    def _new_file(self, path: str) -> Generator[int]:
         """Open a new file, whose mode does not depend on the umask of the process."""
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:

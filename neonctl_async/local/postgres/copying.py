@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import struct
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
@@ -27,8 +27,8 @@ EMPTY: Final = frozenset(
 )
 """The directories that a copy has without their contents: a server starts with new files."""
 
-LEFT_OUT: Final = re.compile(r"pgsql_tmp|pg_internal\.init|t\d+_\d")
-"""The start of the names of temporary files, and of caches that a server makes again."""
+LEFT_OUT: Final = re.compile(r"pgsql_tmp|pg_internal\.init|t\d+_\d|\.s\.PGSQL\.")
+"""The start of the names of temporary files, sockets, and caches that a server makes again."""
 
 CONTROL_FILE: Final = "global/pg_control"
 LEFT_OUT_BY_DIRECTORY: Final = {
@@ -59,17 +59,29 @@ def copy_cluster(
     added with copy_wal(). Without ``wal``, all segments with contents are copied. The copy belongs
     to the account. Raise ClusterError, and leave nothing behind, if the copy fails.
     """
+    try:
+        copy_directory(source, target, account=account, wal=wal)
+    except OSError as error:
+        raise _failure(source, error) from error
+
+
+def copy_directory(
+    source: Path,
+    target: Path,
+    *,
+    account: ServerAccount | None,
+    wal: Sequence[str] | None = None,
+) -> None:
+    """Do the work of copy_cluster(), and raise OSError if files cannot be read or written."""
     partial = target.with_name(f"{target.name}.partial")
     try:
         remove(partial)
         spread(target.parent)
         _TreeCopy(source, partial, account, wal=wal).run()
         partial.rename(target)
-    except BaseException as error:
+    except BaseException:
         with suppress(OSError):  # the first error is reported
             remove(partial)
-        if isinstance(error, OSError):
-            raise _failure(source, error) from error
         raise
 
 
@@ -92,22 +104,27 @@ def copy_wal(
 
 def remove(directory: Path) -> None:
     """Remove a directory with its contents. A missing directory is not an error."""
-    with suppress(FileNotFoundError):
-        shutil.rmtree(directory)
+    while True:
+        try:
+            shutil.rmtree(directory)
+        except FileNotFoundError:  # of the directory, or of a file that another process removed
+            if directory.exists():
+                continue
+        return
 
 
 def has_contents(segment: os.DirEntry[str]) -> bool:
-    """Return whether records were written to a WAL segment, other than before its renaming.
+    """Return whether a WAL segment has records of its own.
 
-    Postgres keeps old segments under the names of future segments. The first page of such a
-    segment has another position than the name of the file says.
+    Postgres renames old segments to use them again later. The first page of such a file still has
+    its old position in the WAL, which differs from the position in the name.
     """
     size = segment.stat(follow_symlinks=False).st_size
     with Path(segment).open("rb") as file:
         header = file.read(PAGE_HEADER.size)
     if len(header) < PAGE_HEADER.size:
         return False
-    position = PAGE_HEADER.unpack(header)[3]
+    position: int = PAGE_HEADER.unpack(header)[3]
     return position == (int(segment.name[8:16], 16) << 32) + int(segment.name[16:], 16) * size
 
 
@@ -208,7 +225,7 @@ class _TreeCopy:
         return frozenset(name.removesuffix("_init") for name in names if name.endswith("_init"))
 
     @contextmanager
-    def _vanishing(self) -> Iterator[None]:
+    def _vanishing(self) -> Generator[None]:
         """Ignore files of a running server that do not exist any more.
 
         The WAL has the reason: a table or a database was deleted.

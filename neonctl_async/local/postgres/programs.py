@@ -1,8 +1,10 @@
 """Short runs of Postgres programs, with a time limit."""
 
 import os
+import selectors
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +13,9 @@ from typing import Final, NamedTuple
 from neonctl_async.local.postgres.account import ServerAccount
 
 _KEPT_VARIABLES: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR")
+
+KEPT_OUTPUT: Final = 64 * 1024
+"""The number of bytes of output that are kept: the last ones."""
 
 
 class Finished(NamedTuple):
@@ -42,27 +47,44 @@ def run_program(
     The program and its children are killed after ``timeout`` seconds: this raises
     ProgramTimeoutError. Raise OSError if the program cannot be started.
     """
-    identity = (account.uid, account.gid, []) if account else (None, None, None)
-    user, group, extra_groups = identity
+    groups: list[int] | None = [] if account else None
+    deadline = time.monotonic() + timeout
     with subprocess.Popen(  # noqa: S603 - the programs are Postgres's, and no shell is involved
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
+        bufsize=0,
         cwd="/",
         env=program_environment(),
         start_new_session=True,
-        user=user,
-        group=group,
-        extra_groups=extra_groups,
+        user=account.uid if account else None,
+        group=account.gid if account else None,
+        extra_groups=groups,
         umask=0o077,
     ) as process:
         try:
-            output, _ = process.communicate(timeout=timeout)
+            output = _read(process, deadline)
+            process.wait(max(0, deadline - time.monotonic()))
         except BaseException as error:
-            with suppress(ProcessLookupError):  # the group ended by itself
+            with suppress(ProcessLookupError):  # the processes finished
                 os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
                 raise ProgramTimeoutError from error
             raise
     return Finished(process.returncode, output.decode(errors="replace"))
+
+
+def _read(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    """Return the last output of a program, up to its end, or raise ProgramTimeoutError."""
+    assert process.stdout is not None
+    output = bytearray()
+    with selectors.DefaultSelector() as selector:
+        selector.register(process.stdout, selectors.EVENT_READ)
+        while (left := deadline - time.monotonic()) > 0 and selector.select(left):
+            piece = os.read(process.stdout.fileno(), KEPT_OUTPUT)
+            if not piece:
+                return bytes(output)
+            output += piece
+            del output[:-KEPT_OUTPUT]
+    raise ProgramTimeoutError

@@ -1,11 +1,9 @@
 """The template of new data directories: initdb makes it once for each version of Postgres."""
 
 import platform
+import re
 import secrets
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,9 +16,10 @@ from neonctl_async.local.postgres.cache import (
     seal,
     write_private,
 )
-from neonctl_async.local.postgres.copying import copy_cluster, remove
-from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.copying import copy_directory, remove
+from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from neonctl_async.local.postgres.programs import Finished, ProgramTimeoutError, run_program
+from neonctl_async.local.postgres.scratch import remove_abandoned, scratch_directory
 
 ADMINISTRATOR: Final = "cloud_admin"
 """The superuser of every cluster."""
@@ -34,8 +33,7 @@ TIME_LIMIT: Final = 60.0
 LAYOUT: Final = 1
 """The number of this module's layout of templates. A change makes cached templates unused."""
 
-_PREFIX: Final = "neonctl-async-initdb-"
-_ABANDONED_AFTER: Final = 3600.0
+_LOCALE_ERROR: Final = re.compile(r"(error|FATAL):.*(locale|encoding)")
 
 
 class Template(NamedTuple):
@@ -53,12 +51,19 @@ def prepare_template(installation: Installation, account: ServerAccount | None) 
     check_reachable(installation.directory, account)
     name = entry_name(installation)
     failure: OSError | None = None
-    for cache in cache_directories():
-        try:
-            return Template(_cached(cache / name, installation, account))
-        except OSError as error:
-            failure = error  # the next directory may be writable
-    raise ClusterError(f"no directory for the template of new clusters: {failure}") from failure
+    try:
+        remove_abandoned(account)
+        for cache in cache_directories():
+            try:
+                return Template(_cached(cache / name, installation, account))
+            except OSError as error:
+                failure = error  # the next directory may be writable
+    except OSError as error:
+        failure = error  # no directory for temporary files is writable
+    raise ClusterError(
+        f"the template of new clusters cannot be stored: {failure}."
+        " Free disk space, or set XDG_CACHE_HOME to another directory"
+    ) from failure
 
 
 def _cached(entry: Path, installation: Installation, account: ServerAccount | None) -> Path:
@@ -72,7 +77,12 @@ def _cached(entry: Path, installation: Installation, account: ServerAccount | No
 
 def entry_name(installation: Installation) -> str:
     """Return the name of a template, which differs between different builds of one version."""
-    size = installation.program("postgres").stat().st_size
+    try:
+        size = installation.program("postgres").stat().st_size
+    except OSError as error:
+        raise PostgresUnavailableError(
+            f"Postgres is not in {str(installation.directory)!r} any more: {error.strerror}"
+        ) from error
     major, minor = installation.version
     return f"{major}.{minor}-{platform.machine()}-{size}-{LAYOUT}"
 
@@ -83,9 +93,9 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
     remove(partial)
     try:
         partial.mkdir(mode=0o700)
-        with _workplace(account) as workplace:
-            _initialize(workplace, installation, account)
-            copy_cluster(workplace / "data", partial / "data", account=None)
+        with scratch_directory(account) as scratch:
+            _initialize(scratch, installation, account)
+            copy_directory(scratch / "data", partial / "data", account=None)
         seal(partial)
         remove(entry)
         partial.rename(entry)
@@ -93,61 +103,27 @@ def _replace(entry: Path, installation: Installation, account: ServerAccount | N
         remove(partial)
 
 
-@contextmanager
-def _workplace(account: ServerAccount | None) -> Iterator[Path]:
-    """Make a temporary directory for initdb. The account cannot enter the cache of root."""
-    temporary = Path(tempfile.gettempdir())
-    for abandoned in temporary.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # another process removes it, or another user owns it
-            if abandoned.lstat().st_mtime < time.time() - _ABANDONED_AFTER:
-                remove(abandoned)
-    check_reachable(temporary, account)
-    workplace = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=temporary))
-    try:
-        yield workplace
-    finally:
-        remove(workplace)
-
-
-def _initialize(workplace: Path, installation: Installation, account: ServerAccount | None) -> None:
+def _initialize(scratch: Path, installation: Installation, account: ServerAccount | None) -> None:
     """Run initdb. The result is in the directory ``data``."""
     password = secrets.token_urlsafe(32)
-    password_file = workplace / "password"
+    password_file = scratch / "password"
     write_private(password_file, password)
-    give(workplace, account)
-    data = workplace / "data"
-    for locale in _locales(installation):
-        finished = _run_initdb(data, password_file, installation, account, locale)
-        if finished.status == 0:
-            break
-        if "locale" not in finished.output:
-            raise _initdb_error(finished)
-        remove(data)  # initdb does not remove everything after some errors
-    else:
-        raise _initdb_error(finished)
+    give(scratch, account)
+    data = scratch / "data"
+    finished = _run_initdb(data, password_file, installation, account)
+    if finished.status:
+        lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
+        raise ClusterError(f"initdb failed with status {finished.status}: {' '.join(lines[-4:])}")
     (data / "pg_hba.conf").write_text("local all all scram-sha-256\n", encoding="utf-8")
     write_private(data / PASSWORD_FILE, password)
 
 
-def _locales(installation: Installation) -> list[list[str]]:
-    """Return options of initdb, most useful first: the locale, without which the next is tried."""
-    builtin = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
-    return [
-        ["--locale=C.UTF-8"],
-        *([builtin] if installation.major >= 17 else []),
-        ["--locale=C"],
-    ]
-
-
 def _run_initdb(
-    data: Path,
-    password_file: Path,
-    installation: Installation,
-    account: ServerAccount | None,
-    locale: list[str],
+    data: Path, password_file: Path, installation: Installation, account: ServerAccount | None
 ) -> Finished:
-    """Run initdb, and return its result, also if it failed."""
-    options = [
+    """Run initdb with the first locale that the machine has. Return its result, even a failure."""
+    command: list[str | Path] = [
+        installation.program("initdb"),
         f"--pgdata={data}",
         f"--username={ADMINISTRATOR}",
         f"--pwfile={password_file}",
@@ -156,11 +132,28 @@ def _run_initdb(
         "--lc-messages=C",
         "--wal-segsize=1",
         "--no-instructions",
-        "--no-sync",  # the cache has checksums
+        "--no-sync",  # checksums show damage to the cache
     ]
     if installation.major >= 18:
-        options.append("--no-data-checksums")  # the default of older versions
-    command = [installation.program("initdb"), *options, *locale]
+        command.append("--no-data-checksums")  # older versions have none by default
+    preferred, *others = _locales(installation)
+    finished = _start_initdb([*command, *preferred], account)
+    for locale in others:
+        if finished.status == 0 or not _LOCALE_ERROR.search(finished.output):
+            break
+        remove(data)
+        finished = _start_initdb([*command, *locale], account)
+    return finished
+
+
+def _locales(installation: Installation) -> list[list[str]]:
+    """Return the options of initdb for locales, best first. Every machine has the last one."""
+    builtin = ["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
+    newer = [builtin] if installation.major >= 17 else []
+    return [["--locale=C.UTF-8"], *newer, ["--locale=C"]]
+
+
+def _start_initdb(command: Sequence[str | Path], account: ServerAccount | None) -> Finished:
     try:
         return run_program(command, timeout=TIME_LIMIT, account=account)
     except ProgramTimeoutError as error:
@@ -168,9 +161,3 @@ def _run_initdb(
     except OSError as error:
         user = f" as user {account.name!r}" if account else ""
         raise ClusterError(f"{command[0]} cannot be started{user}: {error.strerror}") from error
-
-
-def _initdb_error(finished: Finished) -> ClusterError:
-    """Return an error with the last lines of the output of initdb."""
-    lines = [line.strip() for line in finished.output.splitlines() if line.strip()]
-    return ClusterError(f"initdb failed with status {finished.status}: {' '.join(lines[-4:])}")

@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from neonctl_async.local.clock import Clock, utc_now
+from neonctl_async.local.engine.databases import check_kind
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.server.application import BASE_PATH, Application, server_logger
 from neonctl_async.local.server.listener import stop_listening
@@ -81,7 +82,7 @@ class LocalControlPlane(Tenant):
         limits = RateLimits() if rate_limits is True else rate_limits or None
         self._data = None if data is None else Path(data)
         super().__init__(TenantState(clock, self._rules, limits, self._data))
-        self._postgres = _postgres_settings(postgres)
+        self._postgres = _postgres_settings(postgres=postgres)
         self._databases: Databases | None = None
         self._host = host
         self._port = port
@@ -112,6 +113,8 @@ class LocalControlPlane(Tenant):
             raise RuntimeError("the local control plane is already running")
         await self._state.database.open()
         try:
+            real = self._postgres is not None
+            await self._state.database.run(check_kind, real=real)
             if self._postgres is not None:
                 await self._open_databases(self._postgres)
             self._state.clear_requests()
@@ -207,6 +210,7 @@ def _import_databases() -> "type[Databases]":
 
 
 def _postgres_settings(
+    *,
     postgres: bool | str | os.PathLike[str] | PostgresSettings,
 ) -> PostgresSettings | None:
     if isinstance(postgres, PostgresSettings):

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from neonctl_async.local.engine import accounts, operations
 from neonctl_async.local.engine.accounts import FirstAccount
@@ -12,6 +12,9 @@ from neonctl_async.local.server.faults import Fault, InjectedFault
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.settings import check_action
 from neonctl_async.local.storage.tables import MemberRole, PlannedFailure
+
+if TYPE_CHECKING:
+    from neonctl_async.local.server.databases.tenant_databases import TenantDatabases
 
 PLANNED: Final = frozenset({"failed", "error", "cancelled", "skipped"})
 """The terminal statuses that :meth:`Tenant.fail_next` can plan."""
@@ -141,14 +144,19 @@ class Tenant:
         await self._state.database.run(accounts.remove_member, org_id, user_id)
 
     async def save(self) -> None:
-        """Make the current data the state to which :meth:`reset` returns."""
+        """Make the current data the state to which :meth:`reset` returns.
+
+        Raises ValueError if operations do real work at the moment: wait for them first.
+        """
+        if self._state.databases is not None:
+            await self._state.databases.save()
         await self._state.database.save()
 
     async def reset(self) -> None:
         """Return to the data of the last :meth:`save`. Delete faults and recorded requests.
 
         If nothing was saved, delete all data. Then only the first user, organization and key stay,
-        in their initial state.
+        in their initial state. Real databases are part of the data.
         """
         if self._state.databases is None:
             await self._restore()
@@ -160,6 +168,27 @@ class Tenant:
     async def _restore(self) -> None:
         if not await self._state.database.restore():
             await self._state.database.run(accounts.reset_to_first_account)
+
+    async def prepare_branches(self, branch_id: str, count: int) -> None:
+        """Keep ``count`` started copies of a real database ready, for new branches of a branch.
+
+        They are made in the background while the computes of the branch are idle.
+        """
+        await self._real_databases.prepare(branch_id, count)
+
+    async def publish_template(self, branch_id: str) -> str:
+        """Copy the real database of a branch to a template for all tenants. Return its id."""
+        return await self._real_databases.publish_template(branch_id)
+
+    async def use_template(self, template: str | None) -> None:
+        """Let new projects start with the content of a template, or None for an empty database."""
+        self._real_databases.use_template(template)
+
+    @property
+    def _real_databases(self) -> "TenantDatabases":
+        if self._state.databases is None:
+            raise ValueError("the local control plane has no real databases: pass postgres=True")
+        return self._state.databases
 
     @property
     def _signed_in(self) -> FirstAccount:

@@ -4,7 +4,7 @@
 -- Real databases (settlement.py): an operation with work has a settles_at of the year 8307 until its
 -- work is done. Until then, the rows that depend on it have its id in state_operation (branches,
 -- endpoints), creation (snapshots) or after_id (operations). Without databases, these columns, work,
--- running_on, used_at and logical_size are NULL.
+-- undo, running_on, used_at and logical_size are NULL.
 
 CREATE TABLE IF NOT EXISTS users (
     id TEXT PRIMARY KEY,
@@ -273,7 +273,8 @@ CREATE TABLE IF NOT EXISTS operations (
     duration INTEGER NOT NULL,
     failure TEXT,
     after_id TEXT,
-    work TEXT
+    work TEXT,
+    undo TEXT
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS operations_by_project ON operations (project_id, position);
 CREATE INDEX IF NOT EXISTS operations_unsettled ON operations (project_id, settles_at);

@@ -316,6 +316,7 @@ class Operation(Row, Plan, frozen=True, kw_only=True):
     - ``after_id``: the id of the operation before it in the same request, if the end of that was
       open at the creation.
     - ``work``: the real work, as JSON.
+    - ``undo``: the state to go back to if the operation fails, as JSON.
     """
 
     table: ClassVar[str] = "operations"
@@ -330,6 +331,7 @@ class Operation(Row, Plan, frozen=True, kw_only=True):
     failure: str | None = None
     after_id: str | None = None
     work: str | None = None
+    undo: str | None = None
 
     @property
     def open_id(self) -> str | None:

@@ -13,7 +13,7 @@ from neonctl_async.client import NeonClient
 from neonctl_async.errors import NeonError
 from neonctl_async.models.projects import Project, ProjectCreated
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
-from neonctl_async.testing.plugin.branches import BranchFactory
+from neonctl_async.testing.plugin.branches import BranchFactory, Ephemeral, branch_until_reset
 from neonctl_async.testing.plugin.cloud import delete_branches
 from neonctl_async.testing.plugin.control_plane import ControlPlane, TenantClient
 from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
@@ -45,18 +45,20 @@ class Backend(ABC):
     @contextmanager
     def branches(self, project_id: str) -> Generator[BranchFactory, None, None]:
         """Provide a factory of branches in a project. On exit, delete its branches."""
-        ephemeral = partial(
+        factory = BranchFactory(self.loop, self._ephemeral(project_id))
+        try:
+            yield factory
+        finally:
+            self._delete_all(factory)
+
+    def _ephemeral(self, project_id: str) -> Ephemeral:
+        return partial(
             self.neon.branches.ephemeral,
             project_id,
             name_prefix=self.prefix,
             ttl_seconds=LIFETIME_SECONDS,
             parent_id=UNSET if self.parent_id is None else self.parent_id,
         )
-        factory = BranchFactory(self.loop, ephemeral)
-        try:
-            yield factory
-        finally:
-            self._delete_all(factory)
 
     @abstractmethod
     def reset(self) -> None:
@@ -117,6 +119,19 @@ class DatabaseBackend(LocalBackend):
     def project(self) -> Project:
         """Return the shared project."""
         return self.created.project
+
+    def _ephemeral(self, project_id: str) -> Ephemeral:
+        # The reset deletes all branches together, without stopping their servers one by one.
+        return partial(
+            branch_until_reset,
+            self.neon,
+            project_id,
+            name_prefix=self.prefix,
+            parent_id=self.parent_id,
+        )
+
+    def _delete_all(self, factory: BranchFactory) -> None:
+        factory.delete_all()
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,28 +1,57 @@
 """Branches for one test."""
 
 import asyncio
-from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from datetime import datetime
+import math
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
 from typing import TypeAlias, TypedDict, Unpack
+from uuid import uuid4
 
+from neonctl_async.client import NeonClient
+from neonctl_async.clock import utc_now
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
+from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 
-class BranchSettings(TypedDict, total=False):
-    """The settings of a new branch; see ``neon.branches.ephemeral``."""
-
+class _Settings(TypedDict, total=False):
     parent_id: str
     parent_lsn: str
     parent_timestamp: datetime
     init_source: str
     endpoints: Sequence[EndpointSpec]
+
+
+class BranchSettings(_Settings, total=False):
+    """The settings of a new branch; see ``neon.branches.ephemeral``."""
+
     timeout: float | None
 
 
 Ephemeral: TypeAlias = Callable[..., AbstractAsyncContextManager[BranchCreated]]
+
+
+@asynccontextmanager
+async def branch_until_reset(
+    neon: NeonClient,
+    project_id: str,
+    *,
+    name_prefix: str,
+    timeout: float | None = DEFAULT_TIMEOUT,
+    **settings: Unpack[_Settings],
+) -> AsyncGenerator[BranchCreated]:
+    """Create a branch as ``neon.branches.ephemeral`` does, but do not delete it."""
+    settings.setdefault("endpoints", [EndpointSpec(type="read_write")])
+    yield await neon.branches.create(
+        project_id,
+        name=f"{name_prefix}-{uuid4().hex[:12]}",
+        expires_at=utc_now() + timedelta(seconds=LIFETIME_SECONDS),
+        wait=math.inf if timeout is None else float(timeout),
+        **settings,
+    )
 
 
 class BranchFactory:

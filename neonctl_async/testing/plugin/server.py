@@ -19,6 +19,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ApiError, Durations, LocalControlPlane, Tenant
+from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded, TenantCall, encode_result
 
 
@@ -62,6 +63,8 @@ class ControlServer:
             return await handler(request)
         except (ApiError, ValueError) as error:
             return _error(400, str(error))
+        except ClusterError as error:
+            return _error(500, str(error))
 
     async def _add_tenant(self, request: web.Request) -> web.Response:
         del request
@@ -99,8 +102,8 @@ async def serve(operation_seconds: float, postgres: str | None) -> None:
     # Ctrl-C reaches every process of a terminal. The fixtures of the test run still need this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     durations = Durations(default=operation_seconds)
-    del postgres  # until LocalControlPlane has the parameter
-    async with LocalControlPlane(durations=durations) as control_plane:
+    databases = False if postgres is None else postgres or True
+    async with LocalControlPlane(durations=durations, postgres=databases) as control_plane:
         control = ControlServer(control_plane)
         await control.start()
         try:

@@ -140,3 +140,56 @@ def test_final_status_never_changes(plan: Plan, later: int) -> None:
 def test_invalid_durations_are_rejected(settings: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"0 or more|share|no action"):
         msgspec.convert(settings, Durations)
+
+
+def emulated(durations: Durations, failure: Failure | None, after: Plan | None) -> Plan:
+    """Return the plan of an operation without work, computed in another way."""
+    duration = round(durations.default * SECOND)
+    created_at = 1000
+    starts_at = created_at + round(duration * durations.scheduling)
+    ends_at = created_at + duration
+    if after is not None:
+        starts_at = max(created_at, after.settles_at)
+        ends_at = starts_at + duration if after.succeeds else starts_at
+    if after is not None and not after.succeeds:
+        outcome, error, retry_at, settles_at = "failed", NOT_STARTED, None, ends_at
+    elif failure is None:
+        outcome, error, retry_at, settles_at = "finished", None, None, ends_at
+    elif failure.retry_after is None:
+        outcome, error, retry_at, settles_at = failure.status, failure.error, None, ends_at
+    else:
+        outcome, error = "finished", failure.error
+        retry_at = ends_at + round(failure.retry_after * SECOND)
+        settles_at = retry_at + duration
+    return Plan(
+        created_at=created_at,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        settles_at=settles_at,
+        outcome=outcome,
+        retry_at=retry_at,
+        error=error,
+    )
+
+
+@given(DURATIONS, FAILURES, st.none() | PLANS)
+def test_operations_without_work_have_all_times_at_creation(
+    durations: Durations, failure: Failure | None, after: Plan | None
+) -> None:
+    plan = lifecycle.plan("create_branch", 1000, durations, after=after, failure=failure)
+    assert plan == emulated(durations, failure, after)
+    assert not plan.is_open
+
+
+@given(DURATIONS, FAILURES, st.integers(min_value=0, max_value=200 * SECOND))
+def test_operation_after_an_open_one_gets_its_times_later(
+    durations: Durations, failure: Failure | None, end: int
+) -> None:
+    open_plan = lifecycle.without_end(planned(durations, None))
+    waiting = lifecycle.plan("create_branch", 1000, durations, after=open_plan, failure=failure)
+    assert waiting.is_open
+    assert lifecycle.state_at(waiting, 10 * end).status == "scheduling"
+    duration = round(durations.default * SECOND)
+    ended = lifecycle.with_end(open_plan, duration, end, None)
+    started = lifecycle.follow(1000, duration, ended, failure)
+    assert started == emulated(durations, failure, ended)

@@ -61,7 +61,7 @@ async def connect(
     if endpoint_id is None:
         endpoint_id, password = await request_password(client)
     on_endpoint(endpoint_id)
-    route, server = await while_connected(client, _open(endpoint_id, find_route))
+    route, server = await _open(client, endpoint_id, find_route)
     try:
         stream = Stream(server)
         await stream.send(server_startup(startup, read_only=route.read_only).encode())
@@ -76,7 +76,10 @@ async def connect(
 
 
 async def while_connected(client: Stream, waiting: Awaitable[T]) -> T:
-    """Await the result of ``waiting``. Cancel it and raise EOFError if the client disconnects."""
+    """Await the result of ``waiting``. Cancel it and raise EOFError if the client disconnects.
+
+    The result may be lost, so it must not need to be closed.
+    """
     task = asyncio.ensure_future(waiting)
     watcher = asyncio.create_task(client.wait_until_closed(MAX_STARTUP_LENGTH))
     try:
@@ -90,13 +93,15 @@ async def while_connected(client: Stream, waiting: Awaitable[T]) -> T:
         await asyncio.gather(task, watcher, return_exceptions=True)
 
 
-async def _open(endpoint_id: str, find_route: FindRoute) -> tuple[Route, socket.socket]:
+async def _open(
+    client: Stream, endpoint_id: str, find_route: FindRoute
+) -> tuple[Route, socket.socket]:
     """Find the route of an endpoint and connect to its server.
 
     Search again if the compute was suspended in between.
     """
     for _ in range(_CONNECT_ATTEMPTS):
-        route = await find_route(endpoint_id)
+        route = await while_connected(client, find_route(endpoint_id))
         try:
             return route, await open_server(route.socket)
         except (FileNotFoundError, ConnectionRefusedError):

@@ -7,7 +7,7 @@ import socket
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from neonctl_async.local.postgres.proxy.streams import attempt
+from neonctl_async.local.postgres.proxy.streams import wait_for
 
 _BACKLOG: Final = 1024
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE})
@@ -39,18 +39,22 @@ class Listener:
     async def accept(self) -> Accepted:
         """Return the next connection. Call ``keep_spare`` after a refusal."""
         while True:
+            # Without file descriptors, accept() fails even if no client waits.
+            await wait_for(self._listening, writes=False)
             try:
-                return Accepted(await self._accept(), last=False)
+                return Accepted(self._accept(), last=False)
+            except BlockingIOError:
+                continue
             except OSError as error:
                 if error.errno not in _EXHAUSTED | _TRANSIENT:
                     raise
-            if self._spare is None:
-                await asyncio.sleep(_PAUSE)
-                self.keep_spare()
-                continue
-            self._release_spare()
-            with suppress(OSError):
-                return Accepted(await self._accept(), last=True)
+                use_spare = self._spare is not None and error.errno in _EXHAUSTED
+            if use_spare:
+                self._release_spare()
+                with suppress(OSError):
+                    return Accepted(self._accept(), last=True)
+            await asyncio.sleep(_PAUSE)
+            self.keep_spare()
 
     def keep_spare(self) -> None:
         """Open the spare file descriptor again, if one is left."""
@@ -63,8 +67,8 @@ class Listener:
         self._release_spare()
         self._listening.close()
 
-    async def _accept(self) -> socket.socket:
-        client, _ = await attempt(self._listening, self._listening.accept)
+    def _accept(self) -> socket.socket:
+        client, _ = self._listening.accept()
         client.settimeout(0)
         client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

@@ -35,9 +35,8 @@ def decode_header(header: bytes) -> tuple[bytes, int]:
 
 def error_response(message: str, code: str) -> bytes:
     """Return an ErrorResponse with severity FATAL."""
-    fields = (("S", "FATAL"), ("V", "FATAL"), ("C", code), ("M", message))
-    text = "".join(f"{key}{value}\0" for key, value in fields)
-    return Message(b"E", text.replace("\0\0", "\0").encode() + b"\0").encode()
+    text = message.replace("\0", " ")  # a field of the message cannot contain zero bytes
+    return Message(b"E", f"SFATAL\0VFATAL\0C{code}\0M{text}\0\0".encode()).encode()
 
 
 def authentication(kind: int, data: bytes = b"") -> bytes:

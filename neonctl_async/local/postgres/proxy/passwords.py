@@ -8,6 +8,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
 import secrets
 import stringprep
 import unicodedata
@@ -34,6 +35,7 @@ _AUTHENTICATION: Final = b"R"
 _PASSWORD: Final = b"p"
 _MECHANISM: Final = b"SCRAM-SHA-256"
 _CHANNEL_BINDING: Final = b"n,,"
+_CHALLENGE: Final = re.compile(rb"r=([!-+\--~]+),s=([A-Za-z0-9+/]+)=*,i=([1-9][0-9]{0,8})")
 
 
 async def request_password(client: Stream) -> PasswordWithEndpoint:
@@ -83,11 +85,14 @@ async def _read_message(server: Stream) -> Message:
 
 
 class Scram:
-    """The client's side of one SCRAM-SHA-256 exchange."""
+    """The client's side of one SCRAM-SHA-256 exchange.
 
-    def __init__(self, password: bytes, nonce: str | None = None) -> None:
+    Postgres takes the name of the user from the startup message, so ``user`` stays empty.
+    """
+
+    def __init__(self, password: bytes, *, user: str = "", nonce: str | None = None) -> None:
         self._password = password
-        self._first = f"n=,r={nonce or secrets.token_urlsafe(18)}".encode()
+        self._first = f"n={user},r={nonce or secrets.token_urlsafe(18)}".encode()
 
     def __repr__(self) -> str:
         return "<Scram>"
@@ -99,9 +104,11 @@ class Scram:
 
     def final(self, challenge: bytes) -> bytes:
         """Return the response to the server's challenge. Takes a few milliseconds."""
-        fields = dict(field.split(b"=", 1) for field in challenge.split(b","))
-        salt, iterations = base64.b64decode(fields[b"s"]), int(fields[b"i"])
-        unproven = b"c=" + base64.b64encode(_CHANNEL_BINDING) + b",r=" + fields[b"r"]
+        match = _CHALLENGE.fullmatch(challenge)
+        if match is None:
+            raise ComputeRefusedError("the server sent a malformed SCRAM challenge")
+        nonce, salt, iterations = match[1], base64.b64decode(match[2] + b"=="), int(match[3])
+        unproven = b"c=" + base64.b64encode(_CHANNEL_BINDING) + b",r=" + nonce
         salted = hashlib.pbkdf2_hmac("sha256", prepare_password(self._password), salt, iterations)
         key = hmac.digest(salted, b"Client Key", "sha256")
         signature = hmac.digest(

@@ -18,25 +18,26 @@ async def attempt(sock: socket.socket, operation: Callable[[], T], *, writes: bo
         try:
             return operation()
         except ssl.SSLWantReadError:
-            await _wait(sock, writes=False)
+            await wait_for(sock, writes=False)
         except ssl.SSLWantWriteError:
-            await _wait(sock, writes=True)
+            await wait_for(sock, writes=True)
         except BlockingIOError:
-            await _wait(sock, writes=writes)
+            await wait_for(sock, writes=writes)
 
 
-async def _wait(sock: socket.socket, *, writes: bool) -> None:
+async def wait_for(sock: socket.socket, *, writes: bool) -> None:
     """Wait until ``sock`` can be read, or written to."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[None] = loop.create_future()
     add, remove = (
         (loop.add_writer, loop.remove_writer) if writes else (loop.add_reader, loop.remove_reader)
     )
-    add(sock.fileno(), _finish, ready)
+    descriptor = sock.fileno()
+    add(descriptor, _finish, ready)
     try:
         await ready
     finally:
-        remove(sock.fileno())
+        remove(descriptor)
 
 
 def _finish(ready: asyncio.Future[None]) -> None:

@@ -26,6 +26,8 @@ from neonctl_async.local.server.databases.points_in_time import Content, content
 from neonctl_async.local.storage.database import Database
 
 _logger = logging.getLogger(__name__)
+REPLACEMENT: Final = ".new"
+"""The suffix of the id of a cluster that is to replace the cluster of a branch."""
 
 
 class ClusterWork:
@@ -46,6 +48,7 @@ class ClusterWork:
         self._database: Final = database
         self._clusters: Final = clusters
         self._clock: Final = clock
+        self._last_active: Final[dict[str, datetime | None]] = {}
 
     async def perform(self, work: Work) -> None:
         """Do the work, which an earlier attempt may have done in part. Raise ClusterError."""
@@ -102,6 +105,7 @@ class ClusterWork:
         else:
             await self.note_activity(work.branch_id)
             await self._clusters.stop(work.branch_id)
+            self._last_active.pop(work.branch_id, None)
 
     async def note_activity(self, branch_id: str) -> None:
         """Store how a running server was used, and the size of its data."""
@@ -113,11 +117,14 @@ class ClusterWork:
             _logger.info("the activity of branch %s is unknown: %s", branch_id, error)
             return
         last = activity.last_active
+        # The clock of a tenant may stand still or jump. The same activity counts only once.
+        is_new = last is not None and self._last_active.get(branch_id) != last
+        self._last_active[branch_id] = last
         await self._database.run(
             databases.note_activity,
             branch_id,
             busy=activity.busy,
-            last_active=None if last is None else self._on_own_clock(last),
+            last_active=self._on_own_clock(last) if last is not None and is_new else None,
             logical_size=activity.logical_size,
         )
 
@@ -130,7 +137,7 @@ class ClusterWork:
 
     async def _replace(self, work: ReplaceCluster) -> None:
         # Each step is skipped if an attempt before a crash has done it.
-        existing, new = self._clusters.ids(), f"{work.branch_id}.new"
+        existing, new = self._clusters.ids(), work.branch_id + REPLACEMENT
         preserved = work.preserved_id
         if preserved is not None and preserved in existing:
             source = preserved if work.source == work.branch_id else work.source

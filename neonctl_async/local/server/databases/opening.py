@@ -13,6 +13,7 @@ from neonctl_async.local.postgres.binaries import find_installations
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.proxy.proxy import Proxy
 from neonctl_async.local.server.databases.activity import ActivityWatch
+from neonctl_async.local.server.databases.cluster_work import REPLACEMENT
 from neonctl_async.local.server.databases.routing import ComputeRoutes
 from neonctl_async.local.server.databases.tenant_databases import TenantDatabases
 from neonctl_async.local.server.tenant_state import TenantState
@@ -60,6 +61,8 @@ class Databases:
         try:
             await clusters.open()
             self._opened.push_async_callback(clusters.close)
+            # Templates and saved clusters of an earlier run, which are in no table.
+            await clusters.delete(*(id for id in clusters.ids() if not id.startswith(_SWEPT)))
             certificates = None
             if settings.tls:
                 certificates = await asyncio.to_thread(_certificates, clusters.root)
@@ -94,11 +97,16 @@ class Databases:
         await state.databases.start()
 
     async def sweep(self) -> None:
-        """Delete the clusters that no tenant needs any more."""
+        """Delete the clusters that no tenant needs any more, and stop servers that none uses."""
         ids = {id for id in self._clusters.ids() if id.startswith(_SWEPT)}
+        unneeded = {id.removesuffix(REPLACEMENT) for id in ids}
         for state in tuple(self._tenants):
-            ids = await state.database.run(databases.unreferenced, ids)
-        await self._clusters.delete(*ids)
+            unneeded = await state.database.run(databases.unreferenced, unneeded)
+        await self._clusters.delete(*(id for id in ids if id.removesuffix(REPLACEMENT) in unneeded))
+        unused = {id for id in ids & self._clusters.ids() if self._clusters.is_running(id)}
+        for state in tuple(self._tenants):
+            unused = await state.database.run(databases.unused_servers, unused)
+        await asyncio.gather(*map(self._clusters.stop, unused))
 
     async def close(self) -> None:
         """Close all connections and stop all servers. Running work stays unfinished."""

@@ -1,33 +1,55 @@
 """A Postgres server, and proxies to it."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Self
 
 import pytest
 
+from neonctl_async.local.postgres.account import ServerAccount
+from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.proxy.connector import Route
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_async.local.postgres.proxy.proxy import Proxy
-from tests.local.postgres.proxy.server import Server, find_programs, running_server
+from neonctl_async.local.postgres.template import Template
+from tests.local.postgres.proxy.server import (
+    DATABASE,
+    PASSWORD,
+    ROLE,
+    Server,
+    running_server,
+)
 
-ENDPOINT = "ep-late-frost-12345678"
+
+@pytest.fixture
+def path() -> Iterator[Path]:
+    """The path of a Unix socket. It is short, because such paths have a limit."""
+    with TemporaryDirectory() as directory:
+        yield Path(directory, "s")
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
+def server(
+    installation: Installation, template: Template, account: ServerAccount | None
+) -> Generator[Server]:
     """A Postgres server that all tests share."""
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("Postgres is not installed")
-    with running_server(programs, max_connections="120") as server:
+    with running_server(installation, template, account) as server:
         yield server
 
 
-class Routes:
-    """The computes behind a proxy: each has the same server."""
+class Computes:
+    """A proxy, and the computes behind it, which share one server.
 
-    def __init__(self, server: Server) -> None:
+    The computes ``ep-gone-…`` do not exist, and ``ep-read-…`` are read-only.
+    """
+
+    def __init__(self, server: Server, **settings: Any) -> None:
         self.server = server
         self.requested: list[str] = []
+        defaults: dict[str, Any] = {"host": "127.0.0.1", "port": 0, "tls": None}
+        self.proxy = Proxy(self.find, **(defaults | settings))
+        self.port = 0
 
     async def find(self, endpoint_id: str) -> Route:
         self.requested.append(endpoint_id)
@@ -35,18 +57,23 @@ class Routes:
             raise ComputeRefusedError("The requested endpoint could not be found.")
         return Route(self.server.socket, read_only=endpoint_id.startswith("ep-read"))
 
+    async def __aenter__(self) -> Self:
+        self.port = await self.proxy.start()
+        return self
+
+    async def __aexit__(self, *_error: object) -> None:
+        await self.proxy.stop()
+        assert self.proxy.connections() == 0
+
+    def login(self, endpoint_id: str | None = "ep-frost", **others: Any) -> dict[str, Any]:
+        """Return the arguments of psycopg and libpq that connect to an endpoint."""
+        login = {"host": "127.0.0.1", "port": self.port, "user": ROLE, "dbname": DATABASE}
+        options = {} if endpoint_id is None else {"options": f"endpoint={endpoint_id}"}
+        return login | options | {"password": PASSWORD} | others
+
 
 @pytest.fixture
-def routes(server: Server) -> Routes:
-    """The computes behind the proxy of the test."""
-    return Routes(server)
-
-
-@pytest.fixture
-async def proxy(routes: Routes) -> AsyncIterator[Proxy]:
-    """A proxy on a free port. It has to close every connection."""
-    proxy = Proxy(routes.find, host="127.0.0.1", port=0, tls=None)
-    await proxy.start()
-    yield proxy
-    await proxy.stop()
-    assert proxy.connections() == 0
+async def computes(server: Server) -> AsyncIterator[Computes]:
+    """A proxy without TLS."""
+    async with Computes(server) as computes:
+        yield computes

@@ -38,7 +38,7 @@ class Plane(NamedTuple):
 
 
 @pytest.fixture
-async def plane(require_postgres: None, request: pytest.FixtureRequest) -> AsyncIterator[Plane]:
+async def plane(request: pytest.FixtureRequest) -> AsyncIterator[Plane]:
     """A control plane with real databases. The marker ``control_plane`` has its settings."""
     marker = request.node.get_closest_marker("control_plane")
     async with databases(**(marker.kwargs if marker else {})) as (control_plane, neon):

@@ -2,8 +2,9 @@
 
 import asyncio
 
-import asyncpg
 import pytest
+from psycopg import AsyncConnection
+from psycopg.errors import AdminShutdown
 
 from neonctl_async.local import BackgroundIntervals
 from tests.local.server.databases.conftest import Plane
@@ -21,23 +22,19 @@ async def suspended(plane: Plane) -> None:
 
 
 async def test_idle_session_ends_when_its_compute_is_suspended(plane: Plane) -> None:
-    connection = await asyncpg.connect(plane.uri)
-    ended = asyncio.Event()
-    connection.add_termination_listener(lambda _: ended.set())
+    connection = await AsyncConnection.connect(plane.uri)
     await suspended(plane)
-    await ended.wait()
+    with pytest.raises(AdminShutdown, match="due to administrator command"):
+        await connection.execute("SELECT 1")
+    await connection.close()
     assert await execute(plane.uri, "SELECT 1") == 1
 
 
 async def test_open_transaction_keeps_a_compute_awake(plane: Plane) -> None:
-    connection = await asyncpg.connect(plane.uri)
-    try:
-        async with connection.transaction():
-            await connection.execute("SELECT 1")
-            await asyncio.sleep(1.5)
-            assert await connection.fetchval("SELECT 1") == 1
-    finally:
-        await connection.close()
+    async with await AsyncConnection.connect(plane.uri) as connection:
+        await connection.execute("SELECT 1")
+        await asyncio.sleep(1.5)
+        await connection.execute("SELECT 1")
     await suspended(plane)
 
 

@@ -1,0 +1,55 @@
+"""Fixtures of the suite: the migrations, and connections to the database of a test.
+
+    pip install 'neonctl-async[postgres,testing]' asyncpg 'sqlalchemy[asyncio]' pytest-asyncio
+    pytest examples/postgres_suite
+    pytest examples/postgres_suite --neon-cloud    # on Neon
+
+Each test gets a branch of the migrated database, so it can change everything. By default, the
+databases run on this machine. With --neon-cloud, they are branches of the project NEON_PROJECT_ID.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import asyncpg
+import pytest
+import pytest_asyncio
+from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
+
+from neonctl_async.types import BranchCreated
+
+MIGRATIONS = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
+
+
+async def migrate(connection_uri: str) -> None:
+    """Create the tables and the first items."""
+    connection = await asyncpg.connect(connection_uri)
+    try:
+        for migration in MIGRATIONS:
+            await connection.execute(migration.read_text(encoding="utf-8"))
+    finally:
+        await connection.close()
+
+
+@pytest.fixture(scope="session")
+def neon_migrations() -> Callable[[str], Awaitable[None]]:
+    """The migrations. They run once; then all tests branch from the migrated database."""
+    return migrate
+
+
+@pytest_asyncio.fixture
+async def connection(neon_branch: BranchCreated) -> AsyncIterator[asyncpg.Connection]:
+    """A connection of asyncpg to the branch of the test."""
+    connection = await asyncpg.connect(neon_branch.connection_uri.reveal())
+    yield connection
+    await connection.close()
+
+
+@pytest_asyncio.fixture
+async def session(neon_branch: BranchCreated) -> AsyncIterator[AsyncSession]:
+    """A session of SQLAlchemy on the branch of the test."""
+    uri = neon_branch.connection_uri.reveal()
+    engine = create_async_engine("postgresql+asyncpg://", connect_args={"dsn": uri})
+    async with AsyncSession(engine) as session:
+        yield session
+    await engine.dispose()

@@ -1,0 +1,70 @@
+"""The files on the page about databases for tests are a test suite that passes."""
+
+import io
+import re
+from collections.abc import Mapping
+
+import pytest
+from alembic import command
+from alembic.config import Config
+
+from tests.support.pages import TEXTS, code_blocks, kinds
+from tests.support.postgres import CACHE, skip_without_postgres
+
+PAGE = "docs/test-databases.md"
+OPTIONS = ("-o", "asyncio_default_fixture_loop_scope=function")
+"""The setting without which some versions of pytest-asyncio warn."""
+QUERY = """
+    import psycopg
+
+    def test_table_exists(neon_branch):
+        with psycopg.connect(neon_branch.connection_uri.reveal()) as connection:
+            assert connection.execute("SELECT count(*) FROM o").fetchone() == (0,)
+"""
+
+
+def files(page: str) -> Mapping[str, str]:
+    """Return the code of each block with a title, by its title: the name of a file."""
+    found: dict[str, str] = {}
+    for kind in kinds(TEXTS[page]):
+        if title := re.search(r'title="(.+)"', kind):
+            [(_, found[title[1]])] = code_blocks(TEXTS[page], kind)
+    return found
+
+
+@pytest.mark.postgres
+@pytest.mark.timeout(120)
+def test_suite_of_the_page_passes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    shown = {name: code for name, code in files(PAGE).items() if " " not in name}
+    for name, code in shown.items():
+        (pytester.path / name).write_text(code)
+    tests = sum(code.count("def test_") for code in shown.values())
+    result = pytester.runpytest_subprocess("-W", "error", "-p", "no:randomly", *OPTIONS)
+    result.assert_outcomes(passed=tests)
+
+
+@pytest.mark.postgres
+@pytest.mark.scale
+@pytest.mark.timeout(120)
+def test_alembic_migrates_the_parent_of_all_branches(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    skip_without_postgres()
+    monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
+    config = Config("alembic.ini", stdout=io.StringIO())
+    command.init(config, "migrations")
+    command.revision(config, "orders")
+    [revision] = (pytester.path / "migrations" / "versions").glob("*_orders.py")
+    revision.write_text(revision.read_text().replace("pass", "op.execute('CREATE TABLE o ()')", 1))
+    pytester.makeini(files(PAGE)["pytest.ini"])
+    pytester.makeconftest(files(PAGE)["conftest.py with Alembic"])
+    pytester.makepyfile(QUERY)
+    pytester.runpytest_subprocess(*OPTIONS).assert_outcomes(passed=1)
+
+
+def test_readme_shows_files_of_the_page() -> None:
+    assert files("README.md").items() <= files(PAGE).items()

@@ -1,0 +1,89 @@
+"""The ledger of rows, and a short campaign that kills processes; ``make kills`` runs a long one."""
+
+import asyncio
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from neonctl_async.local.postgres.binaries import find_installations
+from neonctl_async.local.postgres.errors import PostgresUnavailableError
+from tools.kills.ledger import BranchLedger, Contents
+
+ROOT = Path(__file__).parents[2]
+KILLS = 7
+
+
+def ledger(*contents: Contents) -> BranchLedger:
+    branch = BranchLedger("test", contents[0])
+    branch.contents = list(contents)
+    return branch
+
+
+def test_acknowledged_row_must_exist() -> None:
+    branch = ledger(Contents([1, 2]))
+    branch.attempt(3)
+    branch.acknowledge(3)
+    assert "missing [3]" in str(branch.check([1, 2]))
+    assert branch.check([1, 2, 3]) is None
+
+
+def test_row_that_was_not_acknowledged_may_exist() -> None:
+    for rows in ([1], [1, 2]):
+        branch = ledger(Contents([1]))
+        branch.attempt(2)
+        assert branch.check(rows) is None
+
+
+def test_foreign_row_is_a_difference() -> None:
+    assert "unexpected [7]" in str(ledger(Contents([1])).check([1, 7]))
+
+
+def test_row_that_was_seen_must_exist_from_then_on() -> None:
+    branch = ledger(Contents([1], [2]))
+    assert branch.check([1, 2]) is None
+    assert "missing [2]" in str(branch.check([1]))
+
+
+@pytest.mark.parametrize("rows", [[1, 2], [5]])
+def test_interrupted_restore_leaves_the_old_content_or_the_new_one(rows: list[int]) -> None:
+    branch = ledger(Contents([1, 2]), Contents([5]))
+    assert branch.check(rows) is None
+    assert [contents.required for contents in branch.contents] == [set(rows)]
+
+
+def test_mixture_of_both_contents_of_a_restore_is_a_difference() -> None:
+    assert ledger(Contents([1, 2]), Contents([5])).check([1, 5])
+
+
+def test_copy_may_have_the_rows_that_were_written_meanwhile() -> None:
+    source = ledger(Contents([1]))
+    copy = source.copy()
+    source.attempt(2)
+    source.acknowledge(2)
+    assert not copy.allows([1, 2])
+    source.extend(copy)
+    assert copy.allows([1])
+    assert copy.allows([1, 2])
+    assert not copy.allows([2])
+
+
+@pytest.mark.scale
+@pytest.mark.timeout(120)  # it takes some 15 seconds, and more on a busy machine
+async def test_killed_processes_lose_nothing_and_leave_nothing_behind() -> None:
+    try:
+        find_installations()
+    except PostgresUnavailableError as error:
+        pytest.skip(str(error))
+    campaign = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-W", "error", "-m", "tools.kills", "--seeds", "7"),
+        *("--kills", str(KILLS)),
+        cwd=ROOT,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    output = (await campaign.communicate())[0].decode()
+    assert campaign.returncode == 0, output
+    assert output.rstrip().endswith("\n0 violations")
+    assert re.search("(?m)^killed: .*control plane", output)
