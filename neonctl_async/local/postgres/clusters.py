@@ -97,11 +97,9 @@ class Clusters:
         await self._spares.stop()
         await self._background.stop()
         immediately = self._directories.is_temporary
-        stops = [
-            self._stop_quietly(cluster, immediately=immediately)
-            for cluster in self._registry.running()
-        ]
-        stops += [self._stop_quietly(spare, immediately=True) for spare in self._spares.take_all()]
+        running, spares = self._registry.running(), self._spares.take_all()
+        stops = [self._stop_quietly(cluster, immediately=immediately) for cluster in running]
+        stops += [self._stop_quietly(spare, immediately=True) for spare in spares]
         await asyncio.gather(*stops)
         await self._registry.close()
         await in_thread(self._directories.close)
@@ -139,7 +137,8 @@ class Clusters:
                 async with self._hold(exclusive=[target]):
                     await self._replace(target, spare)
             except BaseException:
-                await self._registry.discard(spare)
+                if self._registry.find(target) is not spare:
+                    await self._registry.discard(spare)
                 raise
             self._adopt(target)
             return
@@ -246,7 +245,7 @@ class Clusters:
 
     def _release(self, id: str) -> None:
         """Forget a lock that nobody needs any more."""
-        if self._locks[id].free:
+        if id in self._locks and self._locks[id].free:
             del self._locks[id]
 
     @asynccontextmanager
@@ -269,12 +268,14 @@ class Clusters:
     async def _create(self, id: str, write: Callable[[Path], Awaitable[None]]) -> None:
         """Give an id new data, which ``write`` writes."""
         data = await in_thread(self._directories.new)
+        cluster = Cluster(data, self._machine)
         try:
             async with self._slots:
                 await write(data)
-            await self._replace(id, Cluster(data, self._machine))
+            await self._replace(id, cluster)
         except BaseException:
-            await self._registry.remove_files(data)
+            if self._registry.find(id) is not cluster:
+                await self._registry.remove_files(data)
             raise
 
     async def _copy_template(self, major: int, data: Path) -> None:
@@ -335,7 +336,7 @@ class Clusters:
                 await self._registry.get(id).stop()
                 self._unadopt(id)
 
-    async def _stop_quietly(self, cluster: Cluster, immediately: bool) -> None:
+    async def _stop_quietly(self, cluster: Cluster, *, immediately: bool) -> None:
         try:
             await cluster.stop(immediately=immediately)
         except (ClusterError, OSError) as error:

@@ -18,7 +18,7 @@ from tests.local.postgres.proxy.descriptors import few_descriptors, used_descrip
 from tests.local.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
 from tests.support.until import until
 
-pytestmark = [pytest.mark.postgres, pytest.mark.process]
+pytestmark = pytest.mark.postgres
 
 FROST = "ep-frost"
 
