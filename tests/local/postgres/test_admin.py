@@ -9,7 +9,7 @@ from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from tests.support.clusters import DESIRED, fetch
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 def test_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

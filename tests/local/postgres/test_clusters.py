@@ -25,7 +25,7 @@ from tests.support.clusters import (
 )
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 async def test_started_cluster_has_its_role_and_its_database(clusters: Clusters, main: str) -> None:

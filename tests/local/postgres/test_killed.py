@@ -28,7 +28,7 @@ from tests.support.clusters import (
 )
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 PROGRAM = """
 import asyncio, sys

@@ -13,7 +13,7 @@ from neonctl_async.local.postgres.directories import Directories
 from neonctl_async.local.postgres.errors import ClusterError
 from tests.support.clusters import DESIRED, LEDGER, data_directories, execute, fetch, files
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 async def test_cluster_is_deleted_although_the_disk_is_full(

@@ -21,6 +21,8 @@ from neonctl_async.local.postgres.proxy.messages import (
     AUTHENTICATION_SASL,
     AUTHENTICATION_SASL_CONTINUE,
     AUTHENTICATION_SASL_FINAL,
+    ERROR,
+    HEADER_LENGTH,
     INT32,
     Message,
     authentication,
@@ -41,7 +43,7 @@ _CHALLENGE: Final = re.compile(rb"r=([!-+\--~]+),s=([A-Za-z0-9+/]+)=*,i=([1-9][0
 async def request_password(client: Stream) -> PasswordWithEndpoint:
     """Request the password of a client without an endpoint id. It may contain the id."""
     await client.send(authentication(AUTHENTICATION_CLEARTEXT))
-    kind, length = decode_header(await client.read_exactly(5))
+    kind, length = decode_header(await client.read_exactly(HEADER_LENGTH))
     if kind != _PASSWORD or length < 1:
         raise ProtocolError("expected password response")
     if length > MAX_PASSWORD_LENGTH:
@@ -54,34 +56,34 @@ async def request_password(client: Stream) -> PasswordWithEndpoint:
     return parse_password(password[:-1])
 
 
-async def log_in(server: Stream, client: Stream, password: bytes) -> bool:
+async def log_in(server: Stream, client: Stream, password: bytes, message: Message) -> bool:
     """Log in to a server. Return True if it accepted the password.
 
-    The client receives the other messages, like the error of a wrong password.
+    ``message`` is the first message of the server. The client receives all messages that are not
+    part of the login, like the error of a wrong password.
     """
     exchange = Scram(password)
-    while (message := await _read_message(server)).kind != b"E":
-        if message.kind != _AUTHENTICATION:
+    while True:
+        kind, data = _authentication(message)
+        if kind in (None, AUTHENTICATION_OK):
             await client.send(message.encode())
-            continue
-        [kind] = INT32.unpack_from(message.payload)
-        data = message.payload[INT32.size :]
-        if kind == AUTHENTICATION_OK:
-            await client.send(message.encode())
-            return True
+        if kind == AUTHENTICATION_OK or message.kind == ERROR:
+            return kind == AUTHENTICATION_OK
         if kind == AUTHENTICATION_SASL:
             await server.send(exchange.first())
         elif kind == AUTHENTICATION_SASL_CONTINUE:
             await server.send(await asyncio.to_thread(exchange.final, data))
-        elif kind != AUTHENTICATION_SASL_FINAL:
+        elif kind not in (None, AUTHENTICATION_SASL_FINAL):
             raise ComputeRefusedError(f"Unsupported authentication method: {kind}")
-    await client.send(message.encode())
-    return False
+        message = await server.read_message()
 
 
-async def _read_message(server: Stream) -> Message:
-    kind, length = decode_header(await server.read_exactly(5))
-    return Message(kind, await server.read_exactly(length))
+def _authentication(message: Message) -> tuple[int | None, bytes]:
+    """Return the kind and the data of an authentication message, or None for other messages."""
+    if message.kind != _AUTHENTICATION or len(message.payload) < INT32.size:
+        return None, b""
+    [kind] = INT32.unpack_from(message.payload)
+    return kind, message.payload[INT32.size :]
 
 
 class Scram:

@@ -170,7 +170,9 @@ class Proxy:
         connected = await connect(stream, packet, server_name, self._route, note_endpoint)
         if connected is not None:
             add_key = partial(self._add_key, connection, connected.path)
-            connection.session = Session(stream.sock, connected.server, on_key=add_key, on_end=end)
+            connection.session = Session(
+                stream.sock, connected.server.sock, on_key=add_key, on_end=end
+            )
             self._relay.add(connection.session)
 
     async def _refuse_last(self, connection: _Connection) -> None:

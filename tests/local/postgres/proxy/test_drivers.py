@@ -19,7 +19,7 @@ from tests.local.postgres.proxy.clients import SSL_REQUEST, exchange, parse_refu
 from tests.local.postgres.proxy.conftest import Computes
 from tests.local.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
 
-pytestmark = [pytest.mark.postgres, pytest.mark.process]
+pytestmark = pytest.mark.postgres
 
 HOST = "ep-frost.neon.invalid"
 MUCH = 20_000_000

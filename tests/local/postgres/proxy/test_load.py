@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 from neonctl_async.local.postgres.proxy.connector import Route
+from neonctl_async.local.postgres.proxy.messages import authentication
 from neonctl_async.local.postgres.proxy.proxy import Proxy
 from tests.local.postgres.proxy.clients import startup
 from tests.support.until import until
 
 CONNECTIONS = 1000
+GREETING = authentication(0)
 DESCRIPTORS = 4 * CONNECTIONS + 500
 
 
@@ -27,6 +29,8 @@ def many_descriptors() -> Iterator[None]:
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.readuntil(b"\0\0")
+    writer.write(GREETING)
     while data := await reader.read(65536):
         writer.write(data)
     writer.close()
@@ -48,7 +52,7 @@ async def test_a_thousand_clients_connect_at_once(path: Path) -> None:
             user = f"user{number:04}"
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(startup(user=user, options="endpoint=ep-frost"))
-            await reader.readexactly(len(startup(user=user)))
+            await reader.readexactly(len(GREETING))
             await all_open.wait()
             writer.write(user.encode())
             response = await reader.readexactly(8)

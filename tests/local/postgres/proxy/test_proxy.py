@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from neonctl_async.local.postgres.proxy.connector import Route
-from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_async.local.postgres.proxy.proxy import Proxy
 from neonctl_async.local.postgres.proxy.routing import MISSING_ENDPOINT
 from tests.local.postgres.proxy.clients import exchange, parse_refusal, startup
@@ -19,7 +18,7 @@ from tests.local.postgres.proxy.descriptors import few_descriptors, used_descrip
 from tests.local.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
 from tests.support.until import until
 
-pytestmark = [pytest.mark.postgres, pytest.mark.process]
+pytestmark = pytest.mark.postgres
 
 FROST = "ep-frost"
 
@@ -235,8 +234,3 @@ async def test_message_of_the_server_reaches_its_clients_at_the_end(computes: Co
         await other.execute(f"select pg_terminate_backend({connection.info.backend_pid})".encode())
         with pytest.raises(psycopg.errors.AdminShutdown, match="administrator command"):
             await connection.execute("select 1")
-
-
-async def test_refusal_has_a_message_and_a_code() -> None:
-    error = ComputeRefusedError("no compute", "58000")
-    assert (error.message, error.code, str(error)) == ("no compute", "58000", "no compute")

@@ -19,7 +19,7 @@ from neonctl_async.local.postgres.template import Template
 from tests.support.clusters import files, open_descriptors
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
