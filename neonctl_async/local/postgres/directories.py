@@ -102,8 +102,9 @@ class Directories:
         """Assign data directories to ids in one atomic step. None removes an id."""
         names = {id: path.name for id, path in changes.items() if path is not None}
         kept = {id: name for id, name in self._names.items() if id not in changes}
-        text = msgspec.json.encode(kept | names).decode()
-        write_file(self.root / INDEX, text, account=None, durable=self._durable)
+        if self._kept:  # nobody reads the index of temporary data
+            text = msgspec.json.encode(kept | names).decode()
+            write_file(self.root / INDEX, text, account=None, durable=self._durable)
         self._names = kept | names
 
     def _open(self) -> None:
