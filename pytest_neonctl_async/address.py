@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, TextIO, TypeAlias
 from pytest_neonctl_async.once import LocalClaims, Outcome
 from pytest_neonctl_async.targets import ServerURLs
 
-_CONNECT_SECONDS = 60.0
+_RESPONSE_SECONDS = 60.0
 _REQUEST_SECONDS = 2.0
 _REQUEST_CHARACTERS = 8192
 
@@ -34,10 +34,16 @@ class ServerAddress(NamedTuple):
 class _Connection:
     """A connection of a worker to the main process. Each message is one line of JSON."""
 
-    def __init__(self, address: ServerAddress, request: str, argument: object = None) -> None:
-        # Without a timeout after that: the migrations of another worker may take minutes.
-        self._socket = socket.create_connection(("127.0.0.1", address.port), _CONNECT_SECONDS)
-        self._socket.settimeout(None)
+    def __init__(
+        self,
+        address: ServerAddress,
+        request: str,
+        argument: object = None,
+        *,
+        timeout: float | None = _RESPONSE_SECONDS,
+    ) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", address.port), _RESPONSE_SECONDS)
+        self._socket.settimeout(timeout)
         self._stream = self._socket.makefile("rw", encoding="utf-8")
         self.send({"token": address.token, "request": request, "argument": argument})
 
@@ -82,7 +88,8 @@ class RemoteClaims:
 
     def claim(self) -> Outcome | None:
         """Return the outcome, or None if the caller must perform the step."""
-        self._connection = connection = _Connection(self._address, "claim")
+        # No timeout, because the migrations of another worker may take minutes.
+        self._connection = connection = _Connection(self._address, "claim", timeout=None)
         try:
             message = connection.receive()
         except BaseException:

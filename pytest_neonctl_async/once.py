@@ -1,5 +1,6 @@
 """A step that one process of a test run performs for all of them, such as migrations."""
 
+import re
 import threading
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol, TypeAlias
@@ -9,9 +10,10 @@ import pytest
 ATTEMPTS: Final = 2
 """The number of processes that may perform a step. The second one follows if the first dies."""
 
+_PASSWORD: Final = re.compile(r"(?<=:)[^:/@\s]+(?=@)")
+
 Step: TypeAlias = Callable[[], str]
-RunOnce: TypeAlias = Callable[[Step], str]
-"""Returns the result of a step, which is performed unless another process has done that."""
+"""Performs the step, and returns its result for the other processes."""
 
 
 class Outcome(NamedTuple):
@@ -63,8 +65,9 @@ def perform_once(claims: Claims, step: Step) -> str:
 
 
 def describe(error: BaseException) -> str:
-    """Return the type and the message of an error."""
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
+    """Return the type and the message of an error. Hide the passwords of URIs."""
+    text = f"{type(error).__name__}: {error}".removesuffix(": ")
+    return _PASSWORD.sub("********", text)
 
 
 class LocalClaims:

@@ -63,7 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
             config.stash[_CLOUD_ACCOUNT] = CloudAccount(os.environ)
         except ValueError as error:
             raise pytest.UsageError(str(error)) from None
-    postgres_argument(postgres_option(config))
+    else:
+        postgres_argument(postgres_option(config))
     shared: tuple[str, int, str] | None = getattr(config, "workerinput", {}).get(_WORKER_INPUT)
     if shared is None:
         config.stash[_SERVER_PROCESS] = process = ServerProcess(operation_seconds(config))

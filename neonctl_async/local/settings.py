@@ -130,7 +130,7 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PostgresRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What engine and API know of real databases: the major versions, newest first, and the host.
+    """The data of real databases for engine and API: major versions, newest first, and the host.
 
     ``port`` is the port of the proxy. ``ca_file`` is the certificate to verify it, with TLS.
     """

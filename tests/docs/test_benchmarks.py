@@ -1,4 +1,4 @@
-"""The page on benchmarks, the README and the plots show the results in docs/benchmarks.json."""
+"""The pages on benchmarks, the README and the plots show the results in the JSON files of docs."""
 
 from pathlib import Path
 from types import ModuleType
@@ -14,11 +14,17 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    return msgspec.json.decode((DOCS / "benchmarks.json").read_bytes(), type=Report)
+    return read("benchmarks")
 
 
-def test_page_shows_the_tables(report: Report) -> None:
-    page = (DOCS / "benchmarks.md").read_text(encoding="utf-8")
+def read(name: str) -> Report:
+    return msgspec.json.decode((DOCS / f"{name}.json").read_bytes(), type=Report)
+
+
+@pytest.mark.parametrize("name", ["benchmarks", "benchmarks-databases"])
+def test_page_shows_the_tables(name: str) -> None:
+    report = read(name)
+    page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     assert report.rows
     assert written_into(page, markdown(report)) == page
 
@@ -34,7 +40,8 @@ def test_plot_shows_the_results(report: Report, name: str, plot: ModuleType) -> 
     assert picture == plot.draw(report.rows)
 
 
-def test_json_reports_every_missed_target(report: Report) -> None:
-    for row in report.rows:
+@pytest.mark.parametrize("name", ["benchmarks", "benchmarks-databases"])
+def test_json_reports_every_missed_target(name: str) -> None:
+    for row in read(name).rows:
         met = all(row.meets(target) for target in row.targets) if row.targets else None
         assert row.met is met, row.scenario

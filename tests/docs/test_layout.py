@@ -49,6 +49,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "the application converts errors to responses",
     ),
     "neonctl_async/local/ids.py": ("tests/local/api/test_projects.py", "ids are tested in records"),
+    "neonctl_async/local/postgres/errors.py": (
+        "tests/local/postgres/test_binaries.py",
+        "errors are tested where they are raised",
+    ),
+    "neonctl_async/local/postgres/proxy/errors.py": (
+        "tests/local/postgres/proxy/test_proxy.py",
+        "clients of the proxy receive the errors",
+    ),
     "neonctl_async/local/server/routes.py": (
         "tests/local/server/test_application.py",
         "the application serves the routes",

@@ -164,12 +164,29 @@ MISBEHAVES = """
         assert await names(neon_branch.connection_uri.reveal()) == ["Ada"]
 """
 
-WAITS = """
+WAITS_IN_A_TEST = """
     import pathlib, time
 
     def test_it(neon_branch):
         pathlib.Path("ready").touch()
         time.sleep(60)
+"""
+
+WAITS_IN_MIGRATIONS = """
+    import pathlib, time
+    import psycopg
+    import pytest
+
+    @pytest.fixture(scope="session")
+    def neon_migrations():
+        def migrate(uri):
+            with psycopg.connect(uri) as connection:
+                pathlib.Path("ready").touch()
+                connection.execute("SELECT pg_sleep(60)")
+
+        return migrate
+
+    def test_it(neon_branch): ...
 """
 
 
@@ -269,11 +286,23 @@ def test_failed_migrations_leave_nothing_behind(
     assert sum(line.startswith("E  ") and error in line for line in run.outlines) == 9
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    ("source", "workers", "number"),
+    [
+        (WAITS_IN_A_TEST, 0, signal.SIGINT),
+        (WAITS_IN_A_TEST, 1, signal.SIGINT),
+        (WAITS_IN_A_TEST, 1, signal.SIGKILL),
+        (WAITS_IN_MIGRATIONS, 0, signal.SIGINT),
+        (WAITS_IN_MIGRATIONS, 0, signal.SIGKILL),
+    ],
+)
 @pytest.mark.usefixtures("interruptible", "temporary")
-def test_ended_run_leaves_nothing_behind(suite: pytest.Pytester, number: signal.Signals) -> None:
-    suite.makepyfile(WAITS)
-    command = (sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-o", "neon_postgres=true")
+def test_ended_run_leaves_nothing_behind(
+    suite: pytest.Pytester, source: str, workers: int, number: signal.Signals
+) -> None:
+    suite.makepyfile(source)
+    options = ("-p", "no:cacheprovider", "-o", "neon_postgres=true", f"-n{workers}")
+    command = (sys.executable, "-m", "pytest", *options)
     with subprocess.Popen(command, cwd=suite.path, stdout=subprocess.DEVNULL) as run:
         wait_until((suite.path / "ready").exists)
         run.send_signal(number)
@@ -282,6 +311,24 @@ def test_ended_run_leaves_nothing_behind(suite: pytest.Pytester, number: signal.
 def wait_until(condition: Callable[[], bool]) -> None:
     while not condition():
         time.sleep(0.05)
+
+
+def test_fixture_switches_databases_on(run_suite: RunSuite, suite: pytest.Pytester) -> None:
+    suite.makepyfile(
+        """
+        import psycopg
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def neon_postgres():
+            return True
+
+        def test_it(neon_branch):
+            with psycopg.connect(neon_branch.connection_uri.reveal()) as connection:
+                assert connection.execute("SELECT name FROM people").fetchall() == [("Ada",)]
+        """
+    )
+    run_suite().assert_outcomes(passed=1)
 
 
 def test_missing_postgres_is_the_error_of_every_test(

@@ -34,6 +34,10 @@ MIGRATIONS = """
             {body}
 
         return migrate
+
+    def pytest_sessionfinish(session):
+        if hasattr(session.config, "workerinput"):
+            RUNS.with_name("finished").touch()
 """
 
 SHARED_PARENT = """
@@ -49,6 +53,20 @@ SHARED_PARENT = """
             file.write(f"{worker_id} {neon_branch.branch.parent_id}\\n")
         while len({line.split()[0] for line in FILE.read_text().splitlines()}) < 2:
             time.sleep(0.01)  # until the other worker has recorded itself
+"""
+
+SLOW_WORKER = """
+    import pathlib
+    import time
+
+    FINISHED = pathlib.Path(__file__).with_name("finished")
+
+    def test_of_the_fast_worker(neon_branch): ...
+
+    def test_of_the_slow_worker(neon_branch, neon_branch_factory):
+        while not FINISHED.exists():  # the end of the fast worker creates it
+            time.sleep(0.01)
+        assert neon_branch_factory.create().branch.parent_id == neon_branch.branch.parent_id
 """
 
 FOUR = """
@@ -104,6 +122,15 @@ async def test_one_worker_migrates_the_parent_of_all_branches(
     assert len({parent for _, parent in records}) == 1
     assert await branch_count(neon, cloud) == 1
     assert "neon: deleted" not in run.stdout.str()
+
+
+@pytest.mark.scale
+async def test_worker_that_finishes_first_deletes_nothing_that_others_use(
+    run_in_cloud: RunInCloud, neon: NeonClient, cloud: str
+) -> None:
+    run = await run_in_cloud(SLOW_WORKER, "pass", "-n2")
+    run.assert_outcomes(passed=2)
+    assert await branch_count(neon, cloud) == 1
 
 
 @pytest.mark.scale

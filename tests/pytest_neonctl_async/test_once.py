@@ -80,3 +80,11 @@ def test_claim_of_a_process_that_never_started_is_not_an_attempt() -> None:
         assert claims.claim() is None
         claims.release(is_attempt=False)
     assert perform_once(claims, lambda: "template") == "template"
+
+
+def test_error_shows_no_password_of_a_uri() -> None:
+    uri = "postgresql://owner:sesame@127.0.0.1:5432/neondb?options=endpoint%3Dep-1"
+    with pytest.raises(RuntimeError) as failure:
+        perform_once(LocalClaims(), raising(ValueError(f"alembic -x uri={uri} failed: 1@2")))
+    assert "sesame" not in str(failure.value)
+    assert "uri=postgresql://owner:********@127.0.0.1:5432/neondb?options" in str(failure.value)

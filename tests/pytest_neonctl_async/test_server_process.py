@@ -30,3 +30,26 @@ def test_closing_twice_stops_the_server_once() -> None:
     port = int(urls.base_url.split(":")[2].split("/")[0])
     with pytest.raises(OSError, match="refused"):
         socket.create_connection(("127.0.0.1", port))
+
+
+def test_second_value_of_neon_postgres_is_refused() -> None:
+    process = ServerProcess(0.01)
+    try:
+        urls = process.urls()
+        with pytest.raises(RuntimeError, match=r"^neon_postgres is '/opt/postgres', but .*topmost"):
+            process.urls("/opt/postgres")
+        assert process.urls() == urls
+    finally:
+        process.close()
+
+
+def test_failed_start_is_not_repeated(tmp_path: Path) -> None:
+    process = ServerProcess(0.01)
+    try:
+        for _ in range(2):
+            with pytest.raises(
+                RuntimeError, match=r"did not start: .*does not contain the program"
+            ):
+                process.urls(str(tmp_path))
+    finally:
+        process.close()

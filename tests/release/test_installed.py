@@ -61,6 +61,12 @@ def test_command_line_names_the_missing_extra(bare: Installed) -> None:
     assert (run.stdout, run.returncode) == ("", 2)
 
 
+def test_real_databases_name_the_missing_extra(bare: Installed) -> None:
+    run = bare.run("python", "-m", "neonctl_async.local", "--postgres")
+    assert "pip install 'neonctl-async[postgres]'" in run.stderr
+    assert (run.stdout, run.returncode) == ("", 1)
+
+
 def test_optional_packages_are_not_imported(complete: Installed) -> None:
     assert complete.output("python", "-W", "error", "-c", OPTIONAL) == "set()\n"
 

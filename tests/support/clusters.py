@@ -108,7 +108,7 @@ async def open_descriptors() -> int:
 
 def _open_descriptors() -> int:
     number = 0
-    null = os.stat(os.devnull)
+    null = Path(os.devnull).stat()
     for path in list(Path("/dev/fd").iterdir()):
         with suppress(OSError):  # the descriptor of the directory itself is closed
             number += not os.path.samestat(os.fstat(int(path.name)), null)

@@ -37,7 +37,7 @@ def uri_of(created: BranchCreated | ProjectCreated) -> str:
 
 
 async def execute(uri: str, *statements: LiteralString) -> Any:
-    """Run statements over one connection. Return the first value of the last one's result."""
+    """Run statements over one connection. Return the first value of the last result."""
     async with await AsyncConnection.connect(uri, autocommit=True) as connection:
         for statement in statements[:-1]:
             await connection.execute(statement)

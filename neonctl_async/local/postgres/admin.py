@@ -87,12 +87,13 @@ async def connect(
 ) -> AsyncGenerator[Session]:
     """Open a session of the administrator. Its failures become a ClusterError."""
     driver = load_driver()
+    lost = driver.InternalClientError  # asyncpg raises it if the server is killed at certain times
     opening: Session | None = None
     try:
         opening = session = await _open(driver, address, password, database)
         yield session
         await session.close(timeout=_CONNECT_TIME)
-    except (driver.PostgresError, driver.InterfaceError, OSError, TimeoutError) as error:
+    except (driver.PostgresError, driver.InterfaceError, lost, OSError, TimeoutError) as error:
         text = str(error) or type(error).__name__
         raise ClusterError(f"Postgres refused the work of the administrator: {text}") from error
     finally:

@@ -122,10 +122,12 @@ class Cluster:
     @asynccontextmanager
     async def session(self, database: str = "postgres") -> AsyncGenerator[Session]:
         """Open a session of the administrator on the running server."""
-        if self._address is None or not self.running:
+        # The server may end, and the address with it, while the password is read.
+        address = self._address
+        if address is None or not self.running:
             raise ClusterError("The Postgres server does not run")
         password = await in_thread(partial((self.data / PASSWORD_FILE).read_text, encoding="utf-8"))
-        async with connect(self._address, password.strip(), database) as session:
+        async with connect(address, password.strip(), database) as session:
             yield session
 
     async def start(self, desired: Desired | None = None) -> None:

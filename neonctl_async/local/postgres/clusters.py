@@ -14,13 +14,15 @@ from neonctl_async.local.postgres.admin import Activity, load_driver
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.cluster import Cluster, Machine
 from neonctl_async.local.postgres.configuration import Desired
-from neonctl_async.local.postgres.copying import copy_cluster, remove
+from neonctl_async.local.postgres.copying import copy_cluster
 from neonctl_async.local.postgres.directories import Directories
 from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.registry import Registry
 from neonctl_async.local.postgres.servers.guarding import Guard
 from neonctl_async.local.postgres.servers.scheduling import (
     Background,
     ClusterLock,
+    complete,
     in_thread,
     logger,
 )
@@ -56,11 +58,10 @@ class Clusters:
         self._durable = durable
         self._directories = Directories(directory, account, durable=durable)
         self._machine = Machine(installations, account, Path(), durable)
-        self._clusters: dict[str, Cluster] = {}
+        self._registry = Registry(self._directories, self._crashed, durable=durable)
         self._locks: dict[str, ClusterLock] = {}
-        self._index_lock = asyncio.Lock()
         self._slots = asyncio.Semaphore(SLOTS)
-        self._spares = Spares(self._make_spare, self._discard)
+        self._spares = Spares(self._make_spare, self._registry.discard)
         self._background = Background()
         self._adopted: dict[str, asyncio.TimerHandle] = {}
         self._guard: Guard | None = None
@@ -70,35 +71,40 @@ class Clusters:
 
         Raise RuntimeError if another control plane uses the directory.
         """
-        await in_thread(load_driver)
-        paths = await in_thread(self._directories.open)
-        sockets = self._directories.sockets
-        self._machine = Machine(self._installations, self._account, sockets, self._durable)
-        for id, path in paths.items():
-            self._register(id, Cluster(path, self._machine))
-        directories = self._directories
-        self._guard = Guard(directories.root, directories.temporary, directories.locks)
         try:
-            await self._guard.start()
+            await self._open()
         except BaseException:
             await self.close()
             raise
 
+    async def _open(self) -> None:
+        await in_thread(load_driver)
+        paths = await in_thread(self._directories.open)
+        sockets = self._directories.sockets
+        self._machine = Machine(self._installations, self._account, sockets, self._durable)
+        self._registry.load(paths, self._machine)
+        directories = self._directories
+        self._guard = Guard(directories.root, directories.temporary, directories.locks)
+        await self._guard.start()
+
     async def close(self) -> None:
-        """Stop all servers, and remove temporary data."""
+        """Stop all servers, and remove temporary data. A cancellation is raised at the end."""
+        await complete(self._close())
+
+    async def _close(self) -> None:
         for timer in self._adopted.values():
             timer.cancel()
         await self._spares.stop()
         await self._background.stop()
-        running = [cluster for cluster in self._clusters.values() if cluster.running]
         immediately = self._directories.is_temporary
+        running, spares = self._registry.running(), self._spares.take_all()
         stops = [self._stop_quietly(cluster, immediately=immediately) for cluster in running]
-        stops += [self._stop_quietly(spare, immediately=True) for spare in self._spares.take_all()]
+        stops += [self._stop_quietly(spare, immediately=True) for spare in spares]
         await asyncio.gather(*stops)
+        await self._registry.close()
         await in_thread(self._directories.close)
         if self._guard is not None:
             await self._guard.stop()
-        self._clusters.clear()
 
     @property
     def root(self) -> Path:
@@ -107,20 +113,21 @@ class Clusters:
 
     def ids(self) -> set[str]:
         """Return the ids of all clusters."""
-        return set(self._clusters)
+        return set(self._registry)
 
     def is_running(self, id: str) -> bool:
         """Return whether the server of a cluster was started and accepts connections."""
-        return id in self._clusters and self._clusters[id].running and id not in self._adopted
+        cluster = self._registry.find(id)
+        return cluster is not None and cluster.running and id not in self._adopted
 
     def socket(self, id: str) -> Path | None:
         """Return the socket of a running server."""
-        return self._clusters[id].socket if self.is_running(id) else None
+        return self._registry.get(id).socket if self.is_running(id) else None
 
     async def initialize(self, id: str, major: int) -> None:
         """Create an empty cluster, unless it exists."""
         async with self._hold(exclusive=[id]):
-            if id not in self._clusters:
+            if self._registry.find(id) is None:
                 await self._create(id, partial(self._copy_template, major))
 
     async def copy(self, source: str, target: str) -> None:
@@ -130,19 +137,20 @@ class Clusters:
                 async with self._hold(exclusive=[target]):
                     await self._replace(target, spare)
             except BaseException:
-                await self._discard(spare)
+                if self._registry.find(target) is not spare:
+                    await self._registry.discard(spare)
                 raise
             self._adopt(target)
             return
         async with self._hold(exclusive=[target], shared=[source]):
-            await self._create(target, self._get(source).copy_to)
+            await self._create(target, self._registry.get(source).copy_to)
 
     async def copy_schema(self, source: str, target: str) -> None:
         """Make ``target`` a cluster with the roles and schemas of ``source``, without rows."""
         async with self._hold(exclusive=[target]), self._running(source) as original:
             major = await in_thread(original.major)
             await self._create(target, partial(self._copy_template, major))
-            copy = self._clusters[target]
+            copy = self._registry.get(target)
             try:
                 async with self._slots:
                     await dumps.copy_schema(original, copy, self._account)
@@ -153,15 +161,13 @@ class Clusters:
     async def rename(self, id: str, new_id: str) -> None:
         """Stop a cluster and give it a new id. Nothing happens if ``new_id`` exists already."""
         async with self._hold(exclusive=[id, new_id]):
-            if new_id in self._clusters:
+            if self._registry.find(new_id) is not None:
                 return
-            cluster = self._get(id)
+            cluster = self._registry.get(id)
             self._spares.invalidate(id, forget=True)
             self._unadopt(id)
             await cluster.stop()
-            await self._assign({id: None, new_id: cluster.data})
-            del self._clusters[id]
-            self._register(new_id, cluster)
+            await self._registry.move(id, new_id)
 
     async def delete(self, *ids: str) -> None:
         """Stop and remove clusters. Missing ids are ignored."""
@@ -173,7 +179,7 @@ class Clusters:
         Returns when the server accepts connections.
         """
         async with self._hold(exclusive=[id]), self._slots:
-            cluster = self._get(id)
+            cluster = self._registry.get(id)
             self._spares.invalidate(id)
             self._unadopt(id)
             await cluster.start(desired)
@@ -181,7 +187,7 @@ class Clusters:
     async def configure(self, id: str, desired: Desired) -> None:
         """Make ``desired`` true on a running server. It restarts if a setting needs this."""
         async with self._hold(exclusive=[id]):
-            cluster = self._get(id)
+            cluster = self._registry.get(id)
             if not cluster.running:
                 raise ClusterError(f"The Postgres server of {id} does not run")
             await cluster.start(desired)
@@ -190,19 +196,20 @@ class Clusters:
         """Stop the server of a cluster, if it exists and runs. Its sessions get SQLSTATE 57P01."""
         async with self._hold(exclusive=[id]):
             self._unadopt(id)
-            if id in self._clusters:
-                await self._clusters[id].stop()
+            cluster = self._registry.find(id)
+            if cluster is not None:
+                await cluster.stop()
         self._spares.fill()
 
     async def activity(self, id: str) -> Activity:
         """Return the activity on a running server."""
         async with self._hold(shared=[id]):
-            return await self._get(id).activity()
+            return await self._registry.get(id).activity()
 
     async def changed_at(self, id: str) -> datetime:
         """Return the time of the last commit in a cluster."""
         async with self._hold(exclusive=[id]):
-            return await self._get(id).changed_at()
+            return await self._registry.get(id).changed_at()
 
     async def dump_schema(self, id: str, database: str) -> str:
         """Return the schema of a database as SQL. A stopped server runs meanwhile."""
@@ -216,21 +223,12 @@ class Clusters:
 
     async def prepare(self, source: str, count: int) -> None:
         """Keep ``count`` started copies of a stopped cluster ready for ``copy``."""
-        self._get(source)
+        self._registry.get(source)
         self._spares.want(source, count)
 
     def prepared(self, source: str) -> int:
         """Return the number of started copies that are ready."""
         return self._spares.ready(source)
-
-    def _get(self, id: str) -> Cluster:
-        if id not in self._clusters:
-            raise ClusterError(f"There are no data of {id}")
-        return self._clusters[id]
-
-    def _register(self, id: str, cluster: Cluster) -> None:
-        cluster.on_crash = partial(self._crashed, id)
-        self._clusters[id] = cluster
 
     @asynccontextmanager
     async def _hold(
@@ -247,18 +245,18 @@ class Clusters:
 
     def _release(self, id: str) -> None:
         """Forget a lock that nobody needs any more."""
-        if self._locks[id].free:
+        if id in self._locks and self._locks[id].free:
             del self._locks[id]
 
     @asynccontextmanager
     async def _running(self, id: str) -> AsyncGenerator[Cluster]:
         """Hold a cluster whose server runs. A stopped server is started, and stopped at the end."""
         async with self._hold(shared=[id]):
-            if self._get(id).running:
-                yield self._get(id)
+            if self._registry.get(id).running:
+                yield self._registry.get(id)
                 return
         async with self._hold(exclusive=[id]):
-            cluster = self._get(id)
+            cluster = self._registry.get(id)
             started = not cluster.running
             await cluster.start()
             try:
@@ -270,12 +268,14 @@ class Clusters:
     async def _create(self, id: str, write: Callable[[Path], Awaitable[None]]) -> None:
         """Give an id new data, which ``write`` writes."""
         data = await in_thread(self._directories.new)
+        cluster = Cluster(data, self._machine)
         try:
             async with self._slots:
                 await write(data)
-            await self._replace(id, Cluster(data, self._machine))
+            await self._replace(id, cluster)
         except BaseException:
-            await in_thread(remove, data)
+            if self._registry.find(id) is not cluster:
+                await self._registry.remove_files(data)
             raise
 
     async def _copy_template(self, major: int, data: Path) -> None:
@@ -289,54 +289,34 @@ class Clusters:
         await in_thread(Cluster(data, self._machine).record_change)
 
     async def _replace(self, id: str, cluster: Cluster) -> None:
-        """Assign a cluster to an id in one step, and remove the cluster that the id had."""
-        old = self._clusters.get(id)
         self._spares.invalidate(id)
         self._unadopt(id)
-        if old is not None:
-            await old.stop(immediately=True)
-        await self._assign({id: cluster.data})
-        self._register(id, cluster)
-        if old is not None:
-            await in_thread(remove, old.data)
-
-    async def _assign(self, changes: Mapping[str, Path | None]) -> None:
-        async with self._index_lock:
-            await in_thread(self._directories.assign, changes)
+        await self._registry.put(id, cluster)
 
     async def _delete(self, id: str) -> None:
         async with self._hold(exclusive=[id]):
-            if id in self._clusters:
+            if self._registry.find(id) is not None:
                 await self._remove(id)
 
     async def _remove(self, id: str) -> None:
         self._spares.invalidate(id, forget=True)
         self._unadopt(id)
-        await self._assign({id: None})
-        await self._discard(self._clusters.pop(id))
-
-    async def _discard(self, cluster: Cluster) -> None:
-        """End a cluster that has no id, and remove its data."""
-        cluster.on_crash = lambda _reason: None
-        await cluster.stop(immediately=True)
-        await in_thread(cluster.settle)
-        await in_thread(remove, cluster.data)
+        await self._registry.drop(id)
 
     async def _make_spare(self, source: str) -> Cluster | None:
-        """Copy a stopped cluster, and start the copy."""
-        data = await in_thread(self._directories.new)
-        spare = Cluster(data, self._machine)
-        async with self._hold(shared=[source]):
-            original = self._clusters.get(source)
-            if original is None or original.running:
-                return None
-            async with self._slots:
-                await original.copy_to(data)
+        """Copy a stopped cluster, and start the copy. Return None if the cluster runs."""
+        spare = Cluster(await in_thread(self._directories.new), self._machine)
         try:
+            async with self._hold(shared=[source]):
+                original = self._registry.find(source)
+                if original is None or original.running:
+                    return None
+                async with self._slots:
+                    await original.copy_to(spare.data)
             async with self._slots:
                 await spare.start()
         except BaseException:
-            await in_thread(remove, data)
+            await self._registry.remove_files(spare.data)
             raise
         return spare
 
@@ -353,14 +333,14 @@ class Clusters:
     async def _stop_adopted(self, id: str) -> None:
         async with self._hold(exclusive=[id]):
             if id in self._adopted:
-                await self._get(id).stop()
+                await self._registry.get(id).stop()
                 self._unadopt(id)
 
     async def _stop_quietly(self, cluster: Cluster, *, immediately: bool) -> None:
         try:
             await cluster.stop(immediately=immediately)
-        except ClusterError as error:
-            logger.warning("a server did not stop: %s", error)
+        except (ClusterError, OSError) as error:
+            logger.warning("a server did not stop cleanly: %s", error)
 
     def _crashed(self, id: str, reason: str) -> None:
         self._unadopt(id)
@@ -370,7 +350,7 @@ class Clusters:
     async def _clean_up(self, id: str) -> None:
         """End the processes of a server that was killed."""
         async with self._hold(exclusive=[id]):
-            cluster = self._clusters.get(id)
+            cluster = self._registry.find(id)
             if cluster is not None and not cluster.running:
                 await in_thread(cluster.settle)
 

@@ -19,7 +19,7 @@ from neonctl_async.local.postgres.account import ServerAccount, check_reachable,
 from neonctl_async.local.postgres.copying import remove
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.postgres.files import write_file
-from neonctl_async.local.postgres.servers.guardian import end_servers
+from neonctl_async.local.postgres.servers.guardian import end_servers, remove_clusters
 
 logger = logging.getLogger("neonctl_async.local")
 
@@ -80,8 +80,11 @@ class Directories:
         return {id: self._data(name) for id, name in self._names.items()}
 
     def close(self) -> None:
-        """Remove the temporary directory, and unlock the data."""
+        """End servers that still run, remove the temporary directory, and unlock the data."""
+        if self.root.name:
+            end_servers(self.root)
         if self.temporary.name:
+            remove_clusters(self.temporary.glob("data/clusters/*"))
             with suppress(OSError):  # the next control plane removes the rest
                 remove(self.temporary)
         for lock in self.locks:
@@ -166,9 +169,8 @@ class Directories:
                 logger.warning("the data directory %s of %s is missing", self._data(name), id)
                 del self._names[id]
         named = set(self._names.values())
-        for path in (self.root / "clusters").iterdir():
-            if path.name not in named:
-                remove(path)
+        directories = (self.root / "clusters").iterdir()
+        remove_clusters(path for path in directories if path.name not in named)
         for path in self.root.glob(f"{INDEX}.*.tmp"):
             path.unlink()
 
@@ -210,6 +212,7 @@ def remove_abandoned(base: Path) -> None:
             if lock is not None:
                 try:
                     _end_abandoned(path)
+                    remove_clusters(path.glob("data/clusters/*"))
                     remove(path)
                 finally:
                     os.close(lock)

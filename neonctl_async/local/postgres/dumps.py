@@ -4,6 +4,7 @@ import asyncio
 import subprocess
 from collections.abc import Iterator, Sequence
 from importlib import resources
+from pathlib import Path
 from typing import Final
 
 from neonctl_async.local.postgres.account import ServerAccount
@@ -106,6 +107,7 @@ def _communicate(
     account: ServerAccount | None,
     started: list[subprocess.Popen[bytes]],
 ) -> str:
+    name = Path(command[0]).name
     user, group, extra_groups = identity(account)
     try:
         process = subprocess.Popen(  # noqa: S603 - a program of Postgres, without a shell
@@ -121,18 +123,18 @@ def _communicate(
             extra_groups=extra_groups,
         )
     except OSError as error:
-        raise ClusterError(f"{command[0]} cannot be started: {error.strerror}") from error
+        raise ClusterError(f"{name} cannot be started: {error.strerror}") from error
     started.append(process)
     with process:
         try:
             output, errors = process.communicate(statements, timeout=TIME)
         except subprocess.TimeoutExpired as error:
             process.kill()
-            raise ClusterError(f"{command[0]} did not finish within {TIME:g} seconds") from error
+            raise ClusterError(f"{name} did not finish within {TIME:g} seconds") from error
     if process.returncode != 0:
         lines = errors.decode(errors="replace").strip().splitlines()
         reason = " ".join(" ".join(lines[-3:]).split())
-        raise ClusterError(f"{command[0]} failed with status {process.returncode}: {reason}")
+        raise ClusterError(f"{name} failed with status {process.returncode}: {reason}")
     return output.decode()
 
 

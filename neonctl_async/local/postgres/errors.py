@@ -2,7 +2,7 @@
 
 
 class PostgresUnavailableError(RuntimeError):
-    """Postgres cannot be used on this machine. The message says what to install or change."""
+    """Postgres cannot be used on this machine. The message names the remedy."""
 
 
 class ClusterError(Exception):

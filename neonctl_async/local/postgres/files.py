@@ -5,10 +5,11 @@ import secrets
 from pathlib import Path
 
 from neonctl_async.local.postgres.account import ServerAccount, give
+from neonctl_async.local.postgres.errors import ClusterError
 
 
 def write_file(path: Path, text: str, *, account: ServerAccount | None, durable: bool) -> None:
-    """Replace a file with one that only ``account`` can read."""
+    """Replace a file with one that only ``account`` can read. Raise ClusterError if that fails."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -19,6 +20,18 @@ def write_file(path: Path, text: str, *, account: ServerAccount | None, durable:
                 os.fsync(file.fileno())
         give(temporary, account)
         temporary.replace(path)
-    except BaseException:
+        if durable:
+            _sync_directory(path.parent)
+    except BaseException as error:
         temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise ClusterError(f"{str(path)!r} cannot be written: {error.strerror}") from error
         raise
+
+
+def _sync_directory(directory: Path) -> None:
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -110,9 +110,10 @@ class ControlPlane:
         await self._call("remove_member", NoneType, org_id=org_id, user_id=user_id)
 
     async def reset(self) -> None:
-        """Delete everything except the first user, organization and key.
+        """Return to the state before the first test. The plugin does this after each test.
 
-        The plugin does this after each test.
+        With databases, this is the project of the worker. Otherwise, only the first user,
+        organization and key exist.
         """
         await self._call("reset", NoneType)
 

@@ -19,6 +19,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ApiError, Durations, LocalControlPlane, Tenant
+from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded, TenantCall, encode_result
 
 
@@ -62,6 +63,8 @@ class ControlServer:
             return await handler(request)
         except (ApiError, ValueError) as error:
             return _error(400, str(error))
+        except ClusterError as error:
+            return _error(500, str(error))
 
     async def _add_tenant(self, request: web.Request) -> web.Response:
         del request

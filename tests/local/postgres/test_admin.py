@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from neonctl_async.local.postgres import admin
 from neonctl_async.local.postgres.admin import Address, connect, load_driver
 from neonctl_async.local.postgres.clusters import Clusters
-from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
-from tests.support.clusters import ALICE, DESIRED, fetch, session
+from tests.support.clusters import DESIRED, fetch
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 def test_missing_driver_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,19 +33,6 @@ async def test_wrong_password_of_the_administrator_is_an_error_of_the_cluster(
     with pytest.raises(ClusterError, match="password authentication failed"):
         async with connect(address, "wrong"):
             pass
-
-
-async def test_database_that_stays_in_use_is_an_error(
-    clusters: Clusters, main: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(admin, "_RENAME_ATTEMPTS", 1)
-    monkeypatch.setattr(admin, "_TERMINATE", "SELECT $1::text")
-    renamed = Desired([ALICE], [DatabaseSpec("b", "alice")], renamed={"app": "b"})
-    async with session(clusters, main, database="app"):
-        configuring = asyncio.create_task(clusters.configure(main, renamed))
-        with pytest.raises(ClusterError, match="is being accessed by other users"):
-            await configuring
-    await clusters.configure(main, DESIRED)
 
 
 async def test_copies_keep_no_replication_slot(clusters: Clusters, main: str) -> None:

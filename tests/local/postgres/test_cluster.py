@@ -10,7 +10,7 @@ from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired, Ro
 from neonctl_async.local.postgres.errors import ClusterError
 from tests.support.clusters import ALICE, DESIRED, asyncpg, connect, execute, fetch, session
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 APP = DatabaseSpec("app", "alice")
 

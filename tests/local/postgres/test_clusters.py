@@ -23,7 +23,7 @@ from tests.support.clusters import (
 )
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 async def test_started_cluster_has_its_role_and_its_database(clusters: Clusters, main: str) -> None:
@@ -283,3 +283,18 @@ async def test_server_of_an_unused_prepared_copy_is_stopped(
 
 async def _has_no_server(directory: Path) -> bool:
     return await servers(directory) == []
+
+
+async def test_cancelled_waiters_for_a_cluster_leave_its_lock_usable(
+    clusters: Clusters, main: str
+) -> None:
+    holding = asyncio.create_task(clusters.stop(main))
+    await asyncio.sleep(0)
+    waiting = [asyncio.create_task(clusters.start(main, DESIRED)) for _ in range(3)]
+    await asyncio.sleep(0)
+    for task in waiting:
+        task.cancel()
+    await holding
+    await asyncio.wait(waiting)
+    assert all(task.cancelled() for task in waiting)
+    await clusters.start(main, DESIRED)

@@ -11,7 +11,7 @@ from neonctl_async.local.postgres.copying import copy_cluster, copy_wal
 from neonctl_async.local.postgres.template import Template
 from tests.local.postgres.server import Connection, connect, running
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 BALANCE = "SELECT sum(amount) FROM accounts"
 

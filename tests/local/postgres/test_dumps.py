@@ -8,7 +8,7 @@ from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired, Ro
 from neonctl_async.local.postgres.errors import ClusterError
 from tests.support.clusters import ALICE, DESIRED, LEDGER, execute, fetch
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 async def test_dump_has_the_tables_without_rows_and_is_repeatable(

@@ -2,6 +2,7 @@ from pathlib import Path
 
 import pytest
 
+from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.files import write_file
 
 
@@ -14,6 +15,11 @@ def test_file_is_replaced_and_only_its_owner_reads_it(tmp_path: Path, durable: b
     assert path.read_text(encoding="utf-8") == "neu: ü"
     assert path.stat().st_mode & 0o777 == 0o600
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_disk_error_is_an_error_of_the_cluster(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=r"nowhere/file' cannot be written: No such file"):
+        write_file(tmp_path / "nowhere" / "file", "text", account=None, durable=False)
 
 
 def test_failed_write_leaves_the_old_file(tmp_path: Path) -> None:

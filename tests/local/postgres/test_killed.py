@@ -14,6 +14,7 @@ from neonctl_async.local.postgres.account import ServerAccount
 from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.configuration import DatabaseSpec, Desired
+from neonctl_async.local.postgres.servers.scheduling import in_thread
 from tests.support.clusters import (
     ALICE,
     DESIRED,
@@ -27,7 +28,7 @@ from tests.support.clusters import (
 )
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 PROGRAM = """
 import asyncio, sys
@@ -149,6 +150,22 @@ async def test_time_of_the_last_change_is_found_after_a_crash(
     assert not clusters.is_running(main)
 
 
+async def test_crash_while_a_session_is_being_opened_is_no_error_of_a_stop(
+    clusters: Clusters, main: str, temporary_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = min(await servers(temporary_directory))
+
+    async def crash(function: Callable[[], str]) -> str:
+        monkeypatch.undo()
+        os.kill(pid, signal.SIGKILL)
+        await until(lambda: not clusters.is_running(main))
+        return await in_thread(function)
+
+    monkeypatch.setattr("neonctl_async.local.postgres.cluster.in_thread", crash)
+    await clusters.stop(main)
+    await clusters.start(main, DESIRED)
+
+
 async def test_crashed_cluster_is_copied(
     clusters: Clusters, main: str, temporary_directory: Path
 ) -> None:
@@ -196,6 +213,7 @@ async def test_next_control_plane_removes_what_a_control_plane_and_its_guardian_
     temporary_directory: Path,
 ) -> None:
     process, guardian = await asyncio.to_thread(run, None)
+    process.send_signal(signal.SIGSTOP)  # it would start another guardian
     os.kill(guardian, signal.SIGKILL)
     process.kill()
     await asyncio.to_thread(process.wait)

@@ -8,7 +8,7 @@ from neonctl_async.local.postgres.configuration import Desired, RoleSpec
 from tests.support.clusters import DESIRED, LEDGER, data_directories, execute, fetch, servers
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ from neonctl_async.local.postgres.template import PASSWORD_FILE, Template, prepa
 from tests.local.postgres.programs import write_installation, write_script
 from tests.local.postgres.server import running
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 INITDB = """
 for option; do case $option in --pgdata=*) data=${option#*=};; esac; done

@@ -1,17 +1,24 @@
 """Backends are opened and closed completely, and the migrations make the parent of all branches."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
 
-from neonctl_async.testing.plugin.backends import Backend
+from neonctl_async import ServerError
+from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.local.postgres.binaries import find_installations
+from neonctl_async.local.postgres.errors import PostgresUnavailableError
+from neonctl_async.testing.plugin.backends import Backend, DatabaseBackend
+from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 from neonctl_async.testing.plugin.migrations import Preparation
 from neonctl_async.testing.plugin.naming import is_parent, run_prefix
 from neonctl_async.testing.plugin.opening import open_cloud, open_local
+from neonctl_async.testing.plugin.server import ControlServer
 from pytest_neonctl_async.once import LocalClaims, perform_once
 from pytest_neonctl_async.targets import CloudAccount, ServerURLs
+from tests.support.databases import execute
 from tests.testing.plugin.conftest import NO_MIGRATIONS
 
 
@@ -75,3 +82,65 @@ def test_failed_migrations_fail_every_backend_and_run_once(account: CloudAccount
             with open_cloud(account, "0a0a0a0a", preparation):
                 pass
     assert len(calls) == 1
+
+
+@pytest.fixture
+def urls_of_databases(server_loop: BackgroundLoop) -> Iterator[ServerURLs]:
+    """A local control plane with databases, and its control server."""
+    try:
+        find_installations()
+    except PostgresUnavailableError as error:
+        pytest.skip(str(error))
+    with server_loop.enter(
+        LocalControlPlane(durations=Durations(default=0), postgres=True)
+    ) as server:
+        control = ControlServer(server)
+        server_loop.call(control.start())
+        yield ServerURLs(server.base_url, control.url, control.token)
+        server_loop.call(control.stop())
+
+
+async def create_table(uri: str) -> None:
+    await execute(uri, "CREATE TABLE people AS SELECT 'Ada' AS name", "SELECT 1")
+
+
+def rows(backend: Backend) -> int:
+    """Return the number of rows of a new branch, and insert another one."""
+    with backend.branches(backend.project().id) as factory:
+        uri = factory.create().connection_uri.reveal()
+        count: int = backend.loop.call(execute(uri, "SELECT count(*) FROM people"))
+        backend.loop.call(execute(uri, "INSERT INTO people VALUES ('Grace')", "SELECT 1"))
+    backend.reset()
+    return count
+
+
+@pytest.mark.postgres
+def test_branches_of_all_workers_start_with_the_migrated_data(
+    urls_of_databases: ServerURLs,
+) -> None:
+    preparation = once(create_table)
+    with (
+        open_local(urls_of_databases, "a", preparation, postgres=True) as first,
+        open_local(urls_of_databases, "a", preparation, postgres=True) as second,
+    ):
+        assert first.project().id != second.project().id
+        assert [rows(first), rows(second), rows(first), rows(second)] == [1, 1, 1, 1]
+
+
+@pytest.mark.postgres
+def test_databases_without_migrations_are_empty(urls_of_databases: ServerURLs) -> None:
+    with open_local(urls_of_databases, "a", NO_MIGRATIONS, postgres=True) as backend:
+        with backend.branches(backend.project().id) as factory:
+            uri = factory.create(timeout=None).connection_uri.reveal()
+            assert backend.loop.call(execute(uri, "SELECT to_regclass('people') IS NULL"))
+
+
+@pytest.mark.postgres
+def test_failed_work_on_a_database_is_an_error_with_its_reason(
+    urls_of_databases: ServerURLs,
+) -> None:
+    with open_local(urls_of_databases, "a", NO_MIGRATIONS, postgres=True) as backend:
+        assert isinstance(backend, DatabaseBackend)
+        call = backend.tenant.call("publish_template", str, branch_id="br-gone-away-12345678")
+        with pytest.raises(ServerError, match="no data of br-gone-away-12345678"):
+            backend.loop.call(call)

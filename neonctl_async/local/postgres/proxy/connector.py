@@ -4,10 +4,12 @@ import asyncio
 import errno
 import socket
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_async.local.postgres.proxy.messages import ERROR, Message
 from neonctl_async.local.postgres.proxy.passwords import log_in, request_password
 from neonctl_async.local.postgres.proxy.routing import find_endpoint, server_startup
 from neonctl_async.local.postgres.proxy.startup import (
@@ -21,7 +23,11 @@ T = TypeVar("T")
 
 TOO_MANY_CONNECTIONS: Final = ("sorry, too many clients already", "53300")
 
-_CONNECT_ATTEMPTS: Final = 3
+RETRY_DELAYS: Final = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+"""The times between attempts to connect to a server that starts or stops, in seconds."""
+
+_UNAVAILABLE: Final = b"\0C57P03\0"
+"""The SQLSTATE cannot_connect_now, in the fields of an error."""
 _BUSY_DELAY: Final = 0.01
 """The time until the next attempt to connect to a server with many waiting connections."""
 _EXHAUSTED: Final = (errno.EMFILE, errno.ENFILE)
@@ -42,8 +48,11 @@ FindRoute: TypeAlias = Callable[[str], Awaitable[Route]]
 class Connected(NamedTuple):
     """A server that has received the startup message of a client."""
 
-    server: socket.socket
+    server: Stream
     path: Path
+    """The socket of the server."""
+    first: Message
+    """The first message of the server."""
 
 
 async def connect(
@@ -61,22 +70,26 @@ async def connect(
     if endpoint_id is None:
         endpoint_id, password = await request_password(client)
     on_endpoint(endpoint_id)
-    route, server = await while_connected(client, _open(endpoint_id, find_route))
+    connected = await _open(client, startup, partial(find_route, endpoint_id))
+    server, _, first = connected
     try:
-        stream = Stream(server)
-        await stream.send(server_startup(startup, read_only=route.read_only).encode())
-        if password is not None and not await log_in(stream, client, password):
-            server.close()
+        if password is None:
+            await client.send(first.encode())
+        elif not await log_in(server, client, password, first):
+            server.sock.close()
             return None
-        await stream.send(client.take_unread())
+        await server.send(client.take_unread())
     except BaseException:
-        server.close()
+        server.sock.close()
         raise
-    return Connected(server, route.socket)
+    return connected
 
 
 async def while_connected(client: Stream, waiting: Awaitable[T]) -> T:
-    """Await the result of ``waiting``. Cancel it and raise EOFError if the client disconnects."""
+    """Await the result of ``waiting``. Cancel it and raise EOFError if the client disconnects.
+
+    The result may be lost, so it must not need to be closed.
+    """
     task = asyncio.ensure_future(waiting)
     watcher = asyncio.create_task(client.wait_until_closed(MAX_STARTUP_LENGTH))
     try:
@@ -90,18 +103,47 @@ async def while_connected(client: Stream, waiting: Awaitable[T]) -> T:
         await asyncio.gather(task, watcher, return_exceptions=True)
 
 
-async def _open(endpoint_id: str, find_route: FindRoute) -> tuple[Route, socket.socket]:
-    """Find the route of an endpoint and connect to its server.
+async def _open(
+    client: Stream, startup: StartupMessage, find_route: Callable[[], Awaitable[Route]]
+) -> Connected:
+    """Find a route, and connect to its server.
 
-    Search again if the compute was suspended in between.
+    Find it again if the server stops or starts at this moment, for example because its compute is
+    suspended.
     """
-    for _ in range(_CONNECT_ATTEMPTS):
-        route = await find_route(endpoint_id)
-        try:
-            return route, await open_server(route.socket)
-        except (FileNotFoundError, ConnectionRefusedError):
-            continue
-    raise ComputeRefusedError("the compute stopped while the client connected: try again", "57P03")
+    for delay in RETRY_DELAYS:
+        connected = await _try(startup, await while_connected(client, find_route()))
+        if connected is not None and not _is_unavailable(connected.first):
+            return connected
+        if connected is not None:
+            connected.server.sock.close()
+        await while_connected(client, asyncio.sleep(delay))
+    connected = await _try(startup, await while_connected(client, find_route()))
+    if connected is None:
+        raise ComputeRefusedError("the compute stopped while the client connected", "57P03")
+    return connected
+
+
+async def _try(startup: StartupMessage, route: Route) -> Connected | None:
+    """Send the startup message to a server. Return None if the server is not there any more."""
+    try:
+        server = Stream(await open_server(route.socket))
+    except (FileNotFoundError, ConnectionRefusedError):
+        return None
+    try:
+        await server.send(server_startup(startup, read_only=route.read_only).encode())
+        return Connected(server, route.socket, await server.read_message())
+    except (EOFError, ConnectionError):
+        server.sock.close()
+        return None
+    except BaseException:
+        server.sock.close()
+        raise
+
+
+def _is_unavailable(message: Message) -> bool:
+    """Return whether a server refuses connections because it starts or stops."""
+    return message.kind == ERROR and _UNAVAILABLE in message.payload
 
 
 async def open_server(path: Path) -> socket.socket:

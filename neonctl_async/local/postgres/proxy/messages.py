@@ -5,7 +5,9 @@ from typing import Final, NamedTuple
 
 INT32: Final = Struct("!i")
 _HEADER: Final = Struct("!ci")
+HEADER_LENGTH: Final = _HEADER.size
 
+ERROR: Final = b"E"
 AUTHENTICATION_OK: Final = 0
 AUTHENTICATION_CLEARTEXT: Final = 3
 AUTHENTICATION_SASL: Final = 10
@@ -28,7 +30,7 @@ class Message(NamedTuple):
 
 
 def decode_header(header: bytes) -> tuple[bytes, int]:
-    """Return the type of a message and the length of its payload, from its first 5 bytes."""
+    """Return the type of a message and the length of its payload."""
     kind, length = _HEADER.unpack(header)
     return kind, length - 4
 
@@ -36,7 +38,7 @@ def decode_header(header: bytes) -> tuple[bytes, int]:
 def error_response(message: str, code: str) -> bytes:
     """Return an ErrorResponse with severity FATAL."""
     text = message.replace("\0", " ")  # a field of the message cannot contain zero bytes
-    return Message(b"E", f"SFATAL\0VFATAL\0C{code}\0M{text}\0\0".encode()).encode()
+    return Message(ERROR, f"SFATAL\0VFATAL\0C{code}\0M{text}\0\0".encode()).encode()
 
 
 def authentication(kind: int, data: bytes = b"") -> bytes:

@@ -8,6 +8,7 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
 import secrets
 import stringprep
 import unicodedata
@@ -20,6 +21,8 @@ from neonctl_async.local.postgres.proxy.messages import (
     AUTHENTICATION_SASL,
     AUTHENTICATION_SASL_CONTINUE,
     AUTHENTICATION_SASL_FINAL,
+    ERROR,
+    HEADER_LENGTH,
     INT32,
     Message,
     authentication,
@@ -34,12 +37,13 @@ _AUTHENTICATION: Final = b"R"
 _PASSWORD: Final = b"p"
 _MECHANISM: Final = b"SCRAM-SHA-256"
 _CHANNEL_BINDING: Final = b"n,,"
+_CHALLENGE: Final = re.compile(rb"r=([!-+\--~]+),s=([A-Za-z0-9+/]+)=*,i=([1-9][0-9]{0,8})")
 
 
 async def request_password(client: Stream) -> PasswordWithEndpoint:
     """Request the password of a client without an endpoint id. It may contain the id."""
     await client.send(authentication(AUTHENTICATION_CLEARTEXT))
-    kind, length = decode_header(await client.read_exactly(5))
+    kind, length = decode_header(await client.read_exactly(HEADER_LENGTH))
     if kind != _PASSWORD or length < 1:
         raise ProtocolError("expected password response")
     if length > MAX_PASSWORD_LENGTH:
@@ -52,34 +56,34 @@ async def request_password(client: Stream) -> PasswordWithEndpoint:
     return parse_password(password[:-1])
 
 
-async def log_in(server: Stream, client: Stream, password: bytes) -> bool:
+async def log_in(server: Stream, client: Stream, password: bytes, message: Message) -> bool:
     """Log in to a server. Return True if it accepted the password.
 
-    The client receives the other messages, like the error of a wrong password.
+    ``message`` is the first message of the server. The client receives all messages that are not
+    part of the login, like the error of a wrong password.
     """
     exchange = Scram(password)
-    while (message := await _read_message(server)).kind != b"E":
-        if message.kind != _AUTHENTICATION:
+    while True:
+        kind, data = _authentication(message)
+        if kind in (None, AUTHENTICATION_OK):
             await client.send(message.encode())
-            continue
-        [kind] = INT32.unpack_from(message.payload)
-        data = message.payload[INT32.size :]
-        if kind == AUTHENTICATION_OK:
-            await client.send(message.encode())
-            return True
+        if kind == AUTHENTICATION_OK or message.kind == ERROR:
+            return kind == AUTHENTICATION_OK
         if kind == AUTHENTICATION_SASL:
             await server.send(exchange.first())
         elif kind == AUTHENTICATION_SASL_CONTINUE:
             await server.send(await asyncio.to_thread(exchange.final, data))
-        elif kind != AUTHENTICATION_SASL_FINAL:
+        elif kind not in (None, AUTHENTICATION_SASL_FINAL):
             raise ComputeRefusedError(f"Unsupported authentication method: {kind}")
-    await client.send(message.encode())
-    return False
+        message = await server.read_message()
 
 
-async def _read_message(server: Stream) -> Message:
-    kind, length = decode_header(await server.read_exactly(5))
-    return Message(kind, await server.read_exactly(length))
+def _authentication(message: Message) -> tuple[int | None, bytes]:
+    """Return the kind and the data of an authentication message, or None for other messages."""
+    if message.kind != _AUTHENTICATION or len(message.payload) < INT32.size:
+        return None, b""
+    [kind] = INT32.unpack_from(message.payload)
+    return kind, message.payload[INT32.size :]
 
 
 class Scram:
@@ -102,9 +106,11 @@ class Scram:
 
     def final(self, challenge: bytes) -> bytes:
         """Return the response to the server's challenge. Takes a few milliseconds."""
-        fields = dict(field.split(b"=", 1) for field in challenge.split(b","))
-        salt, iterations = base64.b64decode(fields[b"s"]), int(fields[b"i"])
-        unproven = b"c=" + base64.b64encode(_CHANNEL_BINDING) + b",r=" + fields[b"r"]
+        match = _CHALLENGE.fullmatch(challenge)
+        if match is None:
+            raise ComputeRefusedError("the server sent a malformed SCRAM challenge")
+        nonce, salt, iterations = match[1], base64.b64decode(match[2] + b"=="), int(match[3])
+        unproven = b"c=" + base64.b64encode(_CHANNEL_BINDING) + b",r=" + nonce
         salted = hashlib.pbkdf2_hmac("sha256", prepare_password(self._password), salt, iterations)
         key = hmac.digest(salted, b"Client Key", "sha256")
         signature = hmac.digest(

@@ -55,6 +55,8 @@ class Proxy:
     - ``handshake_timeout``: the time for everything before the session, in seconds.
     """
 
+    _relay: Relay  # created by start()
+
     def __init__(
         self,
         route: FindRoute,
@@ -75,7 +77,6 @@ class Proxy:
 
         Keys contain the process id of the server, so no two sessions have the same key.
         """
-        self._relay = Relay()
         self._accepting: asyncio.Task[None] | None = None
 
     async def start(self) -> int:
@@ -83,6 +84,7 @@ class Proxy:
         if self._tls is not None:
             prepare_tls(self._tls)
         listener = await listen(self._host, self._port)
+        self._relay = Relay()
         self._relay.start()
         self._accepting = asyncio.create_task(self._accept(listener))
         return listener.port
@@ -93,8 +95,8 @@ class Proxy:
             return
         self._accepting.cancel()
         await asyncio.wait([self._accepting])
-        self._accepting = None
         await asyncio.to_thread(self._relay.stop)
+        self._accepting = None
         await asyncio.sleep(0)  # the loop runs the callbacks of the finished sessions
 
     def connections(self, endpoint_id: str | None = None) -> int:
@@ -168,7 +170,9 @@ class Proxy:
         connected = await connect(stream, packet, server_name, self._route, note_endpoint)
         if connected is not None:
             add_key = partial(self._add_key, connection, connected.path)
-            connection.session = Session(stream.sock, connected.server, on_key=add_key, on_end=end)
+            connection.session = Session(
+                stream.sock, connected.server.sock, on_key=add_key, on_end=end
+            )
             self._relay.add(connection.session)
 
     async def _refuse_last(self, connection: _Connection) -> None:

@@ -2,9 +2,8 @@
 
 from typing import Final
 
-from neonctl_async.local.postgres.proxy.messages import decode_header
+from neonctl_async.local.postgres.proxy.messages import HEADER_LENGTH, decode_header
 
-_HEADER_LENGTH: Final = 5
 _BACKEND_KEY_DATA: Final = b"K"
 _READY_FOR_QUERY: Final = b"Z"
 
@@ -24,15 +23,15 @@ class SessionKeyScanner:
     def feed(self, data: bytes) -> None:
         """Read the next bytes from the server."""
         rest = self._rest + data
-        while not self.done and len(rest) >= _HEADER_LENGTH:
-            kind, length = decode_header(rest[:_HEADER_LENGTH])
-            end = _HEADER_LENGTH + length
+        while not self.done and len(rest) >= HEADER_LENGTH:
+            kind, length = decode_header(rest[:HEADER_LENGTH])
+            end = HEADER_LENGTH + length
             if kind == _READY_FOR_QUERY or length < 0:
                 self.done = True
             elif len(rest) < end:
                 break
             elif kind == _BACKEND_KEY_DATA:
-                self.key = rest[_HEADER_LENGTH:end]
+                self.key = rest[HEADER_LENGTH:end]
                 self.done = True
             rest = rest[end:]
         self._rest = b"" if self.done else rest

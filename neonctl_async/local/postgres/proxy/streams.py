@@ -7,9 +7,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, TypeVar
 
+from neonctl_async.local.postgres.proxy.errors import ProtocolError
+from neonctl_async.local.postgres.proxy.messages import HEADER_LENGTH, Message, decode_header
+
 T = TypeVar("T")
 
 _CHUNK: Final = 8192
+_MAX_MESSAGE_LENGTH: Final = 100_000
+"""The length of the longest message of a server before a session, for example an error."""
 
 
 async def attempt(sock: socket.socket, operation: Callable[[], T], *, writes: bool = False) -> T:
@@ -74,6 +79,13 @@ class Stream:
             await self._receive(min(missing, _CHUNK))
         data, self._received = self._received[:length], self._received[length:]
         return data
+
+    async def read_message(self) -> Message:
+        """Return the next message of a server. Raise ProtocolError if it is malformed or long."""
+        kind, length = decode_header(await self.read_exactly(HEADER_LENGTH))
+        if not 0 <= length <= _MAX_MESSAGE_LENGTH:
+            raise ProtocolError("the server sent a malformed message")
+        return Message(kind, await self.read_exactly(length))
 
     async def wait_until_closed(self, limit: int) -> None:
         """Raise EOFError when the peer closes the connection.

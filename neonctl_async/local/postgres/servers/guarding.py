@@ -17,8 +17,8 @@ _RESTART_DELAY: Final = 1.0
 class Guard:
     """Keeps a guardian running for the servers below ``root``.
 
-    ``temporary`` is removed by the guardian. It inherits ``locks``, which keeps other control planes away
-    from the directories until the guardian has finished.
+    ``temporary`` is removed by the guardian. It inherits ``locks``, which keeps other control
+    planes away from the directories until the guardian has finished.
     """
 
     def __init__(self, root: Path, temporary: Path, locks: Sequence[int]) -> None:
@@ -40,7 +40,7 @@ class Guard:
             self._watch()
 
     async def stop(self) -> None:
-        """Stop the guardian, after the servers are stopped and the temporary directory is removed."""
+        """Stop the guardian. Call this after servers and temporary files are gone."""
         await self._background.stop()
         process = self._process
         if process is None:

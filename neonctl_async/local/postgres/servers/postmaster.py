@@ -26,6 +26,7 @@ IMMEDIATE_TIME: Final = 6.0
 """The seconds of an immediate shutdown, before all processes are killed."""
 
 READY: Final = "database system is ready to accept connections"
+_KEPT: Final = 8
 _SHOWN: Final = 3
 _LINE_LENGTH: Final = 300
 
@@ -254,7 +255,7 @@ class ServerLog:
     """The last lines of a server's log."""
 
     def __init__(self) -> None:
-        self._lines: deque[str] = deque(maxlen=_SHOWN)
+        self._lines: deque[str] = deque(maxlen=_KEPT)
         self._partial = b""
 
     def feed(self, data: bytes) -> bool:
@@ -266,6 +267,8 @@ class ServerLog:
         return any(READY in text for text in texts)
 
     def reason(self) -> str:
-        """Return the last lines in one line."""
+        """Return the last severe message with the one before it, or the last messages."""
         lines = [" ".join(line.split()) for line in self._lines]
-        return "; ".join(lines) or "its log is empty"
+        severe = [n for n, line in enumerate(lines) if line.startswith(("FATAL:", "PANIC:"))]
+        shown = lines[max(severe[-1] - 1, 0) : severe[-1] + 1] if severe else lines[-_SHOWN:]
+        return "; ".join(shown) or "its log is empty"

@@ -4,7 +4,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine
+from concurrent.futures import Executor
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -12,15 +14,25 @@ T = TypeVar("T")
 logger = logging.getLogger("neonctl_async.local")
 
 
-async def in_thread(function: Callable[..., T], *args: object) -> T:
+async def in_thread(
+    function: Callable[..., T], *args: object, executor: Executor | None = None
+) -> T:
     """Run a blocking function in a thread. A cancellation is raised after the function returned.
 
     ``asyncio.to_thread`` abandons the thread when the caller is cancelled, and files or processes
     that the thread creates would be left behind.
     """
-    task = asyncio.ensure_future(asyncio.to_thread(function, *args))
-    cancelled = await settle(task)
-    if cancelled is not None:
+    loop = asyncio.get_running_loop()
+    task = loop.run_in_executor(executor, partial(function, *args))
+    if cancelled := await settle(task):
+        raise cancelled
+    return task.result()
+
+
+async def complete(work: Coroutine[None, None, T]) -> T:
+    """Finish work that must not stop halfway. A cancellation is raised at its end."""
+    task = asyncio.ensure_future(work)
+    if cancelled := await settle(task):
         raise cancelled
     return task.result()
 

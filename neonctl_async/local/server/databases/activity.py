@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from neonctl_async.local.server.tenant_state import TenantState
 
 INTERVAL: Final = 0.5
-"""The time between two looks at computes that are due, in seconds."""
+"""The time between two checks, in seconds."""
 FULL_EVERY: Final = 10
-"""Every tenth look takes in all running servers, and clusters that are no longer needed."""
+"""Every tenth check includes all running servers, and clusters that nothing needs any more."""
 
 
 class ActivityWatch:
@@ -30,17 +30,17 @@ class ActivityWatch:
 
     async def run(self) -> None:
         """Watch until cancelled."""
-        looks = 0
+        checks = 0
         while True:
             await asyncio.sleep(INTERVAL)
-            looks += 1
-            takes_all = looks % FULL_EVERY == 0
+            checks += 1
+            takes_all = checks % FULL_EVERY == 0
             for state in tuple(self._tenants):
-                await self._look(state, takes_all=takes_all)
+                await self._check(state, takes_all=takes_all)
             if takes_all:
                 await self._sweep()
 
-    async def _look(self, state: "TenantState", *, takes_all: bool) -> None:
+    async def _check(self, state: "TenantState", *, takes_all: bool) -> None:
         suspensions = await state.database.run(servers.suspensions)
         now = state.now()
         for branch_id, idle_at in suspensions.items():

@@ -31,7 +31,7 @@ REPLACEMENT: Final = ".new"
 
 
 class ClusterWork:
-    """Makes the clusters of one tenant what its tables say.
+    """Applies the tables of one tenant to its clusters.
 
     ``clock`` is the clock of the tenant. The servers have the clock of the machine.
     ``close_connections`` closes the connections of a compute.

@@ -17,7 +17,7 @@ UNKNOWN: Final = (
     "The requested endpoint could not be found, or you don't have access to it. "
     "Please check the provided ID and try again."
 )
-"""The platform's message."""
+"""Neon's message."""
 DISABLED: Final = "The requested endpoint is disabled: enable it to connect."
 _ATTEMPTS: Final = 3
 

@@ -29,11 +29,13 @@ class SavedClusters:
         """Replace all copies by copies of the clusters with these ids. Raise ClusterError."""
         await self._clusters.delete(*self._copies.values())
         self._copies.clear()
+        self._changed.clear()
         for cluster_id in ids:
             copy = f"saved-{uuid4().hex}"
             await self._clusters.copy(cluster_id, copy)
             self._copies[cluster_id] = copy
-        self._changed.clear()
+            if self._clusters.is_running(cluster_id):  # clients change it without any work
+                self._changed.add(cluster_id)
 
     async def prepare(self, cluster_id: str, count: int) -> None:
         """Keep ``count`` started copies of a cluster ready, also after :meth:`restore`."""

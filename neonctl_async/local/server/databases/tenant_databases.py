@@ -45,7 +45,7 @@ class TenantDatabases:
         self.runner: Final = WorkRunner(state.database, self._perform)
 
     async def start(self) -> None:
-        """Go on with unfinished work. Computes whose servers ended with the last run are idle."""
+        """Continue unfinished work. Computes whose servers ended with the last run are idle."""
         await self._database.run(databases.stop_all)
         self.runner.start()
 

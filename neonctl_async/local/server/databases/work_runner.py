@@ -14,7 +14,7 @@ from neonctl_async.local.storage.database import Database, Transaction
 from neonctl_async.local.storage.tables import Operation
 
 _SHORTEST: Final = 0.005
-"""The shortest time between two looks at planned work, in seconds, for clocks that stand still."""
+"""The shortest time between two checks of planned work, in seconds."""
 _logger = logging.getLogger(__name__)
 
 
@@ -34,7 +34,7 @@ class WorkRunner:
         self._changed = asyncio.Event()
 
     def start(self) -> None:
-        """Begin with the work that an earlier run of the control plane left unfinished."""
+        """Start with the work that an earlier run of the control plane did not finish."""
         self._starter = asyncio.create_task(self._start_ready_work())
 
     async def stop(self) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from contextlib import suppress
 from typing import NamedTuple
 
 from neonctl_async.local.postgres.proxy.startup import StartupMessage
@@ -38,7 +39,13 @@ async def exchange(port: int, *data: bytes) -> bytes:
     """Send bytes, and return everything that the server sends until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
-        writer.writelines(data)
-        return await reader.read()
+        writer.write(b"".join(data))
+        received = b""
+        with suppress(ConnectionError):
+            while part := await reader.read(65536):
+                received += part
+        return received
     finally:
         writer.close()
+        with suppress(ConnectionError):
+            await writer.wait_closed()

@@ -1,30 +1,40 @@
 """A Postgres server, and proxies to it."""
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Self
 
 import pytest
 
+from neonctl_async.local.postgres.account import ServerAccount
+from neonctl_async.local.postgres.binaries import Installation
 from neonctl_async.local.postgres.proxy.connector import Route
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_async.local.postgres.proxy.proxy import Proxy
+from neonctl_async.local.postgres.template import Template
 from tests.local.postgres.proxy.server import (
     DATABASE,
     PASSWORD,
     ROLE,
     Server,
-    find_programs,
     running_server,
 )
 
 
+@pytest.fixture
+def path() -> Iterator[Path]:
+    """The path of a Unix socket. It is short, because such paths have a limit."""
+    with TemporaryDirectory() as directory:
+        yield Path(directory, "s")
+
+
 @pytest.fixture(scope="session")
-def server() -> Generator[Server]:
+def server(
+    installation: Installation, template: Template, account: ServerAccount | None
+) -> Generator[Server]:
     """A Postgres server that all tests share."""
-    programs = find_programs()
-    if programs is None:
-        pytest.skip("Postgres is not installed")
-    with running_server(programs, max_connections="40") as server:
+    with running_server(installation, template, account) as server:
         yield server
 
 
@@ -37,7 +47,8 @@ class Computes:
     def __init__(self, server: Server, **settings: Any) -> None:
         self.server = server
         self.requested: list[str] = []
-        self.proxy = Proxy(self.find, **({"host": "127.0.0.1", "port": 0, "tls": None} | settings))
+        defaults: dict[str, Any] = {"host": "127.0.0.1", "port": 0, "tls": None}
+        self.proxy = Proxy(self.find, **(defaults | settings))
         self.port = 0
 
     async def find(self, endpoint_id: str) -> Route:
@@ -54,11 +65,11 @@ class Computes:
         await self.proxy.stop()
         assert self.proxy.connections() == 0
 
-    def login(self, endpoint_id: str | None = "ep-frost") -> dict[str, Any]:
+    def login(self, endpoint_id: str | None = "ep-frost", **others: Any) -> dict[str, Any]:
         """Return the arguments of psycopg and libpq that connect to an endpoint."""
         login = {"host": "127.0.0.1", "port": self.port, "user": ROLE, "dbname": DATABASE}
         options = {} if endpoint_id is None else {"options": f"endpoint={endpoint_id}"}
-        return login | options | {"password": PASSWORD}
+        return login | options | {"password": PASSWORD} | others
 
 
 @pytest.fixture

@@ -2,13 +2,13 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
+from neonctl_async.local.postgres.proxy import connector
 from neonctl_async.local.postgres.proxy.connector import (
     Route,
     cancel_query,
@@ -17,28 +17,47 @@ from neonctl_async.local.postgres.proxy.connector import (
     while_connected,
 )
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
+from neonctl_async.local.postgres.proxy.messages import authentication, error_response
 from neonctl_async.local.postgres.proxy.startup import CancelRequest, StartupMessage
-from neonctl_async.local.postgres.proxy.streams import Stream
+from neonctl_async.local.postgres.proxy.streams import Stream, attempt
+from tests.support.until import until
 
 STARTUP = StartupMessage(3 << 16, {b"user": b"me", b"options": b"endpoint=ep-frost"})
+READY = authentication(10, b"SCRAM-SHA-256\0\0")
+STOPPING = error_response("the database system is shutting down", "57P03")
 FOR_SERVER = StartupMessage(3 << 16, {b"user": b"me"})
 
 
-@pytest.fixture
-def path() -> Iterator[Path]:
-    """The path of a Unix socket."""
-    with TemporaryDirectory() as directory:
-        yield Path(directory, "s")
+class FakeServer:
+    """A server that sends one of the given messages to each client, and keeps them open."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.responses: list[bytes] = []
+        self.received: list[bytes] = []
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.received.append(await reader.read(65536))
+        if self.responses and (response := self.responses.pop(0)):
+            writer.write(response)
+            if response == READY:
+                self.received.append(await reader.read(65536))
+        writer.close()
+
+    async def find(self, _endpoint_id: str) -> Route:
+        return Route(self.path, read_only=False)
 
 
 @pytest.fixture
-def listening(path: Path) -> Iterator[socket.socket]:
-    """A server that listens at ``path``."""
-    with socket.socket(socket.AF_UNIX) as listening:
-        listening.bind(str(path))
-        listening.listen(1)
-        listening.settimeout(0)
-        yield listening
+async def server(path: Path) -> AsyncIterator[FakeServer]:
+    server = FakeServer(path)
+    async with await asyncio.start_unix_server(server.serve, path):
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def quick_retries(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connector, "RETRY_DELAYS", (0.0, 0.0))
 
 
 @pytest.fixture
@@ -51,31 +70,29 @@ async def pair() -> AsyncIterator[tuple[Stream, Stream]]:
         yield Stream(one), Stream(other)
 
 
-def accept(listening: socket.socket) -> Stream:
-    server, _ = listening.accept()
-    server.settimeout(0)
-    return Stream(server)
+def ignore(_endpoint_id: str) -> None:
+    pass
 
 
 async def test_server_receives_the_startup_message_and_early_bytes(
-    pair: tuple[Stream, Stream], listening: socket.socket, path: Path
+    pair: tuple[Stream, Stream], server: FakeServer
 ) -> None:
     client, proxy = pair
     endpoints: list[str] = []
+    server.responses = [READY]
 
     async def find(endpoint_id: str) -> Route:
         assert endpoints == [endpoint_id]
         await client.send(b"early")
         await asyncio.sleep(0.01)
-        return Route(path, read_only=False)
+        return Route(server.path, read_only=False)
 
     connected = await connect(proxy, STARTUP, None, find, endpoints.append)
     assert connected is not None
-    server = accept(listening)
-    expected = FOR_SERVER.encode() + b"early"
-    assert await server.read_exactly(len(expected)) == expected
-    server.sock.close()
-    connected.server.close()
+    assert await client.read_exactly(len(READY)) == READY
+    await until(lambda: len(server.received) == 2)
+    assert server.received == [FOR_SERVER.encode(), b"early"]
+    connected.server.sock.close()
 
 
 async def test_start_of_the_compute_is_not_awaited_after_a_disconnect(
@@ -91,7 +108,7 @@ async def test_start_of_the_compute_is_not_awaited_after_a_disconnect(
         finally:
             cancelled.set()
 
-    connecting = asyncio.create_task(connect(proxy, STARTUP, None, find, lambda _: None))
+    connecting = asyncio.create_task(connect(proxy, STARTUP, None, find, ignore))
     await started.wait()
     client.sock.close()
     with pytest.raises(EOFError):
@@ -99,48 +116,75 @@ async def test_start_of_the_compute_is_not_awaited_after_a_disconnect(
     assert cancelled.is_set()
 
 
+@pytest.mark.parametrize(
+    "responses", [[STOPPING, READY], [b"", READY], [STOPPING[:10], STOPPING, READY]]
+)
+async def test_server_that_stops_is_connected_again(
+    pair: tuple[Stream, Stream], server: FakeServer, responses: list[bytes]
+) -> None:
+    client, proxy = pair
+    server.responses = responses.copy()
+    connected = await connect(proxy, STARTUP, None, server.find, ignore)
+    assert connected is not None
+    assert await client.read_exactly(len(READY)) == READY
+    connected.server.sock.close()
+
+
 async def test_compute_that_was_suspended_in_between_is_started_again(
-    pair: tuple[Stream, Stream], listening: socket.socket, path: Path
+    pair: tuple[Stream, Stream], server: FakeServer
 ) -> None:
     _, proxy = pair
-    paths = [path.with_name("missing"), path]
+    server.responses = [READY]
+    paths = [server.path.with_name("missing"), server.path]
 
     async def find(_endpoint_id: str) -> Route:
         return Route(paths.pop(0), read_only=False)
 
-    connected = await connect(proxy, STARTUP, None, find, lambda _: None)
+    connected = await connect(proxy, STARTUP, None, find, ignore)
     assert connected is not None
-    assert connected.path == path
-    connected.server.close()
-    listening.accept()[0].close()
+    assert connected.path == server.path
+    connected.server.sock.close()
+
+
+async def test_server_that_does_not_start_reports_the_reason(
+    pair: tuple[Stream, Stream], server: FakeServer
+) -> None:
+    client, proxy = pair
+    server.responses = [STOPPING] * 3
+    connected = await connect(proxy, STARTUP, None, server.find, ignore)
+    assert connected is not None
+    assert await client.read_exactly(len(STOPPING)) == STOPPING
+    connected.server.sock.close()
 
 
 async def test_compute_that_always_stops_is_reported(
     pair: tuple[Stream, Stream], path: Path
 ) -> None:
     _, proxy = pair
-
-    async def find(_endpoint_id: str) -> Route:
-        return Route(path, read_only=False)
-
     with pytest.raises(ComputeRefusedError, match="the compute stopped") as caught:
-        await connect(proxy, STARTUP, None, find, lambda _: None)
+        await connect(proxy, STARTUP, None, FakeServer(path).find, ignore)
     assert caught.value.code == "57P03"
 
 
-async def test_connection_waits_for_a_server_with_a_full_queue(
-    listening: socket.socket, path: Path
+async def test_malformed_message_of_a_server_is_reported(
+    pair: tuple[Stream, Stream], server: FakeServer
 ) -> None:
+    _, proxy = pair
+    server.responses = [b"R\x7f\xff\xff\xff"]
+    with pytest.raises(ComputeRefusedError, match="the server sent a malformed message"):
+        await connect(proxy, STARTUP, None, server.find, ignore)
+
+
+async def test_connection_waits_for_a_server_with_a_full_queue(path: Path) -> None:
     with ExitStack() as stack:
+        listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+        listening.bind(str(path))
+        listening.listen(1)
+        listening.settimeout(0)
         connecting = [asyncio.create_task(open_server(path)) for _ in range(5)]
         for _ in connecting:
-            while True:
-                try:
-                    stack.enter_context(listening.accept()[0])
-                except BlockingIOError:
-                    await asyncio.sleep(0.001)
-                else:
-                    break
+            accepted, _ = await attempt(listening, listening.accept)
+            stack.enter_context(accepted)
         for server in await asyncio.gather(*connecting):
             server.close()
 
@@ -168,14 +212,7 @@ async def test_client_that_sends_much_before_its_session_is_not_read_further(
     sending.cancel()
 
 
-async def test_cancel_request_waits_until_the_server_has_executed_it(
-    listening: socket.socket, path: Path
-) -> None:
+async def test_cancel_request_waits_until_the_server_has_executed_it(server: FakeServer) -> None:
     request = CancelRequest(b"12345678")
-    cancelling = asyncio.create_task(cancel_query(path, request))
-    await asyncio.sleep(0.01)
-    server = accept(listening)
-    assert await server.read_exactly(16) == request.encode()
-    assert not cancelling.done()
-    server.sock.close()
-    await cancelling
+    await cancel_query(server.path, request)
+    assert server.received == [request.encode()]

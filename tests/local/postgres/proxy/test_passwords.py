@@ -33,6 +33,15 @@ def test_exchange_matches_the_example_of_the_rfc() -> None:
     assert final.endswith(b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
 
 
+@pytest.mark.parametrize(
+    "challenge",
+    [b"", b"s=c2FsdA==", b"r=abc,s=c2FsdA==,i=many", b"garbage", b"r=x,s=*,i=1", b"r=x,s=YQ,i=-1"],
+)
+def test_malformed_challenge_of_a_server_is_an_error(challenge: bytes) -> None:
+    with pytest.raises(ComputeRefusedError, match="the server sent a malformed SCRAM challenge"):
+        Scram(b"pencil").final(challenge)
+
+
 def test_repr_shows_no_password() -> None:
     assert "pencil" not in repr(Scram(b"pencil"))
 
@@ -110,7 +119,7 @@ async def test_unsupported_authentication_of_a_server_is_an_error(
     (proxy, server), (client, _) = pair, other_pair
     await server.send(authentication(5, b"salt"))
     with pytest.raises(ComputeRefusedError, match="Unsupported authentication method: 5"):
-        await log_in(proxy, client, b"secret")
+        await log_in(proxy, client, b"secret", await proxy.read_message())
 
 
 async def test_messages_of_the_server_before_the_login_reach_the_client(
@@ -120,7 +129,7 @@ async def test_messages_of_the_server_before_the_login_reach_the_client(
     negotiation = Message(b"v", b"\0\3\0\0\0\0\0\0").encode()
     await server.send(negotiation + authentication(0))
     async with asyncio.timeout(1):
-        assert await log_in(to_server, to_client, b"secret")
+        assert await log_in(to_server, to_client, b"secret", await to_server.read_message())
     assert await client.read_exactly(len(negotiation) + 9) == negotiation + authentication(0)
 
 
@@ -130,5 +139,5 @@ async def test_error_of_the_server_reaches_the_client(
     (to_server, server), (to_client, client) = pair, other_pair
     error = Message(b"E", b"SFATAL\0\0").encode()
     await server.send(error)
-    assert not await log_in(to_server, to_client, b"secret")
+    assert not await log_in(to_server, to_client, b"secret", await to_server.read_message())
     assert await client.read_exactly(len(error)) == error

@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 from neonctl_async.local.postgres.proxy.connector import Route
-from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
 from neonctl_async.local.postgres.proxy.proxy import Proxy
 from neonctl_async.local.postgres.proxy.routing import MISSING_ENDPOINT
 from tests.local.postgres.proxy.clients import exchange, parse_refusal, startup
@@ -19,13 +18,13 @@ from tests.local.postgres.proxy.descriptors import few_descriptors, used_descrip
 from tests.local.postgres.proxy.server import DATABASE, PASSWORD, ROLE, Server
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 FROST = "ep-frost"
 
 
 async def connect(computes: Computes, **login: Any) -> psycopg.AsyncConnection[tuple[Any, ...]]:
-    arguments = computes.login() | login
+    arguments = computes.login(**login)
     return await psycopg.AsyncConnection.connect(**arguments, autocommit=True)
 
 
@@ -36,7 +35,7 @@ async def value(connection: psycopg.AsyncConnection[tuple[Any, ...]], query: str
 
 async def refused(computes: Computes, **login: Any) -> tuple[str | None, str]:
     """Return the SQLSTATE and the message of a login that fails."""
-    arguments = computes.login() | login
+    arguments = computes.login(**login)
     packet = startup(
         user=arguments["user"], database=arguments["dbname"], options=arguments.get("options", "")
     )
@@ -139,13 +138,6 @@ async def test_cancel_request_with_an_unknown_key_is_ignored(computes: Computes)
     assert await exchange(computes.port, packet) == b""
 
 
-async def test_keys_of_closed_sessions_are_forgotten(computes: Computes) -> None:
-    async with await connect(computes):
-        assert len(computes.proxy._paths) == 1  # noqa: SLF001 - keys must not accumulate
-    await until(lambda: computes.proxy.connections() == 0)
-    assert computes.proxy._paths == {}  # noqa: SLF001 - as above
-
-
 async def test_connections_are_counted_by_endpoint(computes: Computes) -> None:
     async with await connect(computes), await connect(computes, options="endpoint=ep-read"):
         assert computes.proxy.connections() == 2
@@ -242,8 +234,3 @@ async def test_message_of_the_server_reaches_its_clients_at_the_end(computes: Co
         await other.execute(f"select pg_terminate_backend({connection.info.backend_pid})".encode())
         with pytest.raises(psycopg.errors.AdminShutdown, match="administrator command"):
             await connection.execute("select 1")
-
-
-async def test_refusal_has_a_message_and_a_code() -> None:
-    error = ComputeRefusedError("no compute", "58000")
-    assert (error.message, error.code, str(error)) == ("no compute", "58000", "no compute")

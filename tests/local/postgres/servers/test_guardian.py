@@ -16,7 +16,7 @@ from neonctl_async.local.postgres.servers.guardian import end_servers, find_serv
 from neonctl_async.local.postgres.servers.postmaster import READY, identity, options
 from neonctl_async.local.postgres.template import Template
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 Start = Callable[[str], "subprocess.Popen[bytes]"]
 

@@ -12,7 +12,7 @@ from neonctl_async.local.postgres.servers import guarding
 from neonctl_async.local.postgres.servers.guarding import Guard
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from neonctl_async.local.postgres.template import Template
 from tests.support.clusters import files, open_descriptors
 from tests.support.until import until
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
@@ -172,8 +172,22 @@ def test_log_of_a_server_is_bounded_and_has_no_statement() -> None:
     assert not log.feed(b"x" * 1_000_000)
     assert not log.feed(b"\nsecond\nthi")
     assert log.feed(b"rd\nLOG:  database system is ready to accept connections\n")
-    first, *rest = log.reason().split("; ")
-    assert [first, *rest] == ["second", "third", f"LOG: {postmaster_module.READY}"]
+    assert log.reason() == f"second; third; LOG: {postmaster_module.READY}"
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ([], "its log is empty"),
+        (["LOG:  a"], "LOG: a"),
+        (["LOG:  a", "FATAL:  b", "LOG:  c", "LOG:  d"], "LOG: a; FATAL: b"),
+        (["PANIC:  a", "LOG:  b", "LOG:  c", "LOG:  d"], "PANIC: a"),
+    ],
+)
+def test_reason_of_a_failure_is_the_last_severe_message(lines: list[str], reason: str) -> None:
+    log = postmaster_module.ServerLog()
+    log.feed("".join(f"{line}\n" for line in lines).encode())
+    assert log.reason() == reason
 
 
 def test_loop_may_run_in_any_thread(

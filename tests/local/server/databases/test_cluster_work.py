@@ -1,4 +1,4 @@
-"""What operations do to the databases of branches, seen through connections."""
+"""The effect of operations on the databases of branches, seen through connections."""
 
 from datetime import datetime, timedelta
 
@@ -25,6 +25,7 @@ async def add_row(uri: str) -> None:
     await execute(uri, "INSERT INTO t VALUES (0)", "SELECT 1")
 
 
+@pytest.mark.process
 async def test_branch_has_the_data_of_its_parent_and_then_its_own(plane: Plane) -> None:
     await create_table(plane.uri)
     branch = await plane.branch()

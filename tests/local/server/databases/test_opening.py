@@ -1,4 +1,4 @@
-"""Opening the databases of a local control plane: what can be wrong, and what is left behind."""
+"""Opening the databases of a local control plane, and its errors."""
 
 import socket
 import sys

@@ -1,4 +1,4 @@
-"""Connections to computes: they start, resume and are refused as on the platform."""
+"""Connections to computes: they start, resume and are refused as at Neon."""
 
 import asyncio
 
@@ -16,6 +16,7 @@ async def status(plane: Plane) -> str | None:
     return endpoint.current_state
 
 
+@pytest.mark.process
 async def test_connection_starts_an_idle_compute(plane: Plane) -> None:
     await plane.neon.endpoints.suspend(plane.project_id, plane.project.endpoints[0].id, wait=True)
     assert await status(plane) == "idle"

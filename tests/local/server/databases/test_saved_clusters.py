@@ -52,9 +52,10 @@ async def test_reset_deletes_branches_and_their_databases(plane: Plane) -> None:
         await execute(uri_of(branch), NAMES)
 
 
-async def test_database_that_was_saved_while_it_ran_is_idle_after_a_reset(plane: Plane) -> None:
+async def test_database_that_was_saved_while_it_ran_is_restored_and_idle(plane: Plane) -> None:
     await execute(plane.uri, "CREATE TABLE people AS SELECT 'Ada' AS name", "SELECT 1")
     await plane.control_plane.save()
+    await execute(plane.uri, INSERT, "SELECT 1")
     await plane.control_plane.reset()
     [endpoint] = await plane.neon.endpoints.list(plane.project_id)
     assert endpoint.current_state == "idle"

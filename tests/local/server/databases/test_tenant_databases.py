@@ -21,6 +21,7 @@ from tests.support.until import until
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
 
+@pytest.mark.process
 async def test_databases_survive_a_restart(open_directory: Path) -> None:
     data = open_directory / "data.db"
     async with databases(data=data) as (control_plane, neon):
@@ -58,7 +59,7 @@ async def test_reset_deletes_all_databases(plane: Plane) -> None:
     assert await execute(uri_of(project), "SELECT 1") == 1
 
 
-async def test_server_that_ends_by_itself_starts_again_at_the_next_connection(
+async def test_crashed_server_starts_again_at_the_next_connection(
     plane: Plane,
 ) -> None:
     await execute(plane.uri, "CREATE TABLE t AS SELECT 7 AS n", "SELECT 1")

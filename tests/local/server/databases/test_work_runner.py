@@ -139,7 +139,7 @@ async def test_interrupted_work_is_done_by_the_next_runner(
     assert {status for _, status, _ in await settled(plane, project_id)} == {"finished"}
 
 
-async def test_waiters_learn_of_a_settled_operation(
+async def test_waiters_are_notified_of_a_settled_operation(
     plane: DrivenControlPlane, runner: WorkRunner
 ) -> None:
     changed = runner.changed
