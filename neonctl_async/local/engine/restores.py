@@ -73,11 +73,6 @@ def undo_on_failure(tx: Transaction, operation: Operation, before: Replaced | Fi
         _undo(tx, before)
 
 
-def is_restoring(tx: Transaction, branch_id: str) -> bool:
-    """Return whether the data of a branch is being replaced."""
-    return _open_restore(tx, branch_id) is not None
-
-
 def check_not_restoring(tx: Transaction, branch_id: str) -> None:
     """Raise 423 if the data of a branch is being replaced: a failure would undo other changes."""
     operation = _open_restore(tx, branch_id)
