@@ -120,7 +120,9 @@ async def _open(
         await while_connected(client, asyncio.sleep(delay))
     connected = await _try(startup, await while_connected(client, find_route()))
     if connected is None:
-        raise ComputeRefusedError("the compute stopped while the client connected", "57P03")
+        raise ComputeRefusedError(
+            "the compute stopped while the client connected: connect again", "57P03"
+        )
     return connected
 
 

@@ -11,7 +11,8 @@ from neonctl_async.local.postgres.proxy.streams import wait_for
 
 _BACKLOG: Final = 1024
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE})
-_TRANSIENT: Final = frozenset({errno.ENOBUFS, errno.ENOMEM, errno.ECONNABORTED, errno.EPROTO})
+_BROKEN: Final = frozenset({errno.EBADF, errno.EINVAL, errno.ENOTSOCK})
+"""Errors of the listening socket. Other errors concern one connection, or pass."""
 _PAUSE: Final = 0.05
 
 
@@ -46,7 +47,7 @@ class Listener:
             except BlockingIOError:
                 continue
             except OSError as error:
-                if error.errno not in _EXHAUSTED | _TRANSIENT:
+                if error.errno in _BROKEN:
                     raise
                 use_spare = self._spare is not None and error.errno in _EXHAUSTED
             if use_spare:
@@ -70,8 +71,9 @@ class Listener:
     def _accept(self) -> socket.socket:
         client, _ = self._listening.accept()
         client.settimeout(0)
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        with suppress(OSError):  # some systems refuse this once the client has disconnected
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            client.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         return client
 
     def _release_spare(self) -> None:

@@ -95,7 +95,7 @@ async def test_connection_that_breaks_before_it_is_accepted_is_skipped(
     listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     accept = socket.socket.accept
-    errors = [OSError(errno.ECONNABORTED, "aborted")]
+    errors = [OSError(errno.ECONNABORTED, "aborted"), OSError(errno.EPERM, "filtered")]
 
     def fail_first(listening: socket.socket) -> object:
         if errors:
@@ -109,7 +109,9 @@ async def test_connection_that_breaks_before_it_is_accepted_is_skipped(
         assert not last
 
 
-async def test_other_errors_are_raised(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_error_of_the_listening_socket_is_raised(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(_listening: socket.socket) -> object:
         raise OSError(errno.EINVAL, "not listening")
 
