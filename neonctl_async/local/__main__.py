@@ -14,6 +14,7 @@ import msgspec
 
 from neonctl_async._streams import exit_with
 from neonctl_async.local.engine.lifecycle import Failure
+from neonctl_async.local.postgres.descriptors import raise_descriptor_limit
 from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.settings import BackgroundIntervals, Durations, PostgresSettings
@@ -64,6 +65,8 @@ async def _serve(options: argparse.Namespace) -> None:
             with suppress(NotImplementedError):
                 loop.add_signal_handler(number, stopped.set)
     control_plane = _control_plane(options)
+    if options.postgres is not None:
+        raise_descriptor_limit()
     for fault in options.fault:
         control_plane.inject(fault)
     async with control_plane:

@@ -19,6 +19,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ApiError, Durations, LocalControlPlane, Tenant
+from neonctl_async.local.postgres.descriptors import raise_descriptor_limit
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded, TenantCall, encode_result
 
@@ -103,6 +104,8 @@ async def serve(operation_seconds: float, postgres: str | None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     durations = Durations(default=operation_seconds)
     databases = False if postgres is None else postgres or True
+    if databases:
+        raise_descriptor_limit()
     async with LocalControlPlane(durations=durations, postgres=databases) as control_plane:
         control = ControlServer(control_plane)
         await control.start()

@@ -18,7 +18,7 @@ UNKNOWN: Final = (
     "Please check the provided ID and try again."
 )
 """Neon's message."""
-DISABLED: Final = "The requested endpoint is disabled: enable it to connect."
+DISABLED: Final = "The endpoint has been disabled. Enable it using the API and retry."
 _ATTEMPTS: Final = 3
 
 
