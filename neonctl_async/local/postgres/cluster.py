@@ -1,5 +1,6 @@
 """One cluster: a data directory and its server."""
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
@@ -41,6 +42,9 @@ from neonctl_async.local.postgres.template import ADMINISTRATOR, PASSWORD_FILE
 
 APPLIED: Final = "neonctl_applied.json"
 CHANGED: Final = "neonctl_changed_at"
+SESSIONS: Final = 3
+"""The number of sessions of the administrator, for which Postgres reserves connections."""
+
 SETTINGS: Final = "postgresql.auto.conf"
 
 
@@ -108,6 +112,7 @@ class Cluster:
         self._address: Address | None = None
         self._postmaster: Postmaster | None = None
         self._changed: datetime | None = None
+        self._sessions = asyncio.Semaphore(SESSIONS)
 
     @property
     def running(self) -> bool:
@@ -127,7 +132,7 @@ class Cluster:
         if address is None or not self.running:
             raise ClusterError("The Postgres server does not run")
         password = await in_thread(partial((self.data / PASSWORD_FILE).read_text, encoding="utf-8"))
-        async with connect(address, password.strip(), database) as session:
+        async with self._sessions, connect(address, password.strip(), database) as session:
             yield session
 
     async def warm(self) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -128,6 +129,19 @@ async def test_owner_that_does_not_exist_is_an_error_of_postgres(
     with pytest.raises(ClusterError, match='role "nobody" does not exist'):
         await clusters.configure(main, Desired([ALICE], [APP, DatabaseSpec("b", "nobody")]))
     await clusters.configure(main, DESIRED)
+
+
+async def test_administrator_connects_although_clients_use_all_connections(
+    clusters: Clusters, main: str
+) -> None:
+    await clusters.configure(main, Desired([ALICE], [APP], {"max_connections": "10"}))
+    async with AsyncExitStack() as stack:
+        with pytest.raises(asyncpg.TooManyConnectionsError):
+            while True:
+                await stack.enter_async_context(session(clusters, main))
+        copies = [clusters.copy(main, f"br-{number}") for number in range(6)]
+        await asyncio.gather(*copies, clusters.activity(main))
+    assert len(clusters.ids()) == 7
 
 
 async def test_variables_of_the_environment_change_nothing(
