@@ -205,3 +205,15 @@ def test_other_addresses_than_loopback_need_expose(caplog: pytest.LogCaptureFixt
         LocalControlPlane(host="0.0.0.0")
     LocalControlPlane(host="0.0.0.0", expose=True)
     assert "sent unencrypted" in caplog.text
+
+
+async def test_transaction_that_sqlite_ended_reports_the_first_error() -> None:
+    async with Database(None, ManualClock(), Rules()) as database:
+
+        def fail(tx: Transaction) -> None:
+            tx.execute("ROLLBACK")  # as SQLite does for some errors, for example on a full disk
+            raise ValueError("the first error")
+
+        with pytest.raises(ValueError, match="the first error"):
+            await database.run(fail)
+        assert await database.run(Transaction.number, "SELECT 1") == 1
