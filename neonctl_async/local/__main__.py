@@ -84,7 +84,7 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
         host=options.host,
         port=options.port,
         durations=Durations(
-            default=options.duration,
+            default=_duration_of_operations(options),
             by_action=dict(options.duration_of),
             scheduling=options.scheduling,
         ),
@@ -94,6 +94,12 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
         expose=options.expose,
         postgres=_postgres(options),
     )
+
+
+def _duration_of_operations(options: argparse.Namespace) -> float:
+    if options.duration is not None:
+        return float(options.duration)
+    return 1.0 if options.postgres is None else 0.0
 
 
 def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
@@ -147,9 +153,8 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add(
         "--duration",
         type=float,
-        default=1.0,
         metavar="SECONDS",
-        help="how long operations take (default: 1)",
+        help="the shortest duration of an operation (default: 1, with --postgres 0)",
     )
     add(
         "--duration-of",

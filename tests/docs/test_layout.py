@@ -53,10 +53,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/postgres/test_binaries.py",
         "errors are tested where they are raised",
     ),
-    "neonctl_async/local/postgres/proxy/errors.py": (
-        "tests/local/postgres/proxy/test_proxy.py",
-        "clients of the proxy receive the errors",
-    ),
     "neonctl_async/local/server/routes.py": (
         "tests/local/server/test_application.py",
         "the application serves the routes",

@@ -18,7 +18,7 @@ from tests.support.records import SECRETS
 
 # tests/contract runs the code of request.md against the published description.
 DOCS = [page for page in TEXTS if page.startswith("docs/") and page != "docs/request.md"]
-NEEDS_POSTGRES = "LocalControlPlane(postgres=True,"
+NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
 # The import of rich and the first gettempdir() read the current directory, which would block the
 # loop of a test.

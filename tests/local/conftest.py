@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from neonctl_async.local import LocalControlPlane, ManualClock
-from neonctl_async.local.postgres.binaries import find_installations
 from neonctl_async.local.postgres.copying import remove
-from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from tests.local.client import Client, serve
+from tests.support.postgres import skip_without_postgres
 
 
 @pytest.fixture
@@ -26,10 +25,7 @@ def open_directory() -> Iterator[Path]:
 @pytest.fixture(scope="session")
 def require_postgres() -> None:
     """Skip the tests on a machine without Postgres."""
-    try:
-        find_installations()
-    except PostgresUnavailableError as error:
-        pytest.skip(str(error))
+    skip_without_postgres()
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import random
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -17,19 +18,27 @@ def main() -> int:
     parser.add_argument("--pause", type=float, default=0.7, help="mean pause between two kills")
     parser.add_argument("--seeds", type=int, nargs="+", default=[random.randrange(1_000_000)])
     options = parser.parse_args()
-    violations: list[str] = []
-    for seed in options.seeds:
-        # Postgres does not run as root: its account must be able to enter the directory.
-        with tempfile.TemporaryDirectory(prefix="kills-", dir="/tmp") as directory:
-            Path(directory).chmod(0o711)
-            campaign = Campaign(Path(directory), seed)
-            asyncio.run(campaign.run(options.kills, options.pause))
-        found = campaign.findings.violations
-        sys.stdout.write(f"seed {seed}\n{campaign.report()}\n")
-        sys.stdout.writelines(f"{line}\n" for line in found[:20])
-        sys.stdout.write(f"{len(found)} violations\n\n")
-        violations += found
-    return 1 if violations else 0
+    results = [run(seed, options.kills, options.pause) for seed in options.seeds]
+    return 0 if all(results) else 1
+
+
+def run(seed: int, kills: int, pause: float) -> bool:
+    """Run a campaign. After a violation, keep its directory and return False."""
+    directory = Path(tempfile.mkdtemp(prefix="kills-", dir="/tmp"))
+    # Postgres does not run as root: its account must be able to enter the directory.
+    directory.chmod(0o711)
+    campaign = Campaign(directory, seed)
+    asyncio.run(campaign.run(kills, pause))
+    violations = campaign.findings.violations
+    sys.stdout.write(f"seed {seed}\n{campaign.report()}\n")
+    sys.stdout.writelines(f"{line}\n" for line in violations[:20])
+    if violations:
+        sys.stdout.write(f"the data and the log are in {directory}\n")
+    else:
+        shutil.rmtree(directory)
+    sys.stdout.write(f"{len(violations)} violations\n\n")
+    sys.stdout.flush()
+    return not violations
 
 
 if __name__ == "__main__":

@@ -126,5 +126,6 @@ class Campaign:
         branches = len(self._all_branches())
         if len(directories) != branches:
             violations.append(f"{len(directories)} data directories for {branches} branches")
-        if "Traceback" in self._server.log:
-            violations.append(f"the log has a traceback: {self._server.log[-3000:]}")
+        log = self._server.log
+        if (found := log.find("Traceback")) >= 0:
+            violations.append(f"the log has a traceback: {log[max(found - 500, 0) : found + 4000]}")

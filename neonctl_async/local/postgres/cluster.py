@@ -130,6 +130,14 @@ class Cluster:
         async with connect(address, password.strip(), database) as session:
             yield session
 
+    async def warm(self) -> None:
+        """Connect to each database once. The first connection collects the system catalogs."""
+        async with self.session() as session:
+            names = await connectable_databases(session)
+        for name in names:
+            async with self.session(name):
+                pass
+
     async def start(self, desired: Desired | None = None) -> None:
         """Start the server, unless it runs, and make ``desired`` true. None changes nothing."""
         applied = await in_thread(self._load)

@@ -315,6 +315,7 @@ class Clusters:
                     await original.copy_to(spare.data)
             async with self._slots:
                 await spare.start()
+                await spare.warm()
         except BaseException:
             await self._registry.remove_files(spare.data)
             raise

@@ -38,6 +38,8 @@ _LOCK_TIMES: Final = (8.0, 2.0)
 A killed process seems to be alive until its parent process has noticed its end.
 """
 _ABANDONED_AGE: Final = 60.0
+_START_TIME: Final = 0.5
+_SPAWN_TIME: Final = 0.1
 
 
 class Directories:
@@ -56,6 +58,7 @@ class Directories:
         self.locks: list[int] = []
         self.temporary = Path()
         self.root = Path()
+        self._locked = False
 
     @property
     def sockets(self) -> Path:
@@ -81,7 +84,7 @@ class Directories:
 
     def close(self) -> None:
         """End servers that still run, remove the temporary directory, and unlock the data."""
-        if self.root.name:
+        if self._locked:
             end_servers(self.root)
         if self.temporary.name:
             remove_clusters(self.temporary.glob("data/clusters/*"))
@@ -99,8 +102,9 @@ class Directories:
         """Assign data directories to ids in one atomic step. None removes an id."""
         names = {id: path.name for id, path in changes.items() if path is not None}
         kept = {id: name for id, name in self._names.items() if id not in changes}
-        text = msgspec.json.encode(kept | names).decode()
-        write_file(self.root / INDEX, text, account=None, durable=self._durable)
+        if self._kept:  # nobody reads the index of temporary data
+            text = msgspec.json.encode(kept | names).decode()
+            write_file(self.root / INDEX, text, account=None, durable=self._durable)
         self._names = kept | names
 
     def _open(self) -> None:
@@ -119,6 +123,7 @@ class Directories:
         if self._kept:
             self.locks.append(lock_directory(self.root))
             (self.temporary / _ROOT).write_text(str(self.root), encoding="utf-8")
+        self._locked = True
         self._make_private(self.root / "clusters")
         self._enter(self.root / "clusters")
         end_servers(self.root)
@@ -129,6 +134,7 @@ class Directories:
             path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=base))
             lock = _try_lock(path)
             if lock is not None:
+                _write_owner(lock)
                 self.locks.append(lock)
                 return path
             # Another control plane has removed the directory before it was locked.
@@ -186,15 +192,14 @@ def lock_directory(directory: Path) -> int:
     """
     began = time.monotonic()
     while (lock := _try_lock(directory)) is None:
-        owner = (directory / LOCK).read_text(encoding="ascii", errors="replace").strip()
+        owner = _read_owner(directory)
         if time.monotonic() - began > _LOCK_TIMES[_is_alive(owner)]:
             raise RuntimeError(
                 f"The directory {str(directory)!r} is in use by another control plane"
                 f" (process {owner or 'unknown'}): stop it, or use another directory"
             )
         time.sleep(0.05)
-    os.ftruncate(lock, 0)
-    os.write(lock, f"{os.getpid()}\n".encode())
+    _write_owner(lock)
     return lock
 
 
@@ -208,7 +213,7 @@ def remove_abandoned(base: Path) -> None:
             young = time.time() - status.st_mtime < _ABANDONED_AGE
             if status.st_uid != os.geteuid() or (young and not (path / LOCK).exists()):
                 continue
-            lock = _try_lock(path)
+            lock = _lock_abandoned(path)
             if lock is not None:
                 try:
                     _end_abandoned(path)
@@ -216,6 +221,20 @@ def remove_abandoned(base: Path) -> None:
                     remove(path)
                 finally:
                     os.close(lock)
+
+
+def _lock_abandoned(temporary: Path) -> int | None:
+    """Lock a directory whose control plane was killed. Return None if it is in use.
+
+    A program that the control plane was starting has the lock for a moment.
+    """
+    deadline = time.monotonic() + _START_TIME
+    while (lock := _try_lock(temporary)) is None:
+        if _is_alive(_read_owner(temporary)) or time.monotonic() > deadline:
+            return None
+        time.sleep(0.02)
+    time.sleep(_SPAWN_TIME)  # a server that was being started has no working directory yet
+    return lock
 
 
 def _end_abandoned(temporary: Path) -> None:
@@ -249,6 +268,15 @@ def _try_lock(directory: Path) -> int | None:
         raise
     os.close(lock)
     return None
+
+
+def _read_owner(directory: Path) -> str:
+    return (directory / LOCK).read_text(encoding="ascii", errors="replace").strip()
+
+
+def _write_owner(lock: int) -> None:
+    os.ftruncate(lock, 0)
+    os.write(lock, f"{os.getpid()}\n".encode())
 
 
 def _is_alive(process: str) -> bool:

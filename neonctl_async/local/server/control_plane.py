@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _SHUTDOWN_SECONDS: Final = 0.5
-_DURATIONS: Final = Durations()
 _INTERVALS: Final = BackgroundIntervals()
 
 
@@ -45,7 +44,8 @@ class LocalControlPlane(Tenant):
     - ``data``: the SQLite file for all data; in memory if left out. A killed process loses nothing
       that it acknowledged.
     - ``host``, ``port``: the address to listen on; port 0 means any free port.
-    - ``durations``: how long operations take.
+    - ``durations``: the shortest durations of operations. By default, an operation takes one
+      second. With ``postgres``, it takes as long as its work.
     - ``intervals``: when background work runs.
     - ``clock``: the source of time for operations, background work and limits.
     - ``rate_limits``: True enforces the limits of the API with 429; a ``RateLimits`` sets others.
@@ -64,7 +64,7 @@ class LocalControlPlane(Tenant):
         data: str | os.PathLike[str] | None = None,
         host: str = "127.0.0.1",
         port: int = 0,
-        durations: Durations = _DURATIONS,
+        durations: Durations | None = None,
         intervals: BackgroundIntervals = _INTERVALS,
         clock: Clock = utc_now,
         rate_limits: bool | RateLimits = False,
@@ -78,11 +78,14 @@ class LocalControlPlane(Tenant):
                     f"host {host!r} is not a loopback address: pass expose=True to allow it"
                 )
             _logger.warning("serving on %s: keys and passwords are sent unencrypted", host)
+        settings = _postgres_settings(postgres=postgres)
+        if durations is None:
+            durations = Durations() if settings is None else Durations(default=0)
         self._rules = Rules(durations=durations, intervals=intervals, lock=lock)
         limits = RateLimits() if rate_limits is True else rate_limits or None
         self._data = None if data is None else Path(data)
         super().__init__(TenantState(clock, self._rules, limits, self._data))
-        self._postgres = _postgres_settings(postgres=postgres)
+        self._postgres = settings
         self._databases: Databases | None = None
         self._host = host
         self._port = port

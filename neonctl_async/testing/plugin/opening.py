@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 _LOCAL_POLLING = PollPolicy(initial=0.005, maximum=0.25)
 """Frequent polls, because operations of the local control plane take milliseconds."""
+_DATABASE_POLLING = PollPolicy(initial=0.005, maximum=0.01)
+"""Polls without long delays, because the duration of real work varies more than that of others."""
 _CLIENTS_PER_PROCESS = 2
 """The client of the fixtures and the client of the current test share the rate budget."""
 PREPARED_BRANCHES: Final = 2
@@ -53,9 +55,10 @@ def open_local(
             "the fixture neon_migrations needs databases: set neon_postgres = true in pytest's "
             "configuration file, or run at Neon with --neon-cloud"
         )
+    polling = _DATABASE_POLLING if postgres else _LOCAL_POLLING
     with (
         run_background_loop() as loop,
-        loop.enter(_local_backend(loop, urls, worker_prefix(run_id))) as backend,
+        loop.enter(_local_backend(loop, urls, worker_prefix(run_id), polling)) as backend,
     ):
         yield _with_databases(backend, preparation) if postgres else backend
 
@@ -78,7 +81,7 @@ def open_cloud(
 
 @asynccontextmanager
 async def _local_backend(
-    loop: BackgroundLoop, urls: "ServerURLs", prefix: str
+    loop: BackgroundLoop, urls: "ServerURLs", prefix: str, polling: PollPolicy
 ) -> AsyncGenerator[LocalBackend]:
     control = NeonClient(
         Secret(urls.control_token),
@@ -93,7 +96,7 @@ async def _local_backend(
             Secret(added.api_key),
             base_url=urls.base_url,
             budget=RateBudget.unlimited(),
-            polling=_LOCAL_POLLING,
+            polling=polling,
             hooks=[real_time_hooks()],  # for tests on a fake clock
         )
         tenant = TenantClient(control, added.number)

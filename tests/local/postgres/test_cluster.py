@@ -22,10 +22,10 @@ async def test_new_password_replaces_the_old_one(clusters: Clusters, main: str) 
         await connect(clusters.socket(main))
 
 
-@pytest.mark.parametrize("password", ["a'b\\c\"d $1", "gr\u00fc\u00dfe", "\u2168", "x" * 500])
-async def test_any_password_works(clusters: Clusters, main: str, password: str) -> None:
-    await clusters.configure(main, Desired([RoleSpec("alice", password)], [APP]))
-    assert await fetch(clusters, main, "SELECT 1", password=password) == [1]
+async def test_any_password_works(clusters: Clusters, main: str) -> None:
+    for password in ("a'b\\c\"d $1", "gr\u00fc\u00dfe", "\u2168", "x" * 500):
+        await clusters.configure(main, Desired([RoleSpec("alice", password)], [APP]))
+        assert await fetch(clusters, main, "SELECT 1", password=password) == [1]
 
 
 async def test_role_without_a_password_cannot_log_in(clusters: Clusters, main: str) -> None:
@@ -98,21 +98,18 @@ async def test_setting_applies_at_once_or_after_a_restart(clusters: Clusters, ma
     assert await fetch(clusters, main, "SHOW max_connections") == ["100"]
 
 
-@pytest.mark.parametrize(
-    ("name", "value", "reason"),
-    [
+async def test_refused_setting_is_an_error_and_the_server_continues(
+    clusters: Clusters, main: str
+) -> None:
+    for name, value, reason in (
         ("work_mem", "a lot", "work_mem = 'a lot'"),
         ("no_such_setting", "1", "no_such_setting"),
         ("max_connections", "many", "max_connections"),
         ("shared_preload_libraries", "no_such_library", "no_such_library"),
-    ],
-)
-async def test_refused_setting_is_an_error_and_the_server_continues(
-    clusters: Clusters, main: str, name: str, value: str, reason: str
-) -> None:
-    with pytest.raises(ClusterError, match=reason):
-        await clusters.configure(main, Desired([ALICE], [APP], {name: value}))
-    assert clusters.is_running(main)
+    ):
+        with pytest.raises(ClusterError, match=reason):
+            await clusters.configure(main, Desired([ALICE], [APP], {name: value}))
+        assert clusters.is_running(main)
     await clusters.configure(main, Desired([ALICE], [APP], {"work_mem": "8MB"}))
     assert await fetch(clusters, main, "SHOW work_mem") == ["8MB"]
 

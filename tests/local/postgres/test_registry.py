@@ -42,7 +42,7 @@ async def test_cancelled_replacement_keeps_the_old_or_the_new_data(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     root = open_directory / "data"
-    clusters = Clusters({installation.major: installation}, account, directory=root, durable=True)
+    clusters = Clusters({installation.major: installation}, account, directory=root, durable=False)
     await clusters.open()
     await clusters.initialize("br-main", installation.major)
     await clusters.start("br-main", DESIRED)
@@ -64,7 +64,7 @@ async def test_cancelled_replacement_keeps_the_old_or_the_new_data(
     with pytest.raises(asyncio.CancelledError):
         await copying
     await clusters.close()
-    again = Clusters({installation.major: installation}, account, directory=root, durable=True)
+    again = Clusters({installation.major: installation}, account, directory=root, durable=False)
     await again.open()
     assert again.ids() == {"br-main", "br-copy"}
     assert len(await files(root, "clusters/*")) == 2

@@ -33,6 +33,17 @@ async def test_copy_takes_a_prepared_copy_and_another_one_follows(
     assert len(await data_directories(temporary_directory)) == len(before) + 1
 
 
+async def test_prepared_copy_has_the_system_catalogs_of_its_databases_in_its_cache(
+    clusters: Clusters, stopped: str
+) -> None:
+    assert clusters.prepared(stopped) == 2
+    caches = await asyncio.to_thread(list, clusters.root.glob("clusters/*/base/*/pg_internal.init"))
+    names = {path.parent.name for path in caches}
+    assert len(names) >= 2, "Postgres writes the file at the first connection to a database"
+    for name in names:
+        assert len([path for path in caches if path.parent.name == name]) >= 2
+
+
 async def test_prepared_copies_are_independent(clusters: Clusters, stopped: str) -> None:
     for name in ("br-1", "br-2", "br-3"):
         await clusters.copy(stopped, name)

@@ -28,7 +28,11 @@ from neonctl_async.local.postgres.proxy.messages import (
     authentication,
     decode_header,
 )
-from neonctl_async.local.postgres.proxy.routing import PasswordWithEndpoint, parse_password
+from neonctl_async.local.postgres.proxy.routing import (
+    MISSING_ENDPOINT,
+    PasswordWithEndpoint,
+    parse_password,
+)
 from neonctl_async.local.postgres.proxy.streams import Stream
 
 MAX_PASSWORD_LENGTH: Final = 10_000
@@ -41,7 +45,12 @@ _CHALLENGE: Final = re.compile(rb"r=([!-+\--~]+),s=([A-Za-z0-9+/]+)=*,i=([1-9][0
 
 
 async def request_password(client: Stream) -> PasswordWithEndpoint:
-    """Request the password of a client without an endpoint id. It may contain the id."""
+    """Request the password of a client without an endpoint id. It may contain the id.
+
+    The client sends the password as clear text, so refuse it where others could read it.
+    """
+    if not client.is_private():
+        raise ComputeRefusedError(MISSING_ENDPOINT)
     await client.send(authentication(AUTHENTICATION_CLEARTEXT))
     kind, length = decode_header(await client.read_exactly(HEADER_LENGTH))
     if kind != _PASSWORD or length < 1:

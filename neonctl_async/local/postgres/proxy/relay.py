@@ -200,6 +200,10 @@ class Relay:
                 received = end.recv_into(self._buffer)
             except _NOT_NOW:
                 return
+            except OSError:
+                if end is end.session.client:
+                    raise
+                received = 0  # the server closed before it had read everything
             if not received:
                 self._finish(end)
                 return
@@ -235,6 +239,11 @@ class Relay:
             sent = end.send(end.pending)
         except _NOT_NOW:
             return
+        except OSError:
+            if end is end.session.client:
+                raise
+            end.peer.finished = True  # the last messages of the server still reach the client
+            sent = len(end.pending)
         end.pending = end.pending[sent:]
         if end.pending:
             return

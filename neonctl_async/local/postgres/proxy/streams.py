@@ -5,6 +5,7 @@ import socket
 import ssl
 from collections.abc import Callable
 from contextlib import suppress
+from ipaddress import ip_address
 from typing import Final, TypeVar
 
 from neonctl_async.local.postgres.proxy.errors import ProtocolError
@@ -69,6 +70,12 @@ class Stream:
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
         self._received = b""
+
+    def is_private(self) -> bool:
+        """Return whether no other machine can read the bytes: TLS, loopback or a Unix socket."""
+        if isinstance(self.sock, ssl.SSLSocket) or self.sock.family == socket.AF_UNIX:
+            return True
+        return ip_address(self.sock.getpeername()[0]).is_loopback
 
     async def read_exactly(self, length: int) -> bytes:
         """Return the next ``length`` bytes. Raise EOFError if the peer closes the connection.

@@ -29,6 +29,7 @@ HAS_PROC = Path("/proc/self/cwd").exists()
 _INPUT = 0
 _PARENT_CHECK = 5.0
 _QUIT_TIME = 5.0
+_DETACH_TIME = 1.0
 _REMOVALS = 16
 
 
@@ -97,24 +98,35 @@ def _shared_memory(root: Path) -> Iterator[tuple[int, int]]:
     for file in [*files, *root.glob("clusters/*/postmaster.pid")]:
         with suppress(OSError, ValueError, IndexError):
             key, segment = file.read_text(encoding="ascii", errors="replace").split("\n")[6].split()
-            yield int(segment), int(key)
+            yield int(segment), int(key) % 2**32
 
 
 def remove_shared_memory(segments: dict[int, int]) -> None:
     """Remove System V segments that no process uses. ``segments`` maps ids to keys.
 
-    Postgres has a segment of 56 bytes for each server, and a killed server leaves it behind.
+    Postgres has a segment of 56 bytes for each server, and a killed server leaves it behind. A
+    killed process uses the segment a little longer than it is visible.
     """
-    unused: set[tuple[int, int]] = set()
+    late = time.monotonic() + _DETACH_TIME
+    while segments:
+        used = _users_of_segments()
+        for segment, key in segments.items():
+            if used.get((segment, key)) == 0:
+                ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID
+        segments = {id: key for id, key in segments.items() if used.get((id, key))}
+        if time.monotonic() > late:
+            return
+        time.sleep(0.01 if segments else 0)
+
+
+def _users_of_segments() -> dict[tuple[int, int], int]:
+    """Return the number of processes that use each segment, by its id and key."""
+    users: dict[tuple[int, int], int] = {}
     with suppress(OSError):
         for line in Path("/proc/sysvipc/shm").read_text(encoding="ascii").splitlines()[1:]:
             fields = line.split()
-            if fields[6] == "0":  # the number of processes that use the segment
-                unused.add((int(fields[1]), int(fields[0])))
-    for segment, key in segments.items():
-        # The file has the key as an unsigned number, and /proc as a signed one.
-        if any(id == segment and (other - key) % 2**32 == 0 for id, other in unused):
-            ctypes.CDLL(None).shmctl(segment, 0, None)  # 0 is IPC_RMID
+            users[int(fields[1]), int(fields[0]) % 2**32] = int(fields[6])
+    return users
 
 
 def remove_clusters(directories: Iterable[Path]) -> None:

@@ -29,7 +29,8 @@ def many_descriptors() -> Iterator[None]:
 
 
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    await reader.readuntil(b"\0\0")
+    length = int.from_bytes(await reader.readexactly(4))
+    await reader.readexactly(length - 4)  # the startup packet
     writer.write(GREETING)
     while data := await reader.read(65536):
         writer.write(data)

@@ -113,6 +113,18 @@ async def test_malformed_password_message_is_refused(
         await request_password(proxy)
 
 
+async def test_password_is_not_requested_where_others_could_read_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def name_peer(_socket: socket.socket) -> tuple[str, int]:
+        return "192.0.2.1", 5432
+
+    monkeypatch.setattr(socket.socket, "getpeername", name_peer)
+    with socket.socket() as client:
+        with pytest.raises(ComputeRefusedError, match="Endpoint ID is not specified"):
+            await request_password(Stream(client))
+
+
 async def test_unsupported_authentication_of_a_server_is_an_error(
     pair: tuple[Stream, Stream], other_pair: tuple[Stream, Stream]
 ) -> None:

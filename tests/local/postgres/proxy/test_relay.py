@@ -184,6 +184,16 @@ def test_client_that_sends_to_a_closed_server_receives_its_last_message(peers: P
     assert peers.client.recv(1) == b""
 
 
+def test_client_of_a_server_that_did_not_read_everything_receives_its_last_message(
+    peers: Peers,
+) -> None:
+    fill(peers.client)
+    peers.server.sendall(b"terminating connection")
+    peers.server.close()
+    assert read(peers.client, 22) == b"terminating connection"
+    assert peers.ended.wait(10)
+
+
 def test_client_that_disappears_ends_the_session(relay: Relay) -> None:
     with ExitStack() as stack:
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))

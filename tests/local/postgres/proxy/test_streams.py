@@ -85,6 +85,27 @@ async def test_discarded_bytes_are_not_kept(pair: tuple[Stream, Stream]) -> None
     assert other.take_unread() == b""
 
 
+@pytest.mark.parametrize(
+    ("family", "address", "private"),
+    [
+        (socket.AF_INET, "127.0.0.1", True),
+        (socket.AF_INET, "192.0.2.1", False),
+        (socket.AF_INET6, "::1", True),
+        (socket.AF_INET6, "2001:db8::1", False),
+        (socket.AF_UNIX, "", True),
+    ],
+)
+def test_only_local_connections_are_private_without_tls(
+    monkeypatch: pytest.MonkeyPatch, family: int, address: str, private: bool
+) -> None:
+    def name_peer(_socket: socket.socket) -> tuple[str, int]:
+        return address, 5432
+
+    monkeypatch.setattr(socket.socket, "getpeername", name_peer)
+    with socket.socket(family) as sock:
+        assert Stream(sock).is_private() is private
+
+
 async def test_cancelled_read_leaves_no_reader_behind(pair: tuple[Stream, Stream]) -> None:
     _, other = pair
     reading = asyncio.create_task(other.read_exactly(1))

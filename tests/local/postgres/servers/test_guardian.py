@@ -63,6 +63,7 @@ def start(
     for process in processes:
         process.kill()
         process.communicate()
+    end_servers(open_directory)
 
 
 def segments() -> set[str]:
@@ -117,7 +118,10 @@ def test_memory_of_killed_servers_is_removed(start: Start, open_directory: Path)
     assert segment not in segments()
 
 
-def test_memory_that_a_server_uses_stays(start: Start, open_directory: Path) -> None:
+def test_memory_that_a_server_uses_stays(
+    start: Start, open_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guardian, "_DETACH_TIME", 0.05)
     start("first")
     segment = segment_of(open_directory / "clusters" / "first")
     line = (open_directory / "clusters/first/postmaster.pid").read_text().split("\n")[6]
