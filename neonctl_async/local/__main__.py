@@ -43,6 +43,11 @@ def main(
         sys.stderr.write(
             f"warning: serving on {options.host}: keys and passwords are sent unencrypted\n"
         )
+    if options.postgres is None:
+        for name in ("postgres_port", "postgres_tls", "durable"):
+            if getattr(options, name):
+                option = name.replace("_", "-")
+                parser.error(f"--{option} is an option of real databases: add --postgres")
     logging.basicConfig(
         level=logging.WARNING if options.quiet else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",

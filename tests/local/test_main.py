@@ -118,6 +118,9 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
         (["--port", "99999"], "65535"),
         (["--port", "x"], "65535"),
         (["--intervals", '{"unknown": 1}'], "unknown"),
+        (["--postgres-port", "5432"], "--postgres-port is an option of real databases"),
+        (["--postgres-tls"], "add --postgres"),
+        (["--durable"], "add --postgres"),
     ],
 )
 def test_invalid_arguments_are_rejected(

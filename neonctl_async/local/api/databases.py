@@ -46,6 +46,7 @@ def update(tx: Transaction, call: Call) -> Response:
     changes: dict[str, SqlValue] = {}
     if body.name is not UNSET and body.name != database.name:
         branch_objects.check_name_free(tx, Database, branch.id, body.name)
+        branch_objects.check_possible(tx, Database, body.name)
         branch_objects.check_applied(tx, branch.id, body.name, renamed=database)
         changes |= branch_objects.renaming(database, body.name)
     if body.owner_name is not UNSET:
@@ -72,7 +73,8 @@ def delete(tx: Transaction, call: Call) -> Response:
 
 
 def add(tx: Transaction, branch_id: str, name: str, owner_name: str) -> Database:
-    """Store a database."""
+    """Store a database. Raise 422 if Postgres cannot have its name."""
+    branch_objects.check_possible(tx, Database, name)
     database = Database(
         id=0,
         branch_id=branch_id,

@@ -79,7 +79,8 @@ def reset_password(tx: Transaction, call: Call) -> Response:
 
 
 def add(tx: Transaction, branch_id: str, name: str, *, no_login: bool = False) -> Role:
-    """Store a role with a new password."""
+    """Store a role with a new password. Raise 422 if Postgres cannot have its name."""
+    branch_objects.check_possible(tx, Role, name)
     role = Role(
         id=0,
         branch_id=branch_id,

@@ -1,16 +1,26 @@
 """The roles and databases of a branch, which both have a name."""
 
-from typing import TypeVar
+import re
+from collections.abc import Mapping
+from typing import Final, TypeVar
 
 import msgspec
 
-from neonctl_async.local.errors import conflict, locked, not_found
+from neonctl_async.local.errors import conflict, locked, not_found, unprocessable
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.plan import NEVER
 from neonctl_async.local.storage.tables import Database, Operation, Role
 
 NamedT = TypeVar("NamedT", Role, Database)
 
+_MAX_LENGTH: Final = 63
+"""The length of the longest name of Postgres, in bytes."""
+
+# An operation that applies such a name would fail, and so would all later ones of the branch.
+_RESERVED: Final[Mapping[type[Role] | type[Database], re.Pattern[str]]] = {
+    Role: re.compile("pg_.*|neon_superuser|cloud_admin|public|none", re.DOTALL),
+    Database: re.compile("postgres|template0|template1"),
+}
 _WHERE_NAMED = "WHERE branch_id = ? AND name = ?"
 
 
@@ -43,6 +53,20 @@ def check_name_free(tx: Transaction, kind: type[NamedT], branch_id: str, name: s
     """Raise 409 if the branch has a role or database with this name."""
     if find(tx, kind, branch_id, name) is not None:
         raise conflict(f"a {_noun(kind)} named {name!r} already exists in the branch")
+
+
+def check_possible(tx: Transaction, kind: type[NamedT], name: str) -> None:
+    """Raise 422 if no real role or database can have this name. Emulated ones have any name."""
+    if tx.rules.postgres is None:
+        return
+    if _RESERVED[kind].fullmatch(name):
+        raise unprocessable(f"the name {name!r} of the {_noun(kind)} is reserved: use another name")
+    length = len(name.encode())
+    if length > _MAX_LENGTH or "\0" in name:
+        raise unprocessable(
+            f"the name {name!r} of the {_noun(kind)} has {length} bytes: expected at most "
+            f"{_MAX_LENGTH} bytes without zero bytes"
+        )
 
 
 def former_names(database: Database) -> list[str]:

@@ -25,9 +25,18 @@ from neonctl_async.local.postgres.template import ADMINISTRATOR
 STATEMENT_TIME: Final = 60.0
 """The seconds that one statement of the administrator may take."""
 
+_SESSION_NAME: Final = "neonctl-async"
+_SESSION_SETTINGS: Final = {
+    "application_name": _SESSION_NAME,
+    "default_transaction_read_only": "off",
+    "lock_timeout": "0",
+    "session_preload_libraries": "",
+    "statement_timeout": "0",
+}
+"""The settings that the administrator needs, whatever a project sets for its clients."""
+
 _CONNECT_TIME: Final = 10.0
 _RENAME_ATTEMPTS: Final = 5
-_SESSION_NAME: Final = "neonctl-async"
 _RECENT: Final = 1000
 _TERMINATE: Final = (
     "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = $1"
@@ -113,7 +122,7 @@ async def _open(driver: Any, address: Address, password: str, database: str) -> 
         timeout=_CONNECT_TIME,
         command_timeout=STATEMENT_TIME,
         statement_cache_size=0,
-        server_settings={"application_name": _SESSION_NAME},
+        server_settings=_SESSION_SETTINGS,
         target_session_attrs="any",
     )
     return session

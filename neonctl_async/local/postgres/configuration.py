@@ -20,6 +20,21 @@ _ITERATIONS: Final = 4096
 _SETTING: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*(\.[A-Za-z_][A-Za-z0-9_$]*)*")
 
 
+_FIXED: Final = frozenset(
+    {
+        "config_file",
+        "data_directory",
+        "external_pid_file",
+        "hba_file",
+        "ident_file",
+        "include",
+        "include_dir",
+        "include_if_exists",
+    }
+)
+"""Settings that select files. The local control plane sets these itself."""
+
+
 class RoleSpec(msgspec.Struct, frozen=True):
     """A role of the API. Without a password, the role cannot log in."""
 
@@ -169,6 +184,8 @@ def render_settings(settings: Mapping[str, str]) -> str:
     for name, value in settings.items():
         if not _SETTING.fullmatch(name):
             raise ClusterError(f"{name!r} is not the name of a Postgres setting")
+        if name.lower() in _FIXED:
+            raise ClusterError(f"the local control plane does not support the setting {name!r}")
         if any(ord(character) < 32 for character in value):
             raise ClusterError(f"the value of {name} is {value!r}: expected printable characters")
         escaped = value.replace("\\", "\\\\").replace("'", "''")

@@ -2,10 +2,12 @@ import asyncio
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from neonctl_async.local.postgres.admin import Address, connect, load_driver
 from neonctl_async.local.postgres.clusters import Clusters
+from neonctl_async.local.postgres.configuration import DatabaseSpec
 from neonctl_async.local.postgres.errors import ClusterError, PostgresUnavailableError
 from tests.support.clusters import DESIRED, fetch
 
@@ -40,3 +42,24 @@ async def test_copies_keep_no_replication_slot(clusters: Clusters, main: str) ->
     await clusters.start("br-a", DESIRED)
     for id in (main, "br-a"):
         assert await fetch(clusters, id, "SELECT slot_name FROM pg_replication_slots") == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"statement_timeout": "1ms", "lock_timeout": "1ms"},
+        {"default_transaction_read_only": "on"},
+        {"session_preload_libraries": "missing"},
+    ],
+)
+async def test_settings_for_clients_do_not_concern_the_administrator(
+    clusters: Clusters, main: str, settings: dict[str, str]
+) -> None:
+    await clusters.configure(main, msgspec.structs.replace(DESIRED, settings=settings))
+    databases = [*DESIRED.databases, DatabaseSpec("second", "alice")]
+    await clusters.configure(
+        main, msgspec.structs.replace(DESIRED, settings=settings, databases=databases)
+    )
+    await clusters.configure(main, DESIRED)
+    names = "SELECT datname FROM pg_database WHERE datname = 'second'"
+    assert await fetch(clusters, main, names) == []

@@ -155,3 +155,9 @@ def test_name_of_a_setting_is_checked(name: str) -> None:
 def test_value_of_a_setting_has_one_line() -> None:
     with pytest.raises(ClusterError, match="printable"):
         render_settings({"work_mem": "8MB'\nfsync = 'on"})
+
+
+@pytest.mark.parametrize("name", ["include", "Data_Directory", "hba_file"])
+def test_setting_that_selects_a_file_is_refused(name: str) -> None:
+    with pytest.raises(ClusterError, match=f"does not support the setting '{name}'"):
+        render_settings({name: "/etc/hostname"})

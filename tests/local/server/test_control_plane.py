@@ -12,6 +12,8 @@ import pytest
 from yarl import URL
 
 from neonctl_async.local import Fault, LocalControlPlane, ManualClock
+from neonctl_async.local.settings import Rules
+from neonctl_async.local.storage.database import Database, Transaction
 from tests.local.client import Client, serve
 
 
@@ -205,3 +207,18 @@ def test_other_addresses_than_loopback_need_expose(caplog: pytest.LogCaptureFixt
         LocalControlPlane(host="0.0.0.0")
     LocalControlPlane(host="0.0.0.0", expose=True)
     assert "sent unencrypted" in caplog.text
+
+
+async def test_transaction_that_sqlite_ended_reports_the_first_error() -> None:
+    def fail(tx: Transaction) -> None:
+        tx.execute("ROLLBACK")  # as SQLite does after some errors, for example on a full disk
+        raise ValueError("the first error")
+
+    database = Database(None, ManualClock(), Rules())
+    await database.open()
+    try:
+        with pytest.raises(ValueError, match="the first error"):
+            await database.run(fail)
+        assert await database.run(Transaction.number, "SELECT 1") == 1
+    finally:
+        await database.close()

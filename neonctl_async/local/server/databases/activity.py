@@ -1,6 +1,7 @@
 """Watches the activity of running servers, and suspends computes after their idle time."""
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,7 @@ from neonctl_async.local.engine import servers
 if TYPE_CHECKING:
     from neonctl_async.local.server.tenant_state import TenantState
 
+_logger = logging.getLogger(__name__)
 INTERVAL: Final = 0.5
 """The time between two checks, in seconds."""
 FULL_EVERY: Final = 10
@@ -29,16 +31,21 @@ class ActivityWatch:
         self._sweep: Final = sweep
 
     async def run(self) -> None:
-        """Watch until cancelled."""
+        """Watch until cancelled. A check that fails is logged, and repeated."""
         checks = 0
         while True:
             await asyncio.sleep(INTERVAL)
             checks += 1
-            takes_all = checks % FULL_EVERY == 0
-            for state in tuple(self._tenants):
-                await self._check(state, takes_all=takes_all)
-            if takes_all:
-                await self._sweep()
+            try:
+                await self._check_all(takes_all=checks % FULL_EVERY == 0)
+            except Exception:
+                _logger.exception("the check of the running servers failed")
+
+    async def _check_all(self, *, takes_all: bool) -> None:
+        for state in tuple(self._tenants):
+            await self._check(state, takes_all=takes_all)
+        if takes_all:
+            await self._sweep()
 
     async def _check(self, state: "TenantState", *, takes_all: bool) -> None:
         suspensions = await state.database.run(servers.suspensions)

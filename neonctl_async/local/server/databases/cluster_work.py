@@ -140,14 +140,14 @@ class ClusterWork:
         existing, new = self._clusters.ids(), work.branch_id + REPLACEMENT
         preserved = work.preserved_id
         if preserved is not None and preserved in existing:
-            source = preserved if work.source == work.branch_id else work.source
-        else:
+            if new not in existing:
+                return
+        elif work.branch_id in existing or new not in existing:
             source = await self._cluster_at(work.source, work.at, work.lsn)
-        if work.branch_id in existing or new not in existing:
             await self._clusters.delete(new)
             await self._clusters.copy(source, new)
-        if work.branch_id in existing and preserved is not None and preserved not in existing:
-            await self._clusters.rename(work.branch_id, preserved)
+            if preserved is not None:
+                await self._clusters.rename(work.branch_id, preserved)
         await self._clusters.delete(work.branch_id)
         await self._clusters.rename(new, work.branch_id)
 

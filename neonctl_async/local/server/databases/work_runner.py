@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 from neonctl_async.local.clock import SECOND
 from neonctl_async.local.engine import settlement, work
@@ -13,6 +13,11 @@ from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.storage.database import Database, Transaction
 from neonctl_async.local.storage.tables import Operation
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+RETRY_DELAY: Final = 0.5
+"""The seconds until a failed transaction is repeated."""
 _SHORTEST: Final = 0.005
 """The shortest time between two checks of planned work, in seconds."""
 _logger = logging.getLogger(__name__)
@@ -57,7 +62,7 @@ class WorkRunner:
 
     async def _start_ready_work(self) -> None:
         while True:
-            ready, delay = await self._database.run(_ready)
+            ready, delay = await self._store(_ready)
             for operation in ready:
                 if operation.id not in self._tasks:
                     self._tasks[operation.id] = asyncio.create_task(self._run(operation))
@@ -75,11 +80,22 @@ class WorkRunner:
         except Exception:
             _logger.exception("the work of operation %s failed", operation.id)
             error = "internal error of the local control plane: see its log"
-        await self._database.run(settlement.settle, operation.id, error)
+        await self._store(settlement.settle, operation.id, error)
         del self._tasks[operation.id]
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         self._woken.set()
+
+    async def _store(
+        self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Run a transaction. Repeat it until it succeeds, for example while the disk is full."""
+        while True:
+            try:
+                return await self._database.run(function, *args, **kwargs)
+            except Exception:
+                _logger.exception("the operations cannot be stored")
+                await asyncio.sleep(RETRY_DELAY)
 
 
 def _ready(tx: Transaction) -> tuple[list[Operation], float | None]:

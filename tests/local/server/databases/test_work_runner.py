@@ -1,13 +1,16 @@
 """Running the work of operations: in order, with the reason of a failure, and again later."""
 
 import asyncio
+import sqlite3
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
 from neonctl_async.local import Durations
 from neonctl_async.local.engine.work import CreateCluster, StartCompute, Work
 from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.server.databases import work_runner
 from neonctl_async.local.server.databases.work_runner import WorkRunner
 from tests.local.driven import DrivenControlPlane
 from tests.support.until import until
@@ -147,3 +150,29 @@ async def test_waiters_are_notified_of_a_settled_operation(
     runner.start()
     await changed.wait()
     await settled(plane, project_id)
+
+
+async def test_work_continues_after_errors_of_the_data_file(
+    plane: DrivenControlPlane,
+    performer: Performer,
+    runner: WorkRunner,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    project_id = create_project(plane)
+    monkeypatch.setattr(work_runner, "RETRY_DELAY", 0.001)
+    run, failures = plane.database.run, [True, False, True, True]
+
+    # The arguments pass through.
+    async def fail_at_first(*arguments: Any, **options: Any) -> object:
+        if failures and failures.pop(0):
+            raise sqlite3.OperationalError("database or disk is full")
+        return await run(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(plane.database, "run", fail_at_first)
+        runner.start()
+        await until(lambda: not failures)
+    assert {status for _, status, _ in await settled(plane, project_id)} == {"finished"}
+    assert len(performer.done) == 2
+    assert "database or disk is full" in caplog.text
