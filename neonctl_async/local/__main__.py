@@ -14,7 +14,7 @@ import msgspec
 
 from neonctl_async._streams import exit_with
 from neonctl_async.local.engine.lifecycle import Failure
-from neonctl_async.local.postgres.descriptors import raise_descriptor_limit
+from neonctl_async.local.postgres.servers.descriptors import raise_descriptor_limit
 from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.settings import BackgroundIntervals, Durations, PostgresSettings

@@ -222,8 +222,21 @@ async def end_backup(session: Session) -> tuple[str, str]:
     return row["last"], row["labelfile"]
 
 
+async def count_sessions(session: Session) -> int:
+    """Return the number of sessions that clients have opened in their databases so far.
+
+    The administrator works in the database ``postgres``, so its sessions do not count.
+    """
+    count: int = await session.fetchval(
+        "SELECT coalesce(sum(s.sessions), 0)::bigint FROM pg_stat_database s"
+        " JOIN pg_database d ON d.oid = s.datid"
+        " WHERE d.datname <> 'postgres' AND NOT d.datistemplate"
+    )
+    return count
+
+
 async def read_activity(session: Session) -> Activity:
-    """Return the activity of the clients and the size of all databases."""
+    """Return the activity of the connected clients and the size of all databases."""
     [row] = await session.fetch(
         "SELECT coalesce(bool_or(state <> 'idle' OR xact_start IS NOT NULL), false) AS busy,"
         " max(greatest(backend_start, query_start, state_change)) AS last_active,"

@@ -19,6 +19,7 @@ from neonctl_async.local.postgres.admin import (
     begin_backup,
     connect,
     connectable_databases,
+    count_sessions,
     disown,
     end_backup,
     last_commit,
@@ -112,6 +113,7 @@ class Cluster:
         self._address: Address | None = None
         self._postmaster: Postmaster | None = None
         self._changed: datetime | None = None
+        self._client_sessions: int | None = None
         self._sessions = asyncio.Semaphore(SESSIONS)
 
     @property
@@ -193,9 +195,16 @@ class Cluster:
             await in_thread(self._complete_backup, target, first, last, label)
 
     async def activity(self) -> Activity:
-        """Return the activity of the clients of the running server."""
+        """Return the activity of the clients of the running server.
+
+        Clients that connected and disconnected since the last call are active as well.
+        """
         async with self.session() as session:
-            return await read_activity(session)
+            activity = await read_activity(session)
+            before, self._client_sessions = self._client_sessions, await count_sessions(session)
+        if before not in (None, self._client_sessions):
+            return msgspec.structs.replace(activity, last_active=datetime.now(UTC))
+        return activity
 
     async def changed_at(self) -> datetime:
         """Return the time of the last commit. A stopped server is started if it is unknown."""
@@ -260,7 +269,7 @@ class Cluster:
         """Release the port of a server that no longer runs."""
         if self._address is not None:
             self._machine.ports.discard(self._address.port)
-        self._postmaster = self._address = None
+        self._postmaster = self._address = self._client_sessions = None
 
     def _prepare(self, settings: Mapping[str, str], address: Address) -> Installation:
         """Make the data directory ready for a start."""

@@ -21,7 +21,7 @@ from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.postgres.files import write_file
 from neonctl_async.local.postgres.servers.guardian import end_servers, remove_clusters
 
-logger = logging.getLogger("neonctl_async.local")
+logger: Final = logging.getLogger("neonctl_async.local")
 
 PREFIX: Final = "neonctl-pg-"
 """The start of the names of temporary directories."""
@@ -56,8 +56,8 @@ class Directories:
         self._durable = durable
         self._names: dict[str, str] = {}
         self.locks: list[int] = []
-        self.temporary = Path()
-        self.root = Path()
+        self.temporary: Path = Path()
+        self.root: Path = Path()
         self._locked = False
 
     @property

@@ -19,8 +19,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ApiError, Durations, LocalControlPlane, Tenant
-from neonctl_async.local.postgres.descriptors import raise_descriptor_limit
 from neonctl_async.local.postgres.errors import ClusterError
+from neonctl_async.local.postgres.servers.descriptors import raise_descriptor_limit
 from neonctl_async.testing.plugin.tenant_calls import TenantAdded, TenantCall, encode_result
 
 

@@ -140,6 +140,23 @@ async def test_activity_counts_queries_and_transactions_but_no_idle_session(
     assert idle.logical_size > 5_000_000
 
 
+async def test_activity_includes_clients_that_have_disconnected(
+    clusters: Clusters, main: str
+) -> None:
+    assert (await clusters.activity(main)).last_active is None
+    before = datetime.now(UTC)
+    await execute(clusters, main, "SELECT 1")
+
+    async def is_noticed() -> bool:
+        last_active = (await clusters.activity(main)).last_active
+        return last_active is not None and last_active >= before
+
+    await until(is_noticed)
+    await asyncio.sleep(0.05)
+    for _ in range(3):
+        assert (await clusters.activity(main)).last_active is None, "the reads do not count"
+
+
 async def test_size_grows_with_the_data(clusters: Clusters, main: str) -> None:
     before = await clusters.activity(main)
     await execute(

@@ -58,7 +58,7 @@ class Session:
         self.server: Final = _End(self, server)
         self.client.peer, self.server.peer = self.server, self.client
         self.server.scanner = SessionKeyScanner()
-        self.closed = False
+        self.closed: bool = False
 
 
 class _End:
@@ -71,18 +71,20 @@ class _End:
     peer: "_End"
 
     def __init__(self, session: Session, sock: socket.socket) -> None:
-        self.session = session
-        self.sock = sock
-        self.fd = sock.fileno()
-        self.recv_into = sock.recv_into
-        self.send = sock.send
-        self.decrypted = sock.pending if isinstance(sock, ssl.SSLSocket) else None
+        self.session: Session = session
+        self.sock: socket.socket = sock
+        self.fd: int = sock.fileno()
+        self.recv_into: Callable[[bytearray | memoryview], int] = sock.recv_into
+        self.send: Callable[[memoryview], int] = sock.send
+        self.decrypted: Callable[[], int] | None = None
         """Returns the number of bytes inside TLS, for which the poller reports no event."""
-        self.pending = memoryview(b"")
+        if isinstance(sock, ssl.SSLSocket):
+            self.decrypted = sock.pending
+        self.pending: memoryview = memoryview(b"")
         """Bytes that this socket could not take yet. Its peer is not read until they are sent."""
-        self.finished = False
+        self.finished: bool = False
         """True after the last byte from this socket."""
-        self.watched = 0
+        self.watched: int = 0
         """The events that the poller reports for this socket."""
         self.scanner: SessionKeyScanner | None = None
 

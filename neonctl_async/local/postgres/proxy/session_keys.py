@@ -17,7 +17,7 @@ class SessionKeyScanner:
 
     def __init__(self) -> None:
         self.key: bytes | None = None
-        self.done = False
+        self.done: bool = False
         self._rest = b""
 
     def feed(self, data: bytes) -> None:

@@ -7,11 +7,11 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from concurrent.futures import Executor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
 
-logger = logging.getLogger("neonctl_async.local")
+logger: Final = logging.getLogger("neonctl_async.local")
 
 
 async def in_thread(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from neonctl_async.local.postgres.descriptors import WANTED, raise_descriptor_limit
+from neonctl_async.local.postgres.servers.descriptors import WANTED, raise_descriptor_limit
 
 
 @pytest.fixture(autouse=True)
