@@ -11,7 +11,7 @@ TRUSTED: Final = ("vector",)
 """Extensions that each role may create at Neon. By default, only a superuser may."""
 
 FIRST_MAJOR: Final = 18
-"""The first version of Postgres that searches several directories for extensions."""
+"""The first version of Postgres that searches more than one directory for extensions."""
 
 
 def trust_extensions(
