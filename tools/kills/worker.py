@@ -245,13 +245,14 @@ class Worker:
                 await asyncio.sleep(0.05)
 
     async def _settle(self, branch: BranchLedger, crashes: int) -> bool:
-        """Wait for all operations of a branch; return whether the newest one succeeded."""
+        """Wait for all operations of a branch; return whether none has ever failed."""
         operations = await self._read_until(
             lambda: self._neon.operations.list(self._project_id, limit=500).collect(limit=500)
         )
         mine = [one for one in operations if one.branch_id == branch.id]
         unfinished = [one for one in mine if one.status in UNFINISHED]
-        return await self._finish(unfinished or mine[:1], crashes)
+        succeeded = await self._finish(unfinished, crashes)
+        return succeeded and all(one.status != OperationStatus.FAILED for one in mine)
 
     async def _finish(self, operations: Sequence[Operation], crashes: int) -> bool:
         """Wait for operations; return whether all succeeded."""
