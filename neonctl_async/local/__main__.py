@@ -2,13 +2,14 @@
 
 import argparse
 import asyncio
+import errno
 import logging
 import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TextIO, TypeVar
+from typing import Final, TextIO, TypeVar
 
 import msgspec
 
@@ -19,6 +20,7 @@ from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopb
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.settings import BackgroundIntervals, Durations, PostgresSettings
 
+_POSTGRES_PORT: Final = 5433
 T = TypeVar("T")
 
 
@@ -56,7 +58,10 @@ def main(
     try:
         asyncio.run(_serve(options))
     except (OSError, RuntimeError, ValueError) as error:
-        parser.exit(1, f"{parser.prog}: {error}\n")
+        hint = ""
+        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+            hint = ": choose another port with --port or --postgres-port"
+        parser.exit(1, f"{parser.prog}: {error}{hint}\n")
     return 0
 
 
@@ -104,6 +109,13 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
     )
 
 
+def _postgres_port(options: argparse.Namespace) -> int:
+    # A fixed port, so that connection URIs are still valid after a restart.
+    if options.postgres_port is None:
+        return _POSTGRES_PORT if options.port else 0
+    return int(options.postgres_port)
+
+
 def _duration_of_operations(options: argparse.Namespace) -> float:
     if options.duration is not None:
         return float(options.duration)
@@ -115,7 +127,7 @@ def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
         return False
     return PostgresSettings(
         binaries=options.postgres or None,
-        port=options.postgres_port,
+        port=_postgres_port(options),
         tls=options.postgres_tls,
         durable=options.durable,
     )
@@ -205,9 +217,9 @@ def _parser(prog: str) -> argparse.ArgumentParser:
     add(
         "--postgres-port",
         type=_port,
-        default=0,
         metavar="PORT",
-        help="port for connections to databases, 0 for any free one (default: %(default)s)",
+        help="port for connections to databases, 0 for any free one (default: 5433, with --port 0 "
+        "any free one)",
     )
     add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
     add(

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from neonctl_async.local.postgres.binaries import find_installations
-from neonctl_async.local.postgres.errors import PostgresUnavailableError
+from tests.support.postgres import skip_without_postgres
 from tools.kills.ledger import BranchLedger, Contents
 
 ROOT = Path(__file__).parents[2]
@@ -70,12 +69,10 @@ def test_copy_may_have_the_rows_that_were_written_meanwhile() -> None:
 
 
 @pytest.mark.scale
+@pytest.mark.postgres
 @pytest.mark.timeout(120)  # it takes some 15 seconds, and more on a busy machine
 async def test_killed_processes_lose_nothing_and_leave_nothing_behind() -> None:
-    try:
-        find_installations()
-    except PostgresUnavailableError as error:
-        pytest.skip(str(error))
+    await asyncio.to_thread(skip_without_postgres)
     campaign = await asyncio.create_subprocess_exec(
         *(sys.executable, "-W", "error", "-m", "tools.kills", "--seeds", "7"),
         *("--kills", str(KILLS)),

@@ -61,7 +61,9 @@ def check_kind(tx: Transaction, *, real: bool) -> None:
     """Raise RuntimeError if a file has real databases and is used without them, or the reverse."""
     if not real:
         if tx.first(Operation, "WHERE work IS NOT NULL LIMIT 1") is not None:
-            raise RuntimeError("the data file has real databases: start it with postgres=True")
+            raise RuntimeError(
+                "the data file has real databases: start it with postgres=True or --postgres"
+            )
         return
     # Real databases are created by work.
     emulated = "WHERE action = 'create_timeline' AND outcome = ? AND work IS NULL LIMIT 1"

@@ -57,9 +57,10 @@ def check_reachable(path: Path, account: ServerAccount | None) -> None:
         except FileNotFoundError:
             return
         if stat.S_ISDIR(status.st_mode) and not status.st_mode & _needed_bit(status, account):
+            contents = "" if directory == resolved else f", which contains {str(path)!r}"
             raise PostgresUnavailableError(
                 f"the user {account.name!r}, who runs Postgres, cannot enter {str(directory)!r}"
-                f" (mode {stat.S_IMODE(status.st_mode):04o}), which contains {str(path)!r}:"
+                f" (mode {stat.S_IMODE(status.st_mode):04o}){contents}:"
                 f" use another place, or run chmod o+x {directory}"
             )
 

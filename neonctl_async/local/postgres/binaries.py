@@ -2,6 +2,7 @@
 
 import errno
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -67,6 +68,9 @@ class Installation(msgspec.Struct, frozen=True):
         return self.directory / name
 
 
+_logger = logging.getLogger(__name__)
+
+
 class _UnusableError(Exception):
     """The reason why a directory has no usable Postgres."""
 
@@ -93,6 +97,7 @@ def find_installations(directory: Path | None = None) -> dict[int, Installation]
         try:
             installation = _inspect(candidate, account)
         except _UnusableError as error:
+            _logger.warning("a Postgres is not used: %s", error)
             unusable.append(str(error))
         else:
             found.setdefault(installation.major, installation)

@@ -56,6 +56,8 @@ class Machine(msgspec.Struct, frozen=True):
     account: ServerAccount | None
     sockets: Path
     durable: bool
+    extension_paths: Mapping[int, str] = {}
+    """The setting ``extension_control_path`` of each major version that has one."""
     ports: set[int] = set()
     """The port numbers of the running servers. They only distinguish sockets."""
 
@@ -348,6 +350,8 @@ class Cluster:
 
     def _write_settings(self, major: int, settings: Mapping[str, str]) -> None:
         defaults = default_settings(major, durable=self._machine.durable)
+        if path := self._machine.extension_paths.get(major):
+            defaults["extension_control_path"] = path
         self._write(SETTINGS, render_settings({**defaults, **settings}))
 
     def _write(self, name: str, text: str) -> None:

@@ -18,6 +18,7 @@ from neonctl_async.local.postgres.copying import copy_cluster
 from neonctl_async.local.postgres.directories import Directories
 from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.postgres.registry import Registry
+from neonctl_async.local.postgres.servers.extensions import trust_extensions
 from neonctl_async.local.postgres.servers.guarding import Guard
 from neonctl_async.local.postgres.servers.scheduling import (
     Background,
@@ -81,7 +82,11 @@ class Clusters:
         await in_thread(load_driver)
         paths = await in_thread(self._directories.open)
         sockets = self._directories.sockets
-        self._machine = Machine(self._installations, self._account, sockets, self._durable)
+        trust = partial(trust_extensions, self._installations.values())
+        extensions = await in_thread(trust, self._directories.extensions, self._account)
+        self._machine = Machine(
+            self._installations, self._account, sockets, self._durable, extensions
+        )
         self._registry.load(paths, self._machine)
         directories = self._directories
         self._guard = Guard(directories.root, directories.temporary, directories.locks)

@@ -66,6 +66,11 @@ class Directories:
         return self.temporary / "s"
 
     @property
+    def extensions(self) -> Path:
+        """The directory of the control files of extensions."""
+        return self.temporary / "e"
+
+    @property
     def is_temporary(self) -> bool:
         """True if the data are removed with the control plane."""
         return self._kept is None

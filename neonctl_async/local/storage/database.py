@@ -24,6 +24,8 @@ _SCHEMA: Final = (
 _SCHEMA_VERSION: Final = zlib.crc32(_SCHEMA.encode()) >> 1
 """The checksum of the schema that a file stores, in the 31 bits that SQLite has for it."""
 
+_IN_USE: Final = "database is locked"
+
 SqlValue = str | int | float | bytes | None
 
 
@@ -189,7 +191,8 @@ class Database:
             connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             served = connection.execute("SELECT until FROM served").fetchone()
         except (sqlite3.Error, OSError) as error:
-            raise RuntimeError(f"cannot keep data in {self._path}: {error}") from error
+            reason = "another process uses it" if str(error) == _IN_USE else str(error)
+            raise RuntimeError(f"cannot keep data in {self._path}: {reason}") from error
         self._now = served[0] if served else 0
 
     def _disconnect(self) -> None:

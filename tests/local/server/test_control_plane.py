@@ -152,7 +152,7 @@ def test_file_of_another_version_is_rejected_and_not_changed(tmp_path: Path) -> 
 async def test_file_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
     data = tmp_path / "control-plane.db"
     async with LocalControlPlane(data=data):
-        with pytest.raises(RuntimeError, match=r"control-plane\.db: database is locked"):
+        with pytest.raises(RuntimeError, match=r"control-plane\.db: another process uses it"):
             await LocalControlPlane(data=data).start()
 
 
