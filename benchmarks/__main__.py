@@ -48,7 +48,7 @@ class Group(NamedTuple):
 
     scenarios: dict[str, Scenario]
     versions: Callable[[], dict[str, str]]
-    write: Callable[[Report, Path], None]
+    write: Callable[..., None]
 
 
 CLIENT = Group(
@@ -117,7 +117,7 @@ def run_group(
     if rows and (complete or always_write):
         today = dt.datetime.now(dt.UTC).date().isoformat()
         report = Report(date=today, machine=machine(), versions=group.versions(), rows=rows)
-        group.write(report, ROOT)
+        group.write(report, ROOT, complete=complete)
     return rows
 
 
@@ -129,7 +129,11 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--group", choices=GROUPS, help="the scenarios of one group")
     parser.add_argument("--only", nargs="+", metavar="NAME", choices=names, help="scenarios")
     parser.add_argument("--list", action="store_true", help="list the scenarios and exit")
-    parser.add_argument("--write", action="store_true", help="write into docs after any run")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write these results into docs",
+    )
     return parser.parse_args()
 
 

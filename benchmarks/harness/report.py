@@ -139,10 +139,21 @@ def written_into(page: str, text: str) -> str:
     return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
 
 
-def write(report: Report, root: Path) -> None:
+def merged(old: Report, new: Report) -> Report:
+    """Return the new report with the rows that only the old one has.
+
+    Without these if their date, machine or versions differ.
+    """
+    if (old.date, old.machine, old.versions) != (new.date, new.machine, new.versions):
+        return new
+    rows = {(row.scenario, row.measure): row for row in [*old.rows, *new.rows]}
+    return msgspec.structs.replace(new, rows=list(rows.values()))
+
+
+def write(report: Report, root: Path, *, complete: bool) -> None:
     """Write the report as JSON, the tables of two pages, and the plots."""
     docs = root / "docs"
-    _write_json(report, docs / "benchmarks.json")
+    report = _write_json(report, docs / "benchmarks.json", complete=complete)
     for name, plot in (("benchmarks", comparison), ("waits", waits)):
         path = docs / "pictures" / f"{name}.svg"
         path.write_text(plot.draw(report.rows), encoding="utf-8")
@@ -153,14 +164,18 @@ def write(report: Report, root: Path) -> None:
         page.write_text(written_into(page.read_text(encoding="utf-8"), text), encoding="utf-8")
 
 
-def write_databases(report: Report, root: Path) -> None:
+def write_databases(report: Report, root: Path, *, complete: bool) -> None:
     """Write the report of the databases as JSON, and the tables of its page."""
     docs = root / "docs"
-    _write_json(report, docs / "benchmarks-databases.json")
+    report = _write_json(report, docs / "benchmarks-databases.json", complete=complete)
     page = docs / "benchmarks-databases.md"
     text = written_into(page.read_text(encoding="utf-8"), markdown(report))
     page.write_text(text, encoding="utf-8")
 
 
-def _write_json(report: Report, path: Path) -> None:
+def _write_json(report: Report, path: Path, *, complete: bool) -> Report:
+    """Write a report, and return it. A report of some scenarios keeps the rows of the others."""
+    if not complete and path.exists():
+        report = merged(msgspec.json.decode(path.read_bytes(), type=Report), report)
     path.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+    return report

@@ -1,6 +1,7 @@
 """The report of a benchmark run."""
 
-from benchmarks.harness.report import plain
+from benchmarks.harness.machine import Machine
+from benchmarks.harness.report import Report, merged, plain
 from benchmarks.harness.results import FLOOR, OURS, Target, make_row
 
 
@@ -10,3 +11,19 @@ def test_table_shows_whether_each_target_is_met() -> None:
     _head, ours, floor = table.splitlines()
     assert ours.split() == ["GET:", "alone,", "ms", OURS, "12.0", "≤", "20", "met"]
     assert floor.split() == [FLOOR, "10.0", "1.20", "≤", "1.1", "MISSED"]
+
+
+def report(values: dict[str, float], *, date: str = "2026-01-01") -> Report:
+    machine = Machine(cpu="test", cores=2, python="CPython", os="Linux")
+    rows = [make_row(name, "time", "s", {OURS: [value]}) for name, value in values.items()]
+    return Report(date=date, machine=machine, versions={}, rows=rows)
+
+
+def test_partial_report_keeps_the_rows_of_other_scenarios() -> None:
+    rows = merged(report({"a": 1, "b": 2}), report({"b": 3, "c": 4})).rows
+    assert {row.scenario: row.spreads[OURS].median for row in rows} == {"a": 1, "b": 3, "c": 4}
+
+
+def test_rows_of_another_day_are_not_kept() -> None:
+    rows = merged(report({"a": 1}), report({"b": 3}, date="2026-01-02")).rows
+    assert [row.scenario for row in rows] == ["b"]
