@@ -6,6 +6,7 @@ same version and with the same settings.
 
 import asyncio
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -17,12 +18,13 @@ from typing import NamedTuple
 from benchmarks.harness.results import OURS, Row, Target, make_row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.scenarios.databases import client_of_new_control_plane
-from benchmarks.servers.plain_relay import plain_relay
+from benchmarks.servers.plain_relay import plain_relay, socat_relay
 from benchmarks.servers.postgres import PostgresServer, newest_installation, uri_of
 from benchmarks.servers.queries import connected, execute
 
 DIRECT = "direct, by TCP"
 RELAY = "plain relay in asyncio"
+SOCAT = "socat, a relay in C"
 COPIED = 128
 """The megabytes of one ``COPY``."""
 FILL = f"""
@@ -56,6 +58,9 @@ async def run(size: RunSize) -> list[Row]:
         for uri in (ours, server.uri()):
             await execute(uri, FILL)
         uris = {OURS: ours, DIRECT: server.uri(), RELAY: uri_of(port)}
+        if (program := shutil.which("socat")) is not None:
+            socat = await stack.enter_async_context(socat_relay(program, server.socket))
+            uris[SOCAT] = uri_of(socat)
         rows = [
             await measure_round_trips(uris, folder, rounds, size.pick(full=4, quick=1)),
             await measure_copy(uris, folder, rounds, "to the client", copy_to_client),

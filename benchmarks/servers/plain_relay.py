@@ -17,6 +17,10 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import cast
 
+from benchmarks.servers.nginx import free_port
+
+ROOT = Path(__file__).parents[2]
+
 
 class _Side(asyncio.BufferedProtocol):
     """One side of a connection: it writes what it receives to the other side."""
@@ -83,7 +87,7 @@ class _Accepted(_Side):
 async def plain_relay(target: Path) -> AsyncGenerator[int]:
     """Run the relay, and provide its port."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, __file__, str(target), stdout=asyncio.subprocess.PIPE
+        sys.executable, "-m", __name__, str(target), cwd=ROOT, stdout=asyncio.subprocess.PIPE
     )
     try:
         assert process.stdout is not None
@@ -91,6 +95,33 @@ async def plain_relay(target: Path) -> AsyncGenerator[int]:
     finally:
         process.terminate()
         await process.wait()
+
+
+@asynccontextmanager
+async def socat_relay(program: str, target: Path) -> AsyncGenerator[int]:
+    """Run socat, a relay in C, and provide its port. It has a process for each connection."""
+    port = free_port()
+    process = await asyncio.create_subprocess_exec(
+        *(program, "-b", "262144", f"TCP-LISTEN:{port},bind=127.0.0.1,fork,reuseaddr,nodelay"),
+        f"UNIX-CONNECT:{target}",
+    )
+    try:
+        await _wait_for(port)
+        yield port
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def _wait_for(port: int) -> None:
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+        except ConnectionRefusedError:
+            await asyncio.sleep(0.01)
+        else:
+            writer.close()
+            return
 
 
 async def main(target: Path) -> None:
