@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TextIO, TypeAlias
 from pytest_neonctl_async.once import LocalClaims, Outcome
 from pytest_neonctl_async.targets import ServerURLs
 
+_ENDING: Final = "the main process is ending"
 _RESPONSE_SECONDS = 60.0
 _REQUEST_SECONDS = 2.0
 _REQUEST_CHARACTERS = 8192
@@ -42,10 +43,17 @@ class _Connection:
         *,
         timeout: float | None = _RESPONSE_SECONDS,
     ) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", address.port), _RESPONSE_SECONDS)
+        try:
+            self._socket = socket.create_connection(("127.0.0.1", address.port), _RESPONSE_SECONDS)
+        except ConnectionError:
+            raise RuntimeError(_ENDING) from None
         self._socket.settimeout(timeout)
         self._stream = self._socket.makefile("rw", encoding="utf-8")
-        self.send({"token": address.token, "request": request, "argument": argument})
+        try:
+            self.send({"token": address.token, "request": request, "argument": argument})
+        except OSError:
+            self.close()
+            raise RuntimeError(_ENDING) from None
 
     def send(self, message: object) -> None:
         _write(self._stream, message)
@@ -56,7 +64,7 @@ class _Connection:
             line = self._stream.readline()
         except ConnectionError:
             line = ""
-        message: dict[str, object] = json.loads(line or '{"error": "the main process is ending"}')
+        message: dict[str, object] = json.loads(line) if line else {"error": _ENDING}
         if message.get("error") is not None:
             raise RuntimeError(message["error"])
         return message
@@ -130,7 +138,7 @@ class AddressServer:
     def close(self) -> None:
         """Stop the threads and close the socket."""
         self._is_closing = True
-        self._claims.settle(Outcome(error="the main process is ending"))
+        self._claims.settle(Outcome(error=_ENDING))
         with suppress(OSError):  # a connection wakes the thread
             socket.create_connection(("127.0.0.1", self.address.port), timeout=1).close()
         self._thread.join()

@@ -126,6 +126,8 @@ def fail_on_blocked_loop() -> Iterator[None]:
         for name, function in blockbuster.functions.items():
             if name.startswith("sqlite3."):  # a database in memory does not wait for a disk
                 function.can_block_in("neonctl_async/local/storage/database.py", "_submit")
+            # Threads of the proxy and of copies share this lock of the measurement.
+            function.can_block_in("coverage/collector.py", "lock_data")
         yield
 
 

@@ -12,7 +12,7 @@ from neonctl_async.local.postgres.binaries import Installation, find_installatio
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from tests.local.postgres.programs import write_installation, write_script
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from neonctl_async.local.postgres.programs import (
 )
 from tests.local.postgres.programs import write_script
 
-pytestmark = pytest.mark.process
+pytestmark = pytest.mark.postgres
 
 
 def test_status_and_output_are_returned() -> None:
