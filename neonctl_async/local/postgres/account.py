@@ -14,6 +14,17 @@ if sys.platform != "win32":
 NAMES: Final = ("postgres", "nobody")
 """The accounts that the servers may use, in order of preference."""
 
+STATUS: Final = Path("/proc/self/status")
+CAPABILITIES: Final = {
+    "CAP_CHOWN": 0,
+    "CAP_DAC_OVERRIDE": 1,
+    "CAP_FOWNER": 3,
+    "CAP_KILL": 5,
+    "CAP_SETGID": 6,
+    "CAP_SETUID": 7,
+}
+"""The numbers of the capabilities, from capabilities(7)."""
+
 
 class ServerAccount(NamedTuple):
     """An account of the operating system."""
@@ -30,6 +41,11 @@ def server_account() -> ServerAccount | None:
     """
     if sys.platform == "win32" or os.geteuid() != 0:
         return None
+    if missing := _missing_capabilities():
+        raise PostgresUnavailableError(
+            f"Postgres does not run as root, and this process lacks {', '.join(missing)} to start"
+            " it as another user: add the capabilities, or start this program as another user"
+        )
     for name in NAMES:
         try:
             entry = pwd.getpwnam(name)
@@ -41,6 +57,16 @@ def server_account() -> ServerAccount | None:
         "Postgres does not run as root, and neither the user 'postgres' nor 'nobody' exists:"
         " add one of them, or start this program as another user"
     )
+
+
+def _missing_capabilities() -> list[str]:
+    """Return the capabilities of Linux that root needs for files and processes of others."""
+    try:
+        lines = STATUS.read_text(encoding="ascii").splitlines()
+    except OSError:  # another operating system
+        return []
+    [effective] = [int(line.split()[1], 16) for line in lines if line.startswith("CapEff:")]
+    return [name for name, bit in CAPABILITIES.items() if not effective >> bit & 1]
 
 
 def check_reachable(path: Path, account: ServerAccount | None) -> None:

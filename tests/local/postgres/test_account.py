@@ -19,8 +19,18 @@ STRANGER = ServerAccount(54321, 54322, "stranger")
 
 
 @pytest.fixture
-def accounts(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
+def status(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The file with the capabilities of this process, which has all of them."""
+    path = tmp_path / "status"
+    path.write_text("Name:\tpython\nCapEff:\t000001ffffffffff\n")
+    monkeypatch.setattr("neonctl_async.local.postgres.account.STATUS", path)
+    return path
+
+
+@pytest.fixture
+def accounts(monkeypatch: pytest.MonkeyPatch, status: Path) -> dict[str, int]:
     """The accounts of the machine, by name. This process runs as root."""
+    assert status.exists()
     accounts: dict[str, int] = {}
 
     def find(name: str) -> pwd.struct_passwd:
@@ -49,6 +59,19 @@ def test_machine_without_these_users_is_refused(accounts: dict[str, int]) -> Non
         "Postgres does not run as root, and neither the user 'postgres' nor 'nobody' exists:"
         " add one of them, or start this program as another user"
     )
+
+
+def test_root_without_its_capabilities_is_refused(accounts: dict[str, int], status: Path) -> None:
+    accounts["postgres"] = 26
+    status.write_text("CapEff:\t000001fffffffff5\n")
+    with pytest.raises(PostgresUnavailableError, match="lacks CAP_DAC_OVERRIDE, CAP_FOWNER to"):
+        server_account()
+
+
+def test_other_systems_have_no_capabilities(accounts: dict[str, int], status: Path) -> None:
+    accounts["postgres"] = 26
+    status.unlink()
+    assert server_account() == ServerAccount(26, 7, "postgres")
 
 
 def test_other_users_run_servers_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
