@@ -18,7 +18,6 @@ from neonctl_async.local.postgres.binaries import Installation, find_installatio
 
 SETTINGS = {
     "fsync": "off",
-    "full_page_writes": "off",
     "shared_buffers": "16MB",
     "max_connections": "100",
     "track_commit_timestamp": "on",
