@@ -64,7 +64,8 @@ async def clusters(
         await clusters.close()
     assert await servers(temporary_directory) == []
     assert await files(temporary_directory) == []
-    assert await open_descriptors() == descriptors
+    # Fewer, if descriptors of an earlier test were closed meanwhile.
+    assert await open_descriptors() <= descriptors
 
 
 @pytest.fixture

@@ -21,9 +21,6 @@ pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 async def test_without_the_packages_of_the_extra_it_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith("neonctl_async.local")]:
-        if "postgres." in name or ".databases." in name:
-            monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "asyncpg", None)
     with pytest.raises(RuntimeError, match=r"pip install 'neonctl-async\[postgres\]'"):
         await LocalControlPlane(postgres=True).start()
