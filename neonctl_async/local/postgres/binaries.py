@@ -87,10 +87,10 @@ def find_installations(directory: Path | None = None) -> dict[int, Installation]
         raise PostgresUnavailableError(
             "real databases need Linux or macOS: on Windows, use WSL or the emulated databases"
         )
-    account = server_account()
     if directory is not None:
-        installation = _given(directory, account)
+        installation = _given(directory)
         return {installation.major: installation}
+    account = server_account()
     found: dict[int, Installation] = {}
     unusable: list[str] = []
     for candidate in dict.fromkeys(path.resolve() for path in _candidates()):
@@ -107,7 +107,7 @@ def find_installations(directory: Path | None = None) -> dict[int, Installation]
     return dict(sorted(found.items(), reverse=True))
 
 
-def _given(directory: Path, account: ServerAccount | None) -> Installation:
+def _given(directory: Path) -> Installation:
     """Return the installation of a directory that the user chose."""
     directory = directory.expanduser().absolute()
     places = [place for place in (directory, directory / "bin") if _has_postgres(place)]
@@ -117,7 +117,7 @@ def _given(directory: Path, account: ServerAccount | None) -> Installation:
             " expected the directory that pg_config --bindir prints"
         )
     try:
-        return _inspect(places[0], account)
+        return _inspect(places[0], server_account())
     except _UnusableError as error:
         raise PostgresUnavailableError(
             f"the given Postgres cannot be used: {error}. {INSTALL}"
