@@ -149,8 +149,8 @@ class PytestPostgresql(OnServer):
 
     def _ready(self) -> float:
         # Only the environment of make bench contains these packages.
-        import psycopg  # noqa: PLC0415 - as above
-        from pytest_postgresql.janitor import DatabaseJanitor  # noqa: PLC0415 - as above
+        import psycopg  # noqa: PLC0415 - only this peer needs it
+        from pytest_postgresql.janitor import DatabaseJanitor  # noqa: PLC0415 - only this peer needs it
 
         name = f"copy_{uuid4().hex}"
         started = time.perf_counter()

@@ -71,13 +71,13 @@ class Session(Protocol):
 
     async def execute(self, query: str) -> str: ...  # noqa: D102 - asyncpg describes it
 
-    async def fetch(self, query: str, *args: object) -> Sequence[Mapping[str, Any]]: ...  # noqa: D102 - as above
+    async def fetch(self, query: str, *args: object) -> Sequence[Mapping[str, Any]]: ...  # noqa: D102 - asyncpg describes it
 
-    async def fetchval(self, query: str, *args: object) -> Any: ...  # noqa: ANN401, D102 - as above
+    async def fetchval(self, query: str, *args: object) -> Any: ...  # noqa: ANN401, D102 - a value of any type; asyncpg describes it
 
-    async def close(self, *, timeout: float) -> None: ...  # noqa: D102 - as above
+    async def close(self, *, timeout: float) -> None: ...  # noqa: D102 - asyncpg describes it
 
-    def terminate(self) -> None: ...  # noqa: D102 - as above
+    def terminate(self) -> None: ...  # noqa: D102 - asyncpg describes it
 
 
 def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
