@@ -148,9 +148,8 @@ class PytestPostgresql(OnServer):
         return await asyncio.to_thread(self._ready)
 
     def _ready(self) -> float:
-        # Only the environment of make bench contains these packages.
-        import psycopg  # noqa: PLC0415 - only this peer needs it
-        from pytest_postgresql.janitor import DatabaseJanitor  # noqa: PLC0415 - only this peer needs it
+        import psycopg  # noqa: PLC0415 - only the environment of make bench has it
+        from pytest_postgresql.janitor import DatabaseJanitor  # noqa: PLC0415 - only the environment of make bench has it
 
         name = f"copy_{uuid4().hex}"
         started = time.perf_counter()

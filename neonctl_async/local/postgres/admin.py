@@ -69,15 +69,25 @@ class Address(msgspec.Struct, frozen=True):
 class Session(Protocol):
     """The methods of an asyncpg connection that are used here. asyncpg publishes no types."""
 
-    async def execute(self, query: str) -> str: ...  # noqa: D102 - asyncpg describes it
+    async def execute(self, query: str) -> str:
+        """Run statements and return the status of the last one."""
+        ...
 
-    async def fetch(self, query: str, *args: object) -> Sequence[Mapping[str, Any]]: ...  # noqa: D102 - asyncpg describes it
+    async def fetch(self, query: str, *args: object) -> Sequence[Mapping[str, Any]]:
+        """Run a query and return its rows."""
+        ...
 
-    async def fetchval(self, query: str, *args: object) -> Any: ...  # noqa: ANN401, D102 - a value of any type; asyncpg describes it
+    async def fetchval(self, query: str, *args: object) -> Any:  # noqa: ANN401 - SQL values have any type
+        """Run a query and return the first value of its first row."""
+        ...
 
-    async def close(self, *, timeout: float) -> None: ...  # noqa: D102 - asyncpg describes it
+    async def close(self, *, timeout: float) -> None:
+        """Close the connection; ``timeout`` is in seconds."""
+        ...
 
-    def terminate(self) -> None: ...  # noqa: D102 - asyncpg describes it
+    def terminate(self) -> None:
+        """Close the connection without a message to the server."""
+        ...
 
 
 def load_driver() -> Any:  # noqa: ANN401 - asyncpg publishes no types
