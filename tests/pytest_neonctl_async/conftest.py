@@ -5,6 +5,9 @@ from typing import TypeAlias
 
 import pytest
 
+from neonctl_async import NeonClient
+from neonctl_async.local import LocalControlPlane
+
 RunSuite: TypeAlias = Callable[..., pytest.RunResult]
 
 
@@ -17,3 +20,15 @@ def run_suite(pytester: pytest.Pytester) -> RunSuite:
         return pytester.runpytest_subprocess("-W", "error", "-p", "no:randomly", *options)
 
     return run
+
+
+@pytest.fixture
+async def project_id(
+    control_plane: LocalControlPlane, neon: NeonClient, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The project that the tests run in. The local control plane takes the part of Neon."""
+    project_id = (await neon.projects.create(name="tests", wait=True)).project.id
+    monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
+    monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
+    monkeypatch.setenv("NEON_PROJECT_ID", project_id)
+    return project_id

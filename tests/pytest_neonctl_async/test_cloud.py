@@ -87,18 +87,6 @@ KILLED = """
 
 
 @pytest.fixture
-async def project_id(
-    control_plane: LocalControlPlane, neon: NeonClient, monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """The project that the tests run in. The local control plane takes the part of Neon."""
-    project_id = (await neon.projects.create(name="tests", wait=True)).project.id
-    monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
-    monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
-    monkeypatch.setenv("NEON_PROJECT_ID", project_id)
-    return project_id
-
-
-@pytest.fixture
 def run_in_cloud(run_suite: RunSuite, pytester: pytest.Pytester) -> RunInCloud:
     """Runs a test file with ``--neon-cloud``."""
 

@@ -78,18 +78,6 @@ FOUR = """
 
 
 @pytest.fixture
-async def cloud(
-    control_plane: LocalControlPlane, neon: NeonClient, monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """The project that the tests run in. The local control plane takes the part of Neon."""
-    project_id = (await neon.projects.create(name="tests", wait=True)).project.id
-    monkeypatch.setenv("NEON_API_HOST", control_plane.base_url)
-    monkeypatch.setenv("NEON_API_KEY", control_plane.api_key)
-    monkeypatch.setenv("NEON_PROJECT_ID", project_id)
-    return project_id
-
-
-@pytest.fixture
 def run_in_cloud(run_suite: RunSuite, pytester: pytest.Pytester) -> RunInCloud:
     """Runs a test file with ``--neon-cloud`` and migrations that execute ``body``."""
 
@@ -112,7 +100,7 @@ async def branch_count(neon: NeonClient, project_id: str) -> int:
 
 @pytest.mark.scale
 async def test_one_worker_migrates_the_parent_of_all_branches(
-    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, cloud: str
+    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, project_id: str
 ) -> None:
     run = await run_in_cloud(SHARED_PARENT, "pass", "-n2")
     run.assert_outcomes(passed=4)
@@ -120,82 +108,82 @@ async def test_one_worker_migrates_the_parent_of_all_branches(
     records = [line.split() for line in await lines(pytester, "records")]
     assert {worker for worker, _ in records} == {"gw0", "gw1"}
     assert len({parent for _, parent in records}) == 1
-    assert await branch_count(neon, cloud) == 1
+    assert await branch_count(neon, project_id) == 1
     assert "neon: deleted" not in run.stdout.str()
 
 
 @pytest.mark.scale
 async def test_worker_that_finishes_first_deletes_nothing_that_others_use(
-    run_in_cloud: RunInCloud, neon: NeonClient, cloud: str
+    run_in_cloud: RunInCloud, neon: NeonClient, project_id: str
 ) -> None:
     run = await run_in_cloud(SLOW_WORKER, "pass", "-n2")
     run.assert_outcomes(passed=2)
-    assert await branch_count(neon, cloud) == 1
+    assert await branch_count(neon, project_id) == 1
 
 
 @pytest.mark.scale
 async def test_failed_migrations_are_the_error_of_every_worker(
-    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, cloud: str
+    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, project_id: str
 ) -> None:
     run = await run_in_cloud(FOUR, "raise ValueError('no such table')", "-n2")
     run.assert_outcomes(errors=4)
     error = "could not be prepared: ValueError: no such table"
     assert sum(line.startswith("E  ") and error in line for line in run.outlines) == 4
     assert len(await lines(pytester, "runs")) == 1
-    assert await branch_count(neon, cloud) == 1
+    assert await branch_count(neon, project_id) == 1
 
 
 @pytest.mark.scale
 async def test_worker_that_dies_while_it_migrates_does_not_block_the_others(
-    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, cloud: str
+    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, project_id: str
 ) -> None:
     die_once = "len(RUNS.read_text().splitlines()) > 1 or os._exit(1)"
     run = await run_in_cloud(FOUR, die_once, "-n2")
     run.assert_outcomes(passed=3, failed=1)
     assert len(await lines(pytester, "runs")) == 2
-    assert await branch_count(neon, cloud) == 1
+    assert await branch_count(neon, project_id) == 1
 
 
 @pytest.mark.scale
 async def test_migrations_that_kill_their_workers_are_given_up(
-    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, cloud: str
+    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, project_id: str
 ) -> None:
     run = await run_in_cloud(FOUR, "os._exit(1)", "-n2")
     run.assert_outcomes(failed=2, errors=2)
     run.stdout.fnmatch_lines("*RuntimeError: 2 processes ended while they prepared the databases*")
     assert len(await lines(pytester, "runs")) == 2
-    assert await branch_count(neon, cloud) == 1
+    assert await branch_count(neon, project_id) == 1
 
 
 async def test_migrations_run_without_workers_too(
-    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, cloud: str
+    run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, project_id: str
 ) -> None:
     run = await run_in_cloud(FOUR, "pass", "-n0")
     run.assert_outcomes(passed=4)
     assert len(await lines(pytester, "runs")) == 1
-    assert await branch_count(neon, cloud) == 1
+    assert await branch_count(neon, project_id) == 1
 
 
 @pytest.mark.scale
 @pytest.mark.usefixtures("interruptible")
 async def test_ctrl_c_interrupts_migrations_and_leaves_no_branch_behind(
-    run_in_cloud: RunInCloud, neon: NeonClient, cloud: str
+    run_in_cloud: RunInCloud, neon: NeonClient, project_id: str
 ) -> None:
     interrupt = (
         "import asyncio, signal; os.kill(os.getpid(), signal.SIGINT); await asyncio.sleep(60)"
     )
     run = await run_in_cloud(FOUR, interrupt)
     assert run.ret == pytest.ExitCode.INTERRUPTED
-    assert await branch_count(neon, cloud) == 1
+    assert await branch_count(neon, project_id) == 1
 
 
 async def test_collection_starts_nothing(
     run_in_cloud: RunInCloud,
     pytester: pytest.Pytester,
     control_plane: LocalControlPlane,
-    cloud: str,
+    project_id: str,
 ) -> None:
-    assert cloud
+    assert project_id
     before = control_plane.requests_served
     run = await run_in_cloud(FOUR, "pass", "--collect-only")
     assert run.ret == pytest.ExitCode.OK
