@@ -6,8 +6,8 @@ import typer
 
 from neonctl_async._streams import exit_with
 from neonctl_async._version import __version__
-from neonctl_async.cli import api_keys, branches, demo, local, operations, projects
 from neonctl_async.cli.command import PROGRAM
+from neonctl_async.cli.commands import api_keys, branches, demo, local, operations, projects
 
 app: Final = typer.Typer(
     help="Manage Neon projects, branches, operations and API keys. Commands wait for Neon.",

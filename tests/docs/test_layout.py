@@ -18,18 +18,21 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "without the extra, the command prints a hint; only an environment without it shows this",
     ),
     "neonctl_async/_version.py": ("tests/release/test_metadata.py", "the version of the archives"),
-    "neonctl_async/cli/demo.py": (
+    "neonctl_async/cli/commands/demo.py": (
         "tests/cli/test_command.py",
         "the examples of all commands run there, including the demo",
     ),
     "neonctl_async/cli/options.py": ("tests/cli/test_command.py", "options are tested in commands"),
-    "neonctl_async/cli/output.py": ("tests/cli/test_operations.py", "commands print each format"),
+    "neonctl_async/cli/output.py": (
+        "tests/cli/commands/test_operations.py",
+        "commands print each format",
+    ),
     "neonctl_async/cli/tracked.py": (
-        "tests/cli/test_operations.py",
+        "tests/cli/commands/test_operations.py",
         "commands wait for operations",
     ),
     "neonctl_async/cli/waits.py": (
-        "tests/cli/test_branches.py",
+        "tests/cli/commands/test_branches.py",
         "commands wait for what they start",
     ),
     "neonctl_async/clock.py": (
