@@ -116,7 +116,7 @@ class Requester:
         """
         options = wait_options(wait)
         if options is not None and options.connect and no_compute:
-            raise ValueError(f"cannot wait for connections: {no_compute}")
+            raise ValueError(f"wait asks for connections, but {no_compute}")
         response = await self.send(request)
         return response if options is None else await self.finish(response, options)
 

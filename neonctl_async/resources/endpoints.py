@@ -232,7 +232,7 @@ class Endpoints(Resource):
             project_id,
             endpoint_id,
             wait=wait,
-            no_compute="a suspended compute closes its connections: use wait=True",
+            no_compute="a suspended compute has none: use wait=True",
         )
 
     async def restart(

@@ -14,6 +14,7 @@ CONVENIENCES: Mapping[str, str] = {
     "branches.ephemeral": "creates, waits and deletes",
     "branches.reset_from_parent": "reads the branch, then restores it",
     "branches.wait_for": "polls",
+    "endpoints.wait_connectable": "reads the compute, then connects to it",
     "endpoints.wait_for": "polls",
     "operations.as_completed": "polls",
     "operations.wait": "polls",
