@@ -54,6 +54,7 @@ from neonctl_async.models.projects import (
     ProjectBranchSpec,
     ProjectSettings,
 )
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.secret import Secret
 from neonctl_async.models.snapshots import BackupSchedule
 from neonctl_async.pagination import Paginator
