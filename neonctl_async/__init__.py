@@ -45,10 +45,8 @@ from neonctl_async.hooks import (
     WaitEnded,
     WaitStarted,
 )
-from neonctl_async.models.branch_data import MaskingRule
 from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-from neonctl_async.models.organizations import InvitationSpec
 from neonctl_async.models.projects import (
     DefaultEndpointSettings,
     ProjectBranchSpec,
@@ -56,7 +54,6 @@ from neonctl_async.models.projects import (
 )
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.secret import Secret
-from neonctl_async.models.snapshots import BackupSchedule
 from neonctl_async.pagination import Paginator
 from neonctl_async.waiting.targets import Waitable
 
@@ -64,7 +61,6 @@ __all__ = [
     "UNSET",
     "APIError",
     "AuthenticationError",
-    "BackupSchedule",
     "ClientClosedError",
     "ConfigurationError",
     "ConflictError",
@@ -75,9 +71,7 @@ __all__ = [
     "EndpointSpec",
     "Hooks",
     "InvalidResponseError",
-    "InvitationSpec",
     "LockedError",
-    "MaskingRule",
     "NeonClient",
     "NeonError",
     "NotFoundError",
