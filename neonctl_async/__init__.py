@@ -45,6 +45,7 @@ from neonctl_async.hooks import (
     WaitEnded,
     WaitStarted,
 )
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.models.projects import (
@@ -52,7 +53,6 @@ from neonctl_async.models.projects import (
     ProjectBranchSpec,
     ProjectSettings,
 )
-from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.secret import Secret
 from neonctl_async.pagination import Paginator
 from neonctl_async.waiting.targets import Waitable
@@ -66,6 +66,7 @@ __all__ = [
     "ConflictError",
     "ConnectionFailedError",
     "ConnectionLostError",
+    "ConnectionUri",
     "DefaultEndpointSettings",
     "EndpointSettings",
     "EndpointSpec",

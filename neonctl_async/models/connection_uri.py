@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal, final
+from typing import Final, Literal, TypeAlias, final
 from urllib.parse import quote, unquote
 
 import msgspec
@@ -159,7 +159,7 @@ class ConnectionUri(Secret):
             case "asyncpg":
                 options = _asyncpg_options(parts)
                 if set(options) <= {"sslmode"}:
-                    query = {"ssl": mode for mode in options.values()}
+                    query = {"ssl": options["sslmode"]} if options else {}
                 else:
                     query = {"dsn": f"postgresql://?{_query(options)}"}
                 return _join("postgresql+asyncpg", parts, query, database="database")
@@ -200,17 +200,17 @@ class ConnectionUri(Secret):
         return variables if branch is None else {**variables, "NEON_BRANCH": branch}
 
     def _parts(self) -> "_Parts":
-        parts = _parse(self)
-        if isinstance(parts, str):
-            raise ValueError(parts)
+        parts, problem = _parse(self)
+        if parts is None:
+            raise ValueError(problem)
         return parts
 
     def _with_suffix(self, suffix: str) -> "ConnectionUri":
         parts = self._parts()
         if not _endpoints(parts):
             raise ValueError(
-                "the host of the connection URI does not start with the id of a compute (ep-…): call "
-                "branches.connection_uri(), with pooled=True for the pooler"
+                "the host of the connection URI does not start with the id of a compute (ep-…): "
+                "call branches.connection_uri(), with pooled=True for the pooler"
             )
         host = _HOST_ENDPOINT.sub(rf"\g<1>{suffix}", parts.host)
         options = {
@@ -219,7 +219,8 @@ class ConnectionUri(Secret):
         }
         if (host, options) == (parts.host, parts.options):
             return self
-        return ConnectionUri(_join("postgresql", msgspec.structs.replace(parts, host=host), options))
+        moved = msgspec.structs.replace(parts, host=host)
+        return ConnectionUri(_join("postgresql", moved, options))
 
 
 class _Parts(msgspec.Struct, frozen=True):
@@ -231,45 +232,48 @@ class _Parts(msgspec.Struct, frozen=True):
     options: dict[str, str]
 
 
-def _parse(uri: Secret) -> _Parts | str:
-    """Return the parts of a URI, or the reason why it has none.
+_Parsed: TypeAlias = tuple[_Parts, str] | tuple[None, str]
+
+
+def _parse(uri: Secret) -> _Parsed:
+    """Return the parts of a URI, or None and the reason.
 
     Raises nothing: the frames of a traceback would show the password.
     """
     match = _URI.fullmatch(uri.reveal())
     if match is None:
-        return f"the connection URI is malformed: {_FORM}"
+        return None, f"the connection URI is malformed: {_FORM}"
     if _BAD_TEXT.search(uri.reveal()):
-        return "the connection URI contains an invalid character or percent-encoding"
+        return None, "the connection URI contains an invalid character or percent-encoding"
     decoded = {name: _decode(text or "") for name, text in match.groupdict().items()}
     options: dict[str, str] = {}
     for option in filter(None, (match["query"] or "").split("&")):
         name, equals, value = option.partition("=")
         if not equals:
-            return "the connection URI contains an option without a value: write NAME=VALUE"
+            return None, "the connection URI contains an option without a value: write NAME=VALUE"
         options[_decode(name)] = _decode(value)
     if _SURROGATE.search("".join((*decoded.values(), *options, *options.values()))):
-        return "the connection URI contains percent-encoded bytes that are not UTF-8"
+        return None, "the connection URI contains percent-encoded bytes that are not UTF-8"
     for option, name in _PARTS_AS_OPTIONS.items():
         decoded[name] = options.pop(option, decoded[name])
     return _check(decoded, options)
 
 
-def _check(decoded: Mapping[str, str], options: dict[str, str]) -> _Parts | str:
+def _check(decoded: Mapping[str, str], options: dict[str, str]) -> _Parsed:
     host, port = decoded["host"].removeprefix("[").removesuffix("]"), decoded["port"]
     missing = [name for name in ("role", "host", "database") if not decoded[name]]
     if missing:
-        return f"the connection URI has no {missing[0]}: {_FORM}"
+        return None, f"the connection URI has no {missing[0]}: {_FORM}"
     if "," in host or "," in port:
-        return f"the connection URI has more than one host: {_FORM}"
+        return None, f"the connection URI has more than one host: {_FORM}"
     is_port = not port or (_PORT.fullmatch(port) and 0 < int(port) < 65536)
     if _BAD_HOST.search(host) or not is_port:
         # The host and the port may be parts of a password that was not encoded.
-        return (
+        return None, (
             f"the connection URI has an invalid {'port' if not is_port else 'host'}: {_FORM}, with "
             "special characters of the role and the password percent-encoded"
         )
-    return _Parts(
+    parts = _Parts(
         role=decoded["role"],
         password=Secret(decoded["password"]),
         host=host,
@@ -277,6 +281,7 @@ def _check(decoded: Mapping[str, str], options: dict[str, str]) -> _Parts | str:
         database=decoded["database"],
         options=options,
     )
+    return parts, ""
 
 
 def _decode(text: str) -> str:

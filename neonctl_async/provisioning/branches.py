@@ -44,7 +44,8 @@ class ProvisionedBranches(Branches):
         - ``pooled``: connect through the pooler.
 
         Sends one request if both names are set, otherwise two. Raises ValueError, with the names,
-        if the branch has more than one database and ``database_name`` is not set.
+        if the branch has more than one database and ``database_name`` is not set, or no such
+        database.
         """
         return await connection_uri(
             Projects(self._requester),

@@ -21,12 +21,12 @@ async def connection_uri(
     endpoint_id: str | None,
     pooled: bool,
 ) -> ConnectionUri:
-    """Return the URI of a database. Request the database first if a name is missing."""
-    if database_name is None:
-        database = only_database(branch_id, await databases.list(project_id, branch_id))
+    """Return the URI of a database. Request the databases first if a name is missing."""
+    if database_name is None or role_name is None:
+        # Not databases.get(): the name of a database may contain a slash.
+        listed = await databases.list(project_id, branch_id)
+        database = choose_database(branch_id, listed, database_name)
         database_name, role_name = database.name, role_name or database.owner_name
-    elif role_name is None:
-        role_name = (await databases.get(project_id, branch_id, database_name)).owner_name
     return await projects.connection_uri(
         project_id,
         branch_id=branch_id,
@@ -37,14 +37,20 @@ async def connection_uri(
     )
 
 
-def only_database(branch_id: str, databases: Sequence[Database]) -> Database:
-    """Return the only database. Raise ValueError if there is none, or more than one."""
+def choose_database(branch_id: str, databases: Sequence[Database], name: str | None) -> Database:
+    """Return the database with this name. Without a name, return the only database.
+
+    Raises ValueError, with the names, if there is no such database or more than one.
+    """
     if not databases:
         raise ValueError(f"branch {branch_id} has no database: create one with databases.create()")
-    if len(databases) > 1:
-        names = ", ".join(sorted(database.name for database in databases))
+    names = ", ".join(sorted(database.name for database in databases))
+    found = [database for database in databases if name in {None, database.name}]
+    if not found:
+        raise ValueError(f"branch {branch_id} has no database {name!r}: it has {names}")
+    if len(found) > 1:
         raise ValueError(
-            f"branch {branch_id} has {len(databases)} databases: choose one of {names} with "
+            f"branch {branch_id} has {len(found)} databases: choose one of {names} with "
             "database_name="
         )
-    return databases[0]
+    return found[0]
