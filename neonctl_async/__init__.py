@@ -51,17 +51,14 @@ if TYPE_CHECKING:
         WaitEnded,
         WaitStarted,
     )
-    from neonctl_async.models.branch_data import MaskingRule
     from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
     from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-    from neonctl_async.models.organizations import InvitationSpec
     from neonctl_async.models.projects import (
         DefaultEndpointSettings,
         ProjectBranchSpec,
         ProjectSettings,
     )
     from neonctl_async.models.secret import Secret
-    from neonctl_async.models.snapshots import BackupSchedule
     from neonctl_async.pagination import Paginator
     from neonctl_async.waiting.targets import Waitable
 else:
@@ -102,13 +99,10 @@ else:
                 "WaitEnded",
                 "WaitStarted",
             ),
-            ".models.branch_data": ("MaskingRule",),
             ".models.endpoints": ("EndpointSettings", "EndpointSpec"),
             ".models.operations": ("Operation", "OperationRef", "OperationStatus"),
-            ".models.organizations": ("InvitationSpec",),
             ".models.projects": ("DefaultEndpointSettings", "ProjectBranchSpec", "ProjectSettings"),
             ".models.secret": ("Secret",),
-            ".models.snapshots": ("BackupSchedule",),
             ".pagination": ("Paginator",),
             ".waiting.targets": ("Waitable",),
         },
@@ -132,7 +126,6 @@ __all__ = [
     "UNSET",
     "APIError",
     "AuthenticationError",
-    "BackupSchedule",
     "ClientClosedError",
     "ConfigurationError",
     "ConflictError",
@@ -143,9 +136,7 @@ __all__ = [
     "EndpointSpec",
     "Hooks",
     "InvalidResponseError",
-    "InvitationSpec",
     "LockedError",
-    "MaskingRule",
     "NeonClient",
     "NeonError",
     "NotFoundError",
