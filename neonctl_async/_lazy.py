@@ -27,6 +27,8 @@ def lazy_names(
         return value
 
     def dir_() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *origins, *submodules})
+        content = vars(sys.modules[package])
+        own = {name for name in content if name.startswith("__")}
+        return sorted({*own, *content["__all__"], *submodules})
 
     return getattr_, dir_

@@ -7,14 +7,13 @@ from typing import Annotated, Concatenate, ParamSpec
 
 import typer
 
+from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.output import Output, Screen
-from neonctl_async.cli.session import CommandSession, run
+from neonctl_async.cli.session import CommandSession
 
 P = ParamSpec("P")
 Work = Callable[Concatenate[CommandSession, P], Coroutine[None, None, None]]
-
-PROGRAM = "neonctl-async"
 
 OutputOption = Annotated[
     Output,
@@ -64,14 +63,20 @@ def command(
             if question is not None and not kwargs.pop("yes"):
                 _confirm(question.format(**kwargs))
             screen = Screen(output, no_color=no_color)
+            from neonctl_async.cli.running import run  # imports the HTTP client
+
             raise typer.Exit(run(screen, api_host, lambda session: work(session, *args, **kwargs)))
 
         # typer reads the options from this signature.
         invoke.__dict__["__signature__"] = _signature(
             work, *([] if question is None else [_confirmed]), _common
         )
-        epilog = f"Example: {PROGRAM} {example}"
-        group.command(name, help=summary, epilog=epilog)(invoke)
+        group.command(
+            name,
+            help=summary,
+            short_help=summary.partition("\n\n")[0],
+            epilog=f"\b\nExample: {PROGRAM} {example}",  # \b: the line is not folded
+        )(invoke)
         return work
 
     return register

@@ -5,10 +5,8 @@ from typing import Annotated, TypeVar
 import typer
 from msgspec import UNSET, UnsetType
 
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
-
-WAIT_SECONDS = DEFAULT_TIMEOUT
-"""The default timeout of commands that wait, in seconds."""
+WAIT_SECONDS = 300.0
+"""The default timeout of commands that wait, in seconds: that of the library."""
 
 
 T = TypeVar("T")
