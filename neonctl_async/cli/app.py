@@ -11,6 +11,7 @@ from typer.main import get_group
 
 from neonctl_async._streams import exit_with
 from neonctl_async._version import __version__
+from neonctl_async.cli.parameters import QuickGroup
 
 PROGRAM: Final = "neonctl-async"
 
@@ -49,6 +50,7 @@ def load(name: str) -> TyperGroup | TyperCommand:
     """Import the modules of a group or a command, and return it."""
     entry = ENTRIES[name]
     app = typer.Typer(
+        cls=QuickGroup,
         name=name,
         help=entry.summary,
         short_help=entry.summary,
@@ -66,7 +68,7 @@ def load(name: str) -> TyperGroup | TyperCommand:
     return command
 
 
-class _Program(TyperGroup):
+class _Program(QuickGroup):
     """The program. Its help and its completion know groups and commands only by their summary."""
 
     def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - passed on to typer

@@ -10,6 +10,7 @@ import typer
 from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.output import Output, Screen
+from neonctl_async.cli.parameters import QuickCommand
 from neonctl_async.cli.session import CommandSession
 
 P = ParamSpec("P")
@@ -73,6 +74,7 @@ def command(
         )
         group.command(
             name,
+            cls=QuickCommand,
             help=summary,
             short_help=summary.partition("\n\n")[0],
             epilog=f"\b\nExample: {PROGRAM} {example}",  # \b: the line is not folded

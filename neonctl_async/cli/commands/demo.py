@@ -7,12 +7,14 @@ import typer
 
 from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.exits import ExitCode
+from neonctl_async.cli.parameters import QuickCommand
 
 app: Final = typer.Typer()
 
 
 @app.command(
     "demo",
+    cls=QuickCommand,
     help="Create 20 branches in 5 projects at once, on a local control plane: offline, no key.",
     epilog=f"\b\nExample: {PROGRAM} demo --seconds 0.1",
 )

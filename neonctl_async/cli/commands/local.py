@@ -4,11 +4,14 @@ from typing import Final
 
 import typer
 
+from neonctl_async.cli.parameters import QuickCommand
+
 app: Final = typer.Typer()
 
 
 @app.command(
     "local",
+    cls=QuickCommand,
     help="Serve a local control plane, offline, until interrupted.",
     add_help_option=False,
     context_settings={
