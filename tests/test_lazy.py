@@ -112,7 +112,7 @@ def test_packages_that_import_each_other(tmp_path: Path, monkeypatch: pytest.Mon
         "__getattr__, __dir__ = lazy_names(__name__, {'.inner': ('one',)})\n"
     )
     (tmp_path / "lazy_one" / "inner.py").write_text("import lazy_one\none = lazy_one.__all__\n")
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
     package = importlib.import_module("lazy_one")
     assert package.one == ["one"]
     assert "one" in vars(package)

@@ -2,7 +2,7 @@
 
 From version 0.27 on, typer converts values with pydantic, whose import takes as long as everything
 else in the command line together. Here, plain values are converted without it. All other values,
-also wrong ones, go on to typer.
+also wrong ones, continue to typer.
 """
 
 from enum import Enum

@@ -76,7 +76,7 @@ HEAVY = ("aiohttp", "anyio", "neonctl_async.client", "rich", "tenacity")
 
 @pytest.mark.process
 def test_help_imports_neither_the_client_nor_rich() -> None:
-    """One process shows every help, because each process would import the program anew."""
+    """One process shows every help, because each process would import the program again."""
     groups = [(name,) for name, entry in ENTRIES.items() if entry.is_group]
     code = f"""
 import sys
