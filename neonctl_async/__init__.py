@@ -60,11 +60,16 @@ if TYPE_CHECKING:
     )
     from neonctl_async.models.secret import Secret
     from neonctl_async.pagination import Paginator
+    from neonctl_async.waiting.options import Wait, WaitOptions
     from neonctl_async.waiting.targets import Waitable
 else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
+            ".waiting.options": (
+                "WaitOptions",
+                "Wait",
+            ),
             "msgspec": ("UNSET",),
             ".client": ("NeonClient",),
             ".config": ("PollPolicy", "RateBudget", "RetryPolicy", "Timeout"),
@@ -162,8 +167,10 @@ __all__ = [
     "StatusChanged",
     "Timeout",
     "TransportError",
+    "Wait",
     "WaitEnded",
     "WaitError",
+    "WaitOptions",
     "WaitStarted",
     "WaitTimeoutError",
     "Waitable",
