@@ -21,8 +21,8 @@
     └── WaitError                               a wait was not successful
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
-            ├── NotConnectableError         a compute does not accept connections
-            └── StateTimeoutError           an object did not reach a state
+            ├── StateTimeoutError           an object did not reach a state
+            └── NotConnectableError         a compute does not accept connections
 
 Invalid arguments raise a plain ValueError or TypeError. Cancellation is never converted.
 """

@@ -22,6 +22,7 @@ from neonctl_async import (
     InvalidResponseError,
     LockedError,
     NeonError,
+    NotConnectableError,
     NotFoundError,
     OperationFailedError,
     OperationRef,
@@ -123,6 +124,18 @@ def never_ready(**more: Any) -> StateTimeoutError:
     return StateTimeoutError(**{**fields, **more})
 
 
+def not_connectable(**more: Any) -> NotConnectableError:
+    fields: dict[str, Any] = {
+        "endpoint_id": "ep-1",
+        "host": "ep-1.example.com",
+        "stage": "tcp",
+        "reason": "no TCP connection to ep-1.example.com:5432: Connection refused",
+        "is_final": False,
+        "timeout": 2.5,
+    }
+    return NotConnectableError(**{**fields, **more})
+
+
 EVERY_ERROR: list[NeonError] = [
     NeonError("failed"),
     ConfigurationError("no API key"),
@@ -139,6 +152,8 @@ EVERY_ERROR: list[NeonError] = [
     timed_out(),
     timed_out(last_error=api_error(503)),
     never_ready(),
+    not_connectable(),
+    not_connectable(is_final=True, others=["ep-2"], settled=[operation("op-1", "finished")]),
     never_ready(state=None, pending_state=None, pending=[], last_error=api_error(503)),
 ]
 
@@ -353,3 +368,24 @@ def test_unreadable_success_means_maybe_delivered() -> None:
     assert unreadable("POST").maybe_delivered
     assert "may have executed" in str(unreadable("POST"))
     assert "may have executed" not in str(unreadable("GET"))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({}, "compute ep-1 does not accept connections after 2.5 s (tcp): no TCP connection"),
+        ({"is_final": True}, "compute ep-1 cannot accept connections (tcp): no TCP connection"),
+    ],
+)
+def test_not_connectable_error_names_compute_stage_and_reason(
+    more: dict[str, Any], message: str
+) -> None:
+    error = not_connectable(**more)
+    assert str(error).startswith(message)
+    assert isinstance(error, TimeoutError)
+
+
+def test_not_connectable_error_names_the_other_computes() -> None:
+    error = not_connectable(others=["ep-2", "ep-3"])
+    assert str(error).endswith("Connection refused; nor do ep-2, ep-3")
+    assert error.others == ["ep-2", "ep-3"]

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from typing import Final, NamedTuple, Self
-from urllib.parse import parse_qs, unquote, urlsplit
+
+from neonctl_async.models.connection_uri import ConnectionUri
 
 PORT: Final = 5432
 """The port of Postgres, unless a URI has another one."""
@@ -11,7 +12,6 @@ USER: Final = "neonctl-async"
 
 _ENDPOINT_OPTIONS: Final = ("endpoint=", "project=")
 _POOLER: Final = "-pooler"
-_INVALID_URI: Final = "the connection URI has no valid host and port"
 _RESERVED: Final = ".invalid"
 """The top-level domain that never resolves (RFC 6761). Emulated computes have it."""
 
@@ -60,28 +60,19 @@ class Address(NamedTuple):
         return self._replace(parameters={**self.parameters, "options": selected})
 
 
-def address_of_uri(uri: str) -> Address:
+def address_of_uri(uri: ConnectionUri) -> Address:
     """Return the address in a connection URI, without the password.
 
-    Raises ValueError, without the URI in its message, if the URI has no valid host or port.
+    Raises ValueError, without the URI in its message, for a URI that cannot be read.
     """
-    try:
-        parts = urlsplit(uri)
-        host, port = parts.hostname or "", parts.port or PORT
-    except ValueError:
-        raise ValueError(_INVALID_URI) from None  # its message may contain the password
-    if not host:
-        raise ValueError(_INVALID_URI)
-    query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-    mode = query.get("sslmode", "prefer")
-    parameters = {"user": unquote(parts.username or "") or USER}
-    if database := unquote(parts.path.removeprefix("/")):
-        parameters["database"] = database
-    if options := query.get("options"):
-        parameters["options"] = options
+    options = uri.options
+    mode = options.get("sslmode", "prefer")
+    parameters = {"user": uri.role, "database": uri.database}
+    if "options" in options:
+        parameters["options"] = options["options"]
     return Address(
-        unquote(host),
-        port,
+        uri.host,
+        uri.port,
         parameters,
         uses_tls=mode != "disable",
         needs_tls=mode not in {"disable", "allow", "prefer"},

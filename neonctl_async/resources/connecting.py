@@ -15,6 +15,7 @@ from neonctl_async.connections.addresses import (
 from neonctl_async.connections.probe import Stage
 from neonctl_async.connections.waits import ConnectionWaits, Deadline, Target
 from neonctl_async.errors import NotConnectableError
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import (
     ConnectionDetails,
     ConnectionURIResponse,
@@ -22,7 +23,6 @@ from neonctl_async.models.databases import (
 )
 from neonctl_async.models.endpoints import Endpoint, EndpointResponse, EndpointsResponse
 from neonctl_async.models.operations import Operation, OperationAction, OperationsResponse
-from neonctl_async.models.secret import Secret
 from neonctl_async.transport.protocol import Request, request
 
 T = TypeVar("T")
@@ -127,7 +127,7 @@ class Connector:
         get = request("GET", path, ConnectionURIResponse, compute.project_id, query=query)
         address = _address_of((await self._send(get)).uri)
         if address is None:
-            raise _unreachable(compute, "dns", "its connection URI has no valid host and port")
+            raise _unreachable(compute, "dns", "its connection URI cannot be read")
         return address
 
 
@@ -152,14 +152,14 @@ def _started(response: OperationsResponse) -> Mapping[str, Operation]:
     }
 
 
-def _uris(response: OperationsResponse) -> list[Secret]:
+def _uris(response: OperationsResponse) -> list[ConnectionUri]:
     details: list[ConnectionDetails] = getattr(response, "connection_uris", [])
     return [one.connection_uri for one in details]
 
 
-def _address_of(uri: Secret) -> Address | None:
+def _address_of(uri: ConnectionUri) -> Address | None:
     with suppress(ValueError):
-        return address_of_uri(uri.reveal())
+        return address_of_uri(uri)
     return None
 
 

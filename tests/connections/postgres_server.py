@@ -5,7 +5,7 @@ import ssl
 import struct
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from neonctl_async.connections.addresses import Address
 from tests.support.server import Server
@@ -43,7 +43,7 @@ class PostgresServer(Server):
         if tls is not None:
             tls.sni_callback = lambda _socket, name, _context: self.server_names.append(name)
 
-    def address(self, **changes: object) -> Address:
+    def address(self, **changes: Any) -> Address:
         """Return the address of the server. Connections do not use TLS without a change."""
         plain = Address("127.0.0.1", self.port, {"user": "ada"}, uses_tls=False, needs_tls=False)
         return plain._replace(**changes)

@@ -1,6 +1,7 @@
 """An API whose computes are behind a server on a real socket."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from tests.connections.postgres_server import PostgresServer
 from tests.models import records
@@ -25,7 +26,7 @@ class Api(FakeNeon):
         self.responses: dict[str, Respond] = {}
         self.fault = self.stored_response
 
-    def endpoint(self, id: str = "ep-1", **more: object) -> JsonObject:
+    def endpoint(self, id: str = "ep-1", **more: Any) -> JsonObject:
         return {**records.ENDPOINT, "id": id, "host": self.host, "current_state": "active", **more}
 
     def uri(self, endpoint_id: str = "ep-1") -> str:
@@ -50,7 +51,7 @@ class Api(FakeNeon):
     def operation(self, endpoint_id: str | None, action: str = "apply_config") -> JsonObject:
         """Start an operation that takes one second, and return its first record."""
         id = f"{action}-{endpoint_id}"
-        fields: JsonObject = {"endpoint_id": endpoint_id, "action": action}
+        fields: dict[str, Any] = {"endpoint_id": endpoint_id, "action": action}
         self.start(id, ends=1.0, project_id="p-1", **fields)
         return operation_json(id, "running", project_id="p-1", at=-1, **fields)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
 import pytest
 
@@ -220,7 +220,7 @@ async def test_invalid_uri_is_an_error_without_the_password(api: Api, neon: Neon
     serve_role(api, api.operation("ep-1"))
     api.respond_to("GET /projects/p-1/endpoints/ep-1", {"endpoint": api.endpoint()})
     api.respond_to("GET /projects/p-1/connection_uri", {"uri": "postgresql://ada:npg_secret@/"})
-    with pytest.raises(NotConnectableError, match="no valid host and port") as caught:
+    with pytest.raises(NotConnectableError, match="its connection URI cannot be read") as caught:
         await create_role(neon)
     assert "npg_secret" not in str(caught.value)
 
@@ -253,20 +253,13 @@ async def test_each_method_waits_for_connections_or_refuses(
         assert options_of(server) == ["endpoint=ep-1"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda neon, wait: neon.endpoints.update("p-1", "ep-1", disabled=True, wait=wait),
-        lambda neon, wait: neon.endpoints.create(
-            "p-1", branch_id="br-1", type="read_only", disabled=True, wait=wait
-        ),
-    ],
-)
-async def test_disabled_compute_is_refused(
-    api: Api, neon: NeonClient, change: Callable[[NeonClient, Wait], Awaitable[object]]
-) -> None:
+async def test_disabled_compute_is_refused(api: Api, neon: NeonClient) -> None:
     with pytest.raises(ValueError, match="a disabled compute accepts none"):
-        await change(neon, "connect")
+        await neon.endpoints.update("p-1", "ep-1", disabled=True, wait="connect")
+    with pytest.raises(ValueError, match="a disabled compute accepts none"):
+        await neon.endpoints.create(
+            "p-1", branch_id="br-1", type="read_only", disabled=True, wait="connect"
+        )
     assert api.received == []
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from neonctl_async import (
 from tests.connections.postgres_server import STARTING_UP, PostgresServer, responding
 from tests.resources.computes import Api, options_of, serve_role
 from tests.support.clock import now
-from tests.support.records import JsonObject, client_of
+from tests.support.records import client_of
 from tests.support.server import Received, Respond, http_response
 
 pytestmark = pytest.mark.virtual_time
@@ -27,7 +28,7 @@ async def neon(api: Api) -> AsyncIterator[NeonClient]:
         yield neon
 
 
-def serve_compute(api: Api, *states: JsonObject) -> None:
+def serve_compute(api: Api, *states: dict[str, Any]) -> None:
     """Respond to requests for the compute with each of ``states`` for one second."""
 
     def respond(request: Received) -> Respond | None:
