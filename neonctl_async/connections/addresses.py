@@ -8,7 +8,7 @@ from neonctl_async.models.connection_uri import ConnectionUri
 PORT: Final = 5432
 """The port of Postgres, unless a URI has another one."""
 USER: Final = "neonctl-async"
-"""The role in startup messages without a known role. Servers request its password all the same."""
+"""The role in startup messages without a known role. Servers request its password, too."""
 
 _ENDPOINT_OPTIONS: Final = ("endpoint=", "project=")
 _POOLER: Final = "-pooler"

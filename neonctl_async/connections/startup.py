@@ -24,9 +24,9 @@ FINAL_STATES: Final = ("0A", "22", "28", "3D", "42", "08P01")
 """The SQLSTATEs, or their classes, that a later attempt would get again.
 
 They are an unsupported feature, an invalid parameter, a refused role, an unknown database, a
-missing object and a protocol violation. All others may pass: ``57P03`` while the server starts,
-``53300`` while it has too many connections, and ``XX000``, which Neon's proxy sends for every
-error of its own.
+missing object and a protocol violation. All others may pass, such as ``57P03`` while the server
+starts, and ``53300`` while it has too many connections. Neon's proxy sends ``XX000`` for every
+error of its own, also while it does not know a new compute yet.
 """
 
 

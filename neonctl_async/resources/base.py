@@ -116,14 +116,14 @@ class Requester:
         """
         options = wait_options(wait)
         if options is not None and options.connect and no_compute:
-            raise ValueError(f"wait asks for connections, but {no_compute}")
+            raise ValueError(f"wait requires a connection, but {no_compute}")
         response = await self.send(request)
         return response if options is None else await self.finish(response, options)
 
     async def finish(
         self, response: OperationsResponseT, options: WaitOptions
     ) -> OperationsResponseT:
-        """Wait for the operations of ``response``, and for connections if the options say so.
+        """Wait for the operations of ``response``, and with ``connect`` for connections.
 
         Returns the response with the final records. An error of the wait has it as its ``result``.
         """

@@ -245,7 +245,7 @@ async def test_each_method_waits_for_connections_or_refuses(
         None if "/operations" in request.path else http_response(200, response)
     )
     if str(method) in REFUSING:
-        with pytest.raises(ValueError, match=r"^wait asks for connections, but "):
+        with pytest.raises(ValueError, match=r"^wait requires a connection, but "):
             await call(method, neon, wait="connect")
         assert api.received == []
     else:
