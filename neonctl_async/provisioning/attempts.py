@@ -29,9 +29,9 @@ async def adopt_or_create(
 ) -> T:
     """Return the result of ``adopt``, or that of ``create`` if ``adopt`` finds nothing.
 
-    The API allows the object only once. A creation with a conflict or a lost response is therefore
-    repeated after ``adopt`` has found nothing again: a request that was executed, or arrives late,
-    causes a conflict. ``policy`` limits the attempts and the time. After them, raises the newest
+    After a conflict or a lost response, ``adopt`` searches again. If it finds nothing, the creation
+    is repeated. That is safe, because the API allows the object only once: of two requests, the
+    second one gets a conflict. ``policy`` limits the attempts and the time. After them, raises the newest
     failure. Any error is ``maybe_delivered`` if an earlier request may still be executed.
     """
     deadline = _time() + policy.deadline

@@ -124,6 +124,11 @@ class ProvisionedBranches(Branches):
         does not exist. Otherwise, raises the errors of :meth:`create`.
         """
         options = wait_options(wait)
+        if options is not None and options.connect and not endpoints:
+            raise ValueError(
+                "cannot wait for connections: the branch has no compute to connect to: pass "
+                "endpoints="
+            )
         request = BranchRequest(
             project_id=project_id,
             name=name,

@@ -2,7 +2,6 @@
 
 import copy
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import aclosing
 from datetime import datetime
 from typing import Final, TypeVar
 
@@ -22,14 +21,14 @@ from neonctl_async.provisioning.unfinished import (
 from neonctl_async.resources.base import Requester
 from neonctl_async.resources.branches import MAX_PAGE, Branches
 from neonctl_async.resources.endpoints import Endpoints
-from neonctl_async.resources.operations import Operations
 from neonctl_async.waiting.source import page_request
 
 T = TypeVar("T")
 
 _FIRST_PAGE: Final = 100
 """The size of the page in which the operations of a new object probably are."""
-_LATER_PAGES: Final = 1000
+_MAX_PAGE: Final = 1000
+"""The number of operations that are searched at most."""
 
 
 class ProjectLists:
@@ -82,20 +81,12 @@ class ProjectLists:
     async def operations(
         self, since: datetime, is_enough: Callable[[list[Operation]], bool]
     ) -> list[Operation]:
-        """Return the newest operations first, until they are enough or were created too early."""
+        """Return the newest operations first: up to 1000, until they are enough or too old."""
         page = await self._read("operations", self._newest_operations)
         found: list[Operation] = page.operations
-        has_more = page.pagination is not None and page.pagination.next_cursor is not None
-        if not found or not has_more or found[-1].created_at < since or is_enough(found):
+        if len(found) < _FIRST_PAGE or found[-1].created_at < since or is_enough(found):
             return found
-        found = []
-        listed = Operations(self._requester).list(self._project_id, limit=_LATER_PAGES)
-        async with aclosing(listed.pages()) as pages:
-            async for operations in pages:
-                found += operations
-                if found[-1].created_at < since or is_enough(found):
-                    break
-        return found
+        return (await self._requester.send(page_request(self._project_id, _MAX_PAGE))).operations
 
     async def _newest_operations(self) -> OperationsPage:
         return await self._requester.send(page_request(self._project_id, _FIRST_PAGE))

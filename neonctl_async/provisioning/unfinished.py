@@ -16,6 +16,8 @@ MAX_GAP: Final = timedelta(minutes=1)
 """The longest time between the creation of an object and of its first operations."""
 ROUNDING: Final = timedelta(seconds=2)
 """The longest time by which an operation may seem older than the object that it creates."""
+APPLY_GAP: Final = timedelta(seconds=10)
+"""The longest time between the creation of a database or role and of the operations for it."""
 RECENT: Final = timedelta(hours=1)
 """The age at which a database or a role counts as applied. Neon does not report its state."""
 _APPLYING: Final = frozenset({OperationAction.APPLY_CONFIG, OperationAction.START_COMPUTE})
@@ -37,7 +39,7 @@ class Unfinished(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def unfinished_objects(branch: Branch | None, computes: Iterable[Endpoint]) -> list[Unfinished]:
-    """Return the branch and those of its computes that are not in a lasting state."""
+    """Return the branch and those of its computes that are not ready, or may have failed."""
     objects: list[Unfinished] = []
     if branch is not None and not is_lasting(branch.current_state, branch.pending_state):
         objects.append(
@@ -46,9 +48,18 @@ def unfinished_objects(branch: Branch | None, computes: Iterable[Endpoint]) -> l
     objects += [
         Unfinished(branch_id=one.branch_id, endpoint_id=one.id, created_at=one.created_at)
         for one in computes
-        if not is_lasting(one.current_state, one.pending_state)
+        if not is_lasting(one.current_state, one.pending_state) or _was_never_started(one)
     ]
     return objects
+
+
+def _was_never_started(compute: Endpoint) -> bool:
+    """Return whether a compute is idle, but not after it was active. Its creation may have failed.
+
+    A disabled compute is created without a start.
+    """
+    times = (compute.started_at, compute.last_active, compute.suspended_at)
+    return compute.current_state == EndpointState.IDLE and not compute.disabled and not any(times)
 
 
 def is_lasting(state: str, pending_state: str | None) -> bool:
@@ -95,23 +106,19 @@ def operations_to_apply(
 ) -> list[Operation]:
     """Return the operations that create a database or a role in Postgres, unless they succeeded.
 
-    ``operations`` are the newest first. The first operation of a compute since ``created_at``
-    applies the object. If it failed, any later success has applied the object.
+    ``operations`` are the newest first. A failed operation does not matter if a later one of the
+    same compute succeeded, because each applies all databases and roles.
     """
+    earliest, latest = created_at - ROUNDING, created_at + APPLY_GAP
     wanted: list[Operation] = []
-    later: dict[str | None, list[Operation]] = {}
-    for operation in reversed(operations):
-        if (
-            operation.branch_id == branch_id
-            and operation.action in _APPLYING
-            and operation.created_at >= created_at - ROUNDING
-        ):
-            later.setdefault(operation.endpoint_id, []).append(operation)
-    for first, *others in later.values():
-        outcomes = {outcome(each, now) for each in others}
-        if outcome(first, now) is Outcome.PENDING:
-            wanted.append(first)
-        elif outcome(first, now) is Outcome.UNSUCCESSFUL and Outcome.SUCCEEDED not in outcomes:
-            pending = [each for each in others if outcome(each, now) is Outcome.PENDING]
-            wanted += pending or [first]
-    return wanted
+    applied: set[str | None] = set()
+    for operation in operations:
+        if operation.branch_id != branch_id or operation.action not in _APPLYING:
+            continue
+        result = outcome(operation, now)
+        is_first = earliest <= operation.created_at <= latest
+        if result is Outcome.SUCCEEDED:
+            applied.add(operation.endpoint_id)
+        elif is_first and (result is Outcome.PENDING or operation.endpoint_id not in applied):
+            wanted.append(operation)
+    return wanted[::-1]
