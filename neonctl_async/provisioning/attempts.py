@@ -31,8 +31,10 @@ async def adopt_or_create(
 
     After a conflict or a lost response, ``adopt`` searches again. If it finds nothing, the creation
     is repeated. That is safe, because the API allows the object only once: of two requests, the
-    second one gets a conflict. ``policy`` limits the attempts and the time. After them, raises the newest
-    failure. Any error is ``maybe_delivered`` if an earlier request may still be executed.
+    second one gets a conflict. ``policy`` limits the attempts and the time.
+
+    Raises the newest failure after the last attempt. An error is ``maybe_delivered`` if any of the
+    requests may have been executed.
     """
     deadline = _time() + policy.deadline
     failure: NeonError | None = None
