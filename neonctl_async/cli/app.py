@@ -7,7 +7,20 @@ import typer
 from neonctl_async._streams import exit_with
 from neonctl_async._version import __version__
 from neonctl_async.cli.command import PROGRAM
-from neonctl_async.cli.commands import api_keys, branches, demo, local, operations, projects
+from neonctl_async.cli.commands import (
+    api_keys,
+    branch_changes,
+    branches,
+    databases,
+    demo,
+    endpoints,
+    local,
+    operations,
+    orgs,
+    projects,
+    roles,
+    setup,
+)
 
 app: Final = typer.Typer(
     help="Manage Neon projects, branches, operations and API keys. Commands wait for Neon.",
@@ -18,8 +31,14 @@ app: Final = typer.Typer(
 )
 app.add_typer(projects.app, name="projects")
 app.add_typer(branches.app, name="branches")
+branches.app.add_typer(branch_changes.app)
+app.add_typer(endpoints.app, name="endpoints")
+app.add_typer(databases.app, name="databases")
+app.add_typer(roles.app, name="roles")
 app.add_typer(operations.app, name="operations")
 app.add_typer(api_keys.app, name="api-keys")
+app.add_typer(orgs.app, name="orgs")
+app.add_typer(setup.app)
 app.command(
     "local",
     help="Serve a local control plane, offline, until interrupted.",

@@ -58,10 +58,11 @@ NoColorOption = Annotated[
 ]
 
 
-class _Command(TyperCommand):
+class CheckedCommand(TyperCommand):
     """A command that rejects empty values of options and arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the class of the base is private
+        """Parse the arguments. Exit with a usage error if one is empty."""
         check_not_empty(self, ctx, args)
         return super().parse_args(ctx, args)
 
@@ -100,7 +101,7 @@ def command(
             work, *([] if question is None else [_confirmed]), _common
         )
         epilog = f"Example: {PROGRAM} {example}"
-        group.command(name, help=summary, epilog=epilog, cls=_Command)(invoke)
+        group.command(name, help=summary, epilog=epilog, cls=CheckedCommand)(invoke)
         return work
 
     return register
