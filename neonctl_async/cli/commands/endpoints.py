@@ -47,9 +47,11 @@ def _parse_size(text: str) -> Size:
     try:
         size = Size(float(smallest), float(largest if dash else smallest))
     except ValueError:
+        size = Size(0, 0)
+    if not 0 < size.smallest <= size.largest:
         raise typer.BadParameter(
             f"{text!r} is not a size: expected compute units such as 2, or a range such as 0.5-3"
-        ) from None
+        )
     return size
 
 
