@@ -26,9 +26,7 @@ from neonctl_async.cli.waits import connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
-app: Final = typer.Typer(
-    help="Branches of a project: list, read, create, change, delete.", no_args_is_help=True
-)
+app: Final = typer.Typer()
 
 _PAGE = 1000
 _LISTED: View[Branch] = View(

@@ -19,9 +19,7 @@ from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.waits import finish, outcomes
 from neonctl_async.models.databases import Database, DatabaseDeleted, DatabaseUpdated
 
-app: Final = typer.Typer(
-    help="Databases of a branch: list, read, create, delete.", no_args_is_help=True
-)
+app: Final = typer.Typer()
 
 DatabaseArgument = Annotated[
     str,

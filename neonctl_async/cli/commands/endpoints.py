@@ -22,10 +22,7 @@ from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.waits import finish, outcomes
 from neonctl_async.models.endpoints import Endpoint, EndpointDeleted, EndpointUpdated
 
-app: Final = typer.Typer(
-    help="Computes of a project: list, read, create, start, suspend, restart, update, delete.",
-    no_args_is_help=True,
-)
+app: Final = typer.Typer()
 
 
 class ComputeType(StrEnum):

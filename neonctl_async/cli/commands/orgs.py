@@ -10,7 +10,7 @@ from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.organizations import Organization
 
-app: Final = typer.Typer(help="Organizations of the account: list, read.", no_args_is_help=True)
+app: Final = typer.Typer()
 
 _ORG: View[Organization] = View(
     columns={

@@ -22,10 +22,7 @@ from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.waits import finish, outcomes
 from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
 
-app: Final = typer.Typer(
-    help="Postgres roles of a branch: list, read, create, delete, passwords.",
-    no_args_is_help=True,
-)
+app: Final = typer.Typer()
 
 RoleArgument = Annotated[
     str, typer.Argument(metavar="ROLE", help="The name of the role.", show_default=False)

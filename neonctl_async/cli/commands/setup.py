@@ -6,8 +6,8 @@ from typing import Annotated, Final
 import typer
 
 from neonctl_async.cli import context, names
+from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.command import (
-    PROGRAM,
     CheckedCommand,
     ContextFileOption,
     HostOption,
@@ -18,7 +18,7 @@ from neonctl_async.cli.command import (
 from neonctl_async.cli.context import Context
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.output import Output, Screen, View
-from neonctl_async.cli.session import CommandSession, run
+from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.users import CurrentUser
 
 app: Final = typer.Typer()
@@ -51,10 +51,11 @@ async def show_account(session: CommandSession) -> None:
 @app.command(
     "set-context",
     cls=CheckedCommand,
-    help="Select the project of this directory, in a .neon file like that of Neon's own CLI.\n\n"
+    help="Select the project of this directory, in a .neon file.\n\n"
+    "Neon's own command line uses the same file. "
     "The file replaces --project in this directory and below it. Without options, the command "
     "clears the context.",
-    epilog=f"Example: {PROGRAM} set-context --project-id $NEON_PROJECT_ID --branch main",
+    epilog=f"\b\nExample: {PROGRAM} set-context --project-id $NEON_PROJECT_ID --branch main",
 )
 def set_context(
     project: Annotated[
@@ -100,6 +101,8 @@ def _project_id(screen: Screen, api_host: str | None, project: str | None) -> st
     async def search(session: CommandSession) -> None:
         nonlocal found
         found = await names.project_id(session, project)
+
+    from neonctl_async.cli.running import run  # imports the HTTP client
 
     if code := run(screen, api_host, search):
         raise typer.Exit(code)
