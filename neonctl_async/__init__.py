@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         WaitEnded,
         WaitStarted,
     )
+    from neonctl_async.models.connection_uri import ConnectionUri
     from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
     from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
     from neonctl_async.models.projects import (
@@ -67,8 +68,8 @@ else:
         __name__,
         {
             ".waiting.options": (
-                "WaitOptions",
                 "Wait",
+                "WaitOptions",
             ),
             "msgspec": ("UNSET",),
             ".client": ("NeonClient",),
@@ -104,6 +105,7 @@ else:
                 "WaitEnded",
                 "WaitStarted",
             ),
+            ".models.connection_uri": ("ConnectionUri",),
             ".models.endpoints": ("EndpointSettings", "EndpointSpec"),
             ".models.operations": ("Operation", "OperationRef", "OperationStatus"),
             ".models.projects": ("DefaultEndpointSettings", "ProjectBranchSpec", "ProjectSettings"),
@@ -136,6 +138,7 @@ __all__ = [
     "ConflictError",
     "ConnectionFailedError",
     "ConnectionLostError",
+    "ConnectionUri",
     "DefaultEndpointSettings",
     "EndpointSettings",
     "EndpointSpec",
