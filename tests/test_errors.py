@@ -21,6 +21,7 @@ from neonctl_async import (
     ConnectionLostError,
     InvalidResponseError,
     LockedError,
+    MismatchError,
     NeonError,
     NotConnectableError,
     NotFoundError,
@@ -37,7 +38,8 @@ from neonctl_async import (
     errors,
 )
 from neonctl_async.models.secret import decode_hook
-from neonctl_async.types import BranchCreated
+from neonctl_async.types import Branch, BranchCreated
+from tests.models.records import decode
 from tests.support.records import branch_json, operation, operation_json
 
 Line = tuple[int, str, str | None]
@@ -136,11 +138,21 @@ def not_connectable(**more: Any) -> NotConnectableError:
     return NotConnectableError(**{**fields, **more})
 
 
+def mismatch() -> MismatchError:
+    return MismatchError(
+        "branch 'preview' (br-1) of project p-1",
+        existing=decode(Branch, branch_json()),
+        differences=["protected is False instead of True", "it has no read_write compute"],
+        path="/projects/p-1/branches",
+    )
+
+
 EVERY_ERROR: list[NeonError] = [
     NeonError("failed"),
     ConfigurationError("no API key"),
     ClientClosedError("the client is closed"),
     *(api_error(status) for status in (400, 401, 403, 404, 409, 423, 429, 500, 502)),
+    mismatch(),
     api_error(429, retry_after=1.5, code="SLOW", request_id="req-1"),
     transport_error(TransportError, maybe_delivered=True),
     transport_error(ConnectionFailedError, maybe_delivered=False),
@@ -368,24 +380,3 @@ def test_unreadable_success_means_maybe_delivered() -> None:
     assert unreadable("POST").maybe_delivered
     assert "may have executed" in str(unreadable("POST"))
     assert "may have executed" not in str(unreadable("GET"))
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ({}, "compute ep-1 does not accept connections after 2.5 s (tcp): no TCP connection"),
-        ({"is_final": True}, "compute ep-1 cannot accept connections (tcp): no TCP connection"),
-    ],
-)
-def test_not_connectable_error_names_compute_stage_and_reason(
-    more: dict[str, Any], message: str
-) -> None:
-    error = not_connectable(**more)
-    assert str(error).startswith(message)
-    assert isinstance(error, TimeoutError)
-
-
-def test_not_connectable_error_names_the_other_computes() -> None:
-    error = not_connectable(others=["ep-2", "ep-3"])
-    assert str(error).endswith("Connection refused; nor do ep-2, ep-3")
-    assert error.others == ["ep-2", "ep-3"]

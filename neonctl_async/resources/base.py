@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from neonctl_async._shorten import shorten
+from neonctl_async.config import RetryPolicy
 from neonctl_async.connections.waits import ConnectionWaits, Deadline
 from neonctl_async.errors import NeonError, WaitError
 from neonctl_async.models.base import Pagination
@@ -19,6 +20,7 @@ from neonctl_async.transport.protocol import QueryValue, Request, check_aware, r
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
+from neonctl_async.waiting.states.shared_reads import SharedReads
 from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
 
@@ -73,6 +75,14 @@ def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     return list(values)
 
 
+def check_name(parameter: str, value: str) -> None:
+    """Raise TypeError or ValueError unless ``value`` is a text that is not empty."""
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise TypeError(f"{parameter} is {shorten(value)}: expected a string")
+    if not value:
+        raise ValueError(f"{parameter} is empty: expected a name")
+
+
 def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) -> None:
     """Raise TypeError or ValueError unless ``value`` is unset or within the limits."""
     if isinstance(value, UnsetType):
@@ -97,6 +107,9 @@ class Requester:
         self.waiter = waiter
         self.states = states
         self.connector = Connector(self.send, connections)
+        self.retry: RetryPolicy = session.retry
+        self.shared_lists: SharedReads = SharedReads("a call to ensure")
+        """The requests for lists that concurrent calls share."""
         self._session = session
         self._locks = locks
 
@@ -129,8 +142,15 @@ class Requester:
         """
         deadline = Deadline.after(options.timeout)
         response = await self.waiter.finish(response, options.timeout, options.on_update)
-        if not options.connect:
-            return response
+        if options.connect:
+            await self.connect(response, deadline)
+        return response
+
+    async def connect(self, response: OperationsResponse, deadline: Deadline) -> None:
+        """Wait until the computes of ``response`` accept connections.
+
+        An error of the wait has ``response`` as its ``result``.
+        """
         try:
             await self.connector.connect(response, deadline)
         except NeonError as error:
@@ -139,7 +159,6 @@ class Requester:
             if isinstance(error, WaitError):
                 error.settled = response.operations
             raise
-        return response
 
     def paginate(
         self,
