@@ -1,4 +1,4 @@
-"""All records of the API, and the types of its parameters.
+"""All records of the API, the results of provisioning, and the types of parameters.
 
 The package root exports the most important names. This module exports all of them.
 """
@@ -132,6 +132,7 @@ from neonctl_async.models.users import (
     PlanVersion,
     SubscriptionType,
 )
+from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, PruneReport
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity
 from neonctl_async.transport.decoding import Json
@@ -192,12 +193,14 @@ __all__ = [
     "EndpointState",
     "EndpointType",
     "EndpointUpdated",
+    "FailedDeletion",
     "Granularity",
     "IdentityProvider",
     "Invitation",
     "InvitationSpec",
     "JWKSCreated",
     "Json",
+    "KeptBranch",
     "MaintenanceWindow",
     "MaskingRule",
     "Member",
@@ -233,6 +236,7 @@ __all__ = [
     "ProjectRecovered",
     "ProjectSettings",
     "ProjectUpdated",
+    "PruneReport",
     "ReferencedTable",
     "Region",
     "Role",

@@ -1,6 +1,6 @@
 """The branch methods that combine more than one request."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -18,6 +18,7 @@ from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.resources.base import check_within
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.endpoints import Endpoints
+from neonctl_async.waiting.options import Wait, wait_options
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 _MAX_TTL_SECONDS = 10 * 366 * 86400
@@ -94,13 +95,13 @@ class ProvisionedBranches(Branches):
         *,
         name_prefix: str | None = None,
         pattern: str | None = None,
-        names: Sequence[str] | None = None,
+        names: Collection[str] | None = None,
         older_than: timedelta | None = None,
         idle_for: timedelta | None = None,
         apply: bool = False,
         report_all: bool = False,
         on_deleted: Callable[[Branch], object] | None = None,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> PruneReport:
         """Delete the branches that meet all given criteria. By default, only report them.
 
@@ -140,8 +141,12 @@ class ProvisionedBranches(Branches):
             endpoints=Endpoints(self._requester),
             now=self._requester.waiter.server_now,
         )
+        options = wait_options(wait)
+
+        async def finish(report: PruneReport) -> PruneReport:
+            if options is None:
+                return report
+            return await self._requester.waiter.finish(report, options.timeout, options.on_update)
+
         report = await prune.plan(report_all=report_all)
-        if not apply:
-            return report
-        report = await prune.apply(report, on_deleted)
-        return report
+        return await prune.apply(report, on_deleted, finish) if apply else report

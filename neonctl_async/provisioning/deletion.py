@@ -7,7 +7,7 @@ from typing import TypeAlias
 from neonctl_async.errors import APIError, ClientClosedError, NeonError, NotFoundError
 from neonctl_async.models.branches import Branch, BranchDeleted
 from neonctl_async.models.operations import Operation
-from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, child_reason
+from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, Plan, child_reason
 from neonctl_async.resources.branches import Branches
 
 CONCURRENCY = 4
@@ -27,19 +27,19 @@ async def delete_branch(branches: Branches, project_id: str, branch_id: str) -> 
 
     The result is empty if the branch does not exist.
     """
-    for _ in range(ATTEMPTS - 1):
+    attempt = 1
+    while True:
         try:
             return await branches.delete(project_id, branch_id)
         except NotFoundError:
             return BranchDeleted()
+        except ClientClosedError:
+            raise
         except NeonError as error:
-            if not error.maybe_delivered:
+            if attempt == ATTEMPTS or not error.maybe_delivered:
                 raise
-            await asyncio.sleep(_PAUSE)
-    try:
-        return await branches.delete(project_id, branch_id)
-    except NotFoundError:
-        return BranchDeleted()
+        attempt += 1
+        await asyncio.sleep(_PAUSE)
 
 
 async def _keep_none(_branch: Branch) -> None:
@@ -49,54 +49,56 @@ async def _keep_none(_branch: Branch) -> None:
 class Deletions:
     """Deletes the branches of a plan, and collects the results.
 
-    ``planned`` has children before their parents. A parent is deleted after its children, and kept
-    if one of them is kept. ``prepare`` is called before each deletion and returns the reason to
-    keep the branch, or None. ``on_deleted`` is called after each deletion.
+    A parent is deleted after its children, and kept if one of them is kept. ``prepare`` is called
+    before each deletion and returns the reason to keep the branch, or None. ``on_deleted`` is
+    called after each deletion.
     """
 
     def __init__(
         self,
         branches: Branches,
-        planned: Sequence[Branch],
+        plan: Plan,
         *,
         prepare: Prepare = _keep_none,
         on_deleted: OnDeleted | None = None,
     ) -> None:
         self.deleted: list[Branch] = []
-        self.kept: list[KeptBranch] = []
+        self.kept: list[KeptBranch] = list(plan.kept)
         self.failed: list[FailedDeletion] = []
         self.operations: list[Operation] = []
         self._branches = branches
-        self._planned = planned
+        self._plan = plan
         self._prepare = prepare
         self._on_deleted = on_deleted
         self._slots = asyncio.Semaphore(CONCURRENCY)
-        self._cancelled: list[Branch] = []
+        self._interrupted: list[Branch] = []
         self._kept_child: dict[str, Branch] = {}
         self._fatal: Exception | None = None
 
     async def run(self) -> None:
         """Delete all branches. Failures of a deletion are collected and stop no other deletion.
 
-        Raises ClientClosedError, and the exceptions of ``on_deleted``. These and a cancellation
-        get a note about the deletions so far.
+        Raises ClientClosedError, and the exceptions of ``on_deleted``.
         """
-        try:
-            await self._delete_all()
-            if self._fatal is not None:
-                raise self._fatal
-        except BaseException as error:
-            error.add_note(self._summary())
-            raise
-
-    async def _delete_all(self) -> None:
         tasks: dict[str, list[asyncio.Task[None]]] = {}
         async with asyncio.TaskGroup() as group:
-            for branch in self._planned:
+            for branch in self._plan.deleted:
                 children = tasks.pop(branch.id, [])
                 task = group.create_task(self._delete_after(branch, children))
                 if branch.parent_id is not None:
                     tasks.setdefault(branch.parent_id, []).append(task)
+        if self._fatal is not None:
+            raise self._fatal
+
+    def summary(self) -> str:
+        """Return the deletions so far as a text, for the note of an exception."""
+        done, planned = len(self.deleted), len(self._plan.deleted)
+        parts = [f"deleted {done} of {planned} branches{_names(self.deleted)}"]
+        if self._interrupted:
+            parts.append(f"in progress, so perhaps deleted{_names(self._interrupted)}")
+        if self.failed:
+            parts.append(f"failed{_names([failure.branch for failure in self.failed])}")
+        return "; ".join(parts)
 
     async def _delete_after(self, branch: Branch, children: Sequence["asyncio.Task[None]"]) -> None:
         if children:
@@ -146,22 +148,11 @@ class Deletions:
             if error.status not in _REJECTIONS:
                 raise
             return f"Neon rejected the deletion: {error.message}"
-        except asyncio.CancelledError:
-            self._cancelled.append(branch)
+        except (asyncio.CancelledError, ClientClosedError):
+            self._interrupted.append(branch)
             raise
         self.operations += response.operations
         return None
-
-    def _summary(self) -> str:
-        """Return the deletions so far, for the note of an exception."""
-        parts = [
-            f"deleted {len(self.deleted)} of {len(self._planned)} branches{_names(self.deleted)}"
-        ]
-        if self._cancelled:
-            parts.append(f"in progress, so perhaps deleted{_names(self._cancelled)}")
-        if self.failed:
-            parts.append(f"failed{_names([failure.branch for failure in self.failed])}")
-        return "; ".join(parts)
 
 
 def _failure(branch: Branch, error: NeonError) -> FailedDeletion:

@@ -1,6 +1,6 @@
 """Pruning of a project: read its branches, select some by a policy, delete them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 
 from msgspec.structs import replace
@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.provisioning.deletion import Deletions, OnDeleted
-from neonctl_async.provisioning.prune_plan import PruneReport, change_since, make_plan
+from neonctl_async.provisioning.prune_plan import Plan, PruneReport, change_since, make_plan
 from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.endpoints import Endpoints
@@ -54,29 +54,45 @@ class Prune:
             elif judgement.is_related or report_all:
                 reasons[branch.id] = judgement.reason
         plan = make_plan(branches, selected, reasons)
-        found = {branch.name for branch in branches}
+        missing = {*(self._policy.names or ())}.difference(branch.name for branch in branches)
         return PruneReport(
             applied=False,
             deleted=plan.deleted,
             kept=plan.kept,
-            not_found=[name for name in self._policy.names or () if name not in found],
+            not_found=sorted(missing),
             operations=[],
         )
 
-    async def apply(self, planned: PruneReport, on_deleted: OnDeleted | None) -> PruneReport:
-        """Delete the branches of a dry run, each only if it has not changed since."""
+    async def apply(
+        self,
+        planned: PruneReport,
+        on_deleted: OnDeleted | None,
+        finish: Callable[[PruneReport], Coroutine[None, None, PruneReport]],
+    ) -> PruneReport:
+        """Delete the branches of a dry run, each only if it has not changed since.
+
+        ``finish`` waits for the operations of the deletions. Every exception gets a note about the
+        deletions so far.
+        """
+        plan = Plan(planned.deleted, planned.kept)
         deletions = Deletions(
-            self._branches, planned.deleted, prepare=self._reason_to_keep, on_deleted=on_deleted
+            self._branches, plan, prepare=self._reason_to_keep, on_deleted=on_deleted
         )
-        await deletions.run()
-        return replace(
-            planned,
-            applied=True,
-            deleted=deletions.deleted,
-            kept=[*planned.kept, *deletions.kept],
-            failed=deletions.failed,
-            operations=deletions.operations,
-        )
+        try:
+            await deletions.run()
+            return await finish(
+                replace(
+                    planned,
+                    applied=True,
+                    deleted=deletions.deleted,
+                    kept=deletions.kept,
+                    failed=deletions.failed,
+                    operations=deletions.operations,
+                )
+            )
+        except BaseException as error:
+            error.add_note(deletions.summary())
+            raise
 
     async def _computes(self) -> dict[str, list[Endpoint]]:
         """Return the computes of each branch, if the policy needs them."""

@@ -95,8 +95,8 @@ def obstacle(branch: Branch, *, protected: bool = False) -> str | None:
 
 
 def child_reason(child: Branch) -> str:
-    """Return the reason to keep the parent of a kept branch."""
-    return f"its child {child.name} ({child.id}) is kept"
+    """Return the reason to keep the parent of a branch that is not deleted."""
+    return f"its child {child.name} ({child.id}) remains"
 
 
 def change_since(planned: Branch, current: Branch) -> str | None:

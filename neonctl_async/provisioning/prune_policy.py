@@ -1,8 +1,9 @@
 """The policy that selects the branches to delete. Pure: no I/O, time passed in."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
+from operator import attrgetter
 from typing import NamedTuple
 
 import msgspec
@@ -39,7 +40,7 @@ class PrunePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     name_prefix: str | None = None
     pattern: str | None = None
-    names: Sequence[str] | None = None
+    names: Collection[str] | None = None
     older_than: timedelta | None = None
     idle_for: timedelta | None = None
 
@@ -54,7 +55,7 @@ class PrunePolicy(msgspec.Struct, frozen=True, kw_only=True):
         for name in ("older_than", "idle_for"):
             _check_duration(name, getattr(self, name))
         if self.names is not None:
-            _check_names(self.names)
+            msgspec.structs.force_setattr(self, "names", _set_of(self.names))
 
     def judge(self, branch: Branch, computes: Sequence[Endpoint], now: datetime) -> Judgement:
         """Compare a branch with the policy. ``computes`` are the computes of the branch."""
@@ -97,7 +98,7 @@ def last_activity(branch: Branch, computes: Sequence[Endpoint], now: datetime) -
     """Return the last use of a branch.
 
     It is the latest of these times: the branch was created, changed or reset, or one of its
-    computes was started or active. A branch with a running compute is in use now.
+    computes was active. A branch with a running compute is in use now.
     """
     found = [
         Activity(branch.created_at, "it was created"),
@@ -108,10 +109,11 @@ def last_activity(branch: Branch, computes: Sequence[Endpoint], now: datetime) -
     for compute in computes:
         if compute.current_state != EndpointState.IDLE or compute.pending_state is not None:
             return Activity(now, f"its compute {compute.id} is running", is_now=True)
-        for at in (compute.started_at, compute.last_active):
-            if at is not None:
-                found.append(Activity(at, f"its compute {compute.id} was active"))
-    return max(found)
+        # Not started_at, if possible: Neon starts idle computes to check that they are available.
+        at = compute.last_active or compute.started_at
+        if at is not None:
+            found.append(Activity(at, f"its compute {compute.id} was active"))
+    return max(found, key=attrgetter("at"))
 
 
 def _recent(activity: Activity, limit: timedelta, now: datetime) -> str:
@@ -154,10 +156,11 @@ def _check_duration(name: str, value: object) -> None:
         raise ValueError(f"{name} is {value}: expected a duration of more than 0")
 
 
-def _check_names(names: object) -> None:
-    """Raise TypeError for a string: its letters would be the names."""
-    if isinstance(names, str | bytes) or not isinstance(names, Sequence):
+def _set_of(names: Collection[str]) -> frozenset[str]:
+    """Return the names. Raise TypeError for a string: its letters would be the names."""
+    if isinstance(names, str | bytes) or not isinstance(names, Collection):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"names is {shorten(names)}: expected a list of names")
-    for name in names:  # pyright: ignore[reportUnknownVariableType] - the type is checked below
-        if not isinstance(name, str):
+    for name in names:
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
             raise TypeError(f"names contains {shorten(name)}: expected a str")
+    return frozenset(names)

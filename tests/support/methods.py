@@ -12,6 +12,7 @@ from neonctl_async.resources.base import Resource
 CONVENIENCES: Mapping[str, str] = {
     "branches.default": "searches the pages of a listing",
     "branches.ephemeral": "creates, waits and deletes",
+    "branches.prune": "lists the branches, then reads and deletes some",
     "branches.reset_from_parent": "reads the branch, then restores it",
     "branches.wait_for": "polls",
     "endpoints.wait_for": "polls",
