@@ -6,6 +6,7 @@ import typer
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     LimitOption,
@@ -21,8 +22,8 @@ from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.waits import connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
-from neonctl_async.resources.projects import MAX_PAGE
 
+MAX_PAGE = 400
 app: Final = typer.Typer(help="Projects: list, read, create, delete.", no_args_is_help=True)
 
 _PROJECT: View[Project] = View(
@@ -74,6 +75,7 @@ async def list_projects(
 
 @command(app, "get", "Show a project.", example="projects get $NEON_PROJECT_ID")
 async def get_project(session: CommandSession, project: ProjectArgument) -> None:
+    project = await project_id(session, project)
     session.screen.show(await session.neon.projects.get(project), _PROJECT)
 
 
@@ -126,6 +128,7 @@ async def delete_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    project = await project_id(session, project)
     deleted = await session.send(session.neon.projects.delete(project))
     done = f"project {project} was deleted"
     await finish(session, deleted, _DELETED, done=done, wait=wait, timeout=timeout)
