@@ -27,7 +27,9 @@ class Entry(NamedTuple):
 ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
     {
         "projects": Entry("Projects: list, read, create, delete.", ("projects",)),
-        "branches": Entry("Branches of a project: list, read, create, delete.", ("branches",)),
+        "branches": Entry(
+            "Branches of a project: list, read, create, delete.", ("branches", "branch_prune")
+        ),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
         "api-keys": Entry(
             "API keys: list, create, revoke. Personal keys, or those of --org or --project.",
