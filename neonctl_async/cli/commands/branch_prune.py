@@ -71,7 +71,7 @@ def _read_names(file: str) -> NamesFile:
 @command(
     app,
     "prune",
-    "Delete the branches that meet all criteria. Without --apply, only show them.",
+    "Delete branches by name, age or last use; without --apply, show them.",
     example="branches prune --prefix preview/ --idle-for 3d",
 )
 async def prune_branches(
