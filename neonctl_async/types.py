@@ -61,6 +61,12 @@ from neonctl_async.models.endpoints import (
     PoolerMode,
     PreloadLibraries,
 )
+from neonctl_async.models.ensured import (
+    EnsuredBranch,
+    EnsuredDatabase,
+    EnsuredEndpoint,
+    EnsuredRole,
+)
 from neonctl_async.models.operations import (
     Operation,
     OperationAction,
@@ -195,6 +201,10 @@ __all__ = [
     "EndpointState",
     "EndpointType",
     "EndpointUpdated",
+    "EnsuredBranch",
+    "EnsuredDatabase",
+    "EnsuredEndpoint",
+    "EnsuredRole",
     "FailedDeletion",
     "Granularity",
     "IdentityProvider",

@@ -1,6 +1,6 @@
 """The branch methods that combine more than one request."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -11,12 +11,15 @@ from neonctl_async.clock import utc_now
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
+from neonctl_async.models.ensured import EnsuredBranch
 from neonctl_async.provisioning.connection_uris import connection_uri
 from neonctl_async.provisioning.deletion import delete_branch
+from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
 from neonctl_async.provisioning.prune import Prune
 from neonctl_async.provisioning.prune_plan import PruneReport
 from neonctl_async.provisioning.prune_policy import PrunePolicy
+from neonctl_async.provisioning.readiness import wait_until_ready
 from neonctl_async.resources.base import check_within
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.databases import Databases
@@ -178,6 +181,8 @@ class ProvisionedBranches(Branches):
             now=self._requester.waiter.server_now,
         )
         options = wait_options(wait)
+        if options is not None and options.connect:
+            raise ValueError("cannot wait for connections: a deletion leaves no compute: wait=True")
 
         async def finish(report: PruneReport) -> PruneReport:
             if options is None:
@@ -186,3 +191,56 @@ class ProvisionedBranches(Branches):
 
         report = await prune.plan(report_all=report_all)
         return await prune.apply(report, on_deleted, finish) if apply else report
+
+    async def ensure(
+        self,
+        project_id: str,
+        *,
+        name: str,
+        parent: str | UnsetType = UNSET,
+        protected: bool | UnsetType = UNSET,
+        init_source: str | UnsetType = UNSET,
+        expires_at: datetime | UnsetType = UNSET,
+        endpoints: Sequence[EndpointSpec] = (),
+        annotation_value: Mapping[str, str] | UnsetType = UNSET,
+        wait: Wait = False,
+    ) -> EnsuredBranch:
+        """Return the branch with this name. Create it if it does not exist.
+
+        ``created`` of the result reports which of the two happened. Any number of processes may
+        ensure the same branch at the same time, and repeat a call whose response was lost.
+
+        ``parent`` is the name or the id of the parent branch, by default the default branch. The
+        other settings are those of :meth:`create`. The call verifies an existing branch:
+
+        - It is a child of ``parent``, and not the default branch.
+        - It has the given ``protected``, and the given or default ``init_source``.
+        - It has a compute with the given settings for each item of ``endpoints``. Other computes
+          do not matter.
+        - It expires if ``expires_at`` is given. If it would expire much earlier, the call postpones
+          its expiry to ``expires_at``. It changes nothing else.
+
+        ``annotation_value`` is written by a creation only. With ``wait``, the call returns when the
+        branch and the given computes are ready, even if another process is creating them.
+
+        Raises MismatchError if the branch exists, but differs. Raises NotFoundError if the parent
+        does not exist. Otherwise, raises the errors of :meth:`create`.
+        """
+        options = wait_options(wait)
+        if options is not None and options.connect and not endpoints:
+            raise ValueError(
+                "cannot wait for connections: the branch has no compute to connect to: pass "
+                "endpoints="
+            )
+        request = BranchRequest(
+            project_id=project_id,
+            name=name,
+            parent=parent,
+            protected=protected,
+            init_source=init_source,
+            expires_at=expires_at,
+            endpoints=endpoints,
+            annotation_value=annotation_value,
+        )
+        ensured = await BranchEnsurer(self._requester, request).run()
+        return await wait_until_ready(self._requester, project_id, ensured, options)

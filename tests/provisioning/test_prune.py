@@ -371,6 +371,7 @@ async def test_failed_operation_of_a_deletion_has_the_report(
         ({"apply": True, "report_all": True}, ValueError),
         ({"names": "main", "apply": True}, TypeError),
         ({"names": ["main"], "wait": "soon"}, TypeError),
+        ({"names": ["main"], "wait": "connect"}, ValueError),
     ],
 )
 async def test_invalid_argument_is_rejected_without_a_request(
