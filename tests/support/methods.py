@@ -13,6 +13,7 @@ CONVENIENCES: Mapping[str, str] = {
     "branches.connection_uri": "finds the database and its owner first",
     "branches.default": "searches the pages of a listing",
     "branches.ephemeral": "creates, waits and deletes",
+    "branches.prune": "lists the branches, then reads and deletes some",
     "branches.reset_from_parent": "reads the branch, then restores it",
     "branches.wait_for": "polls",
     "endpoints.wait_connectable": "reads the compute, then connects to it",
