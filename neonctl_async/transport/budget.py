@@ -1,11 +1,14 @@
 """The rate budget: keeps the requests of a client within Neon's rate limits."""
 
 import asyncio
+import logging
 import math
 
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import Account, LocalAccount
 from neonctl_async.transport.scheduler import Scheduler, Ticket
+
+_logger = logging.getLogger(__name__)
 
 
 class Slot(Ticket):
@@ -99,7 +102,14 @@ class Budget:
 
     def hold_back(self, retry_after: float | None) -> None:
         """Pause after a 429, for ``retry_after`` seconds or for a growing time without it."""
-        self._scheduler.hold_back(retry_after, _time())
+        now = _time()
+        before = self._scheduler.paused_until
+        self._scheduler.hold_back(retry_after, now)
+        if self._scheduler.paused_until > before:
+            _logger.warning(
+                "rate limit of the account exceeded (429): this client sends nothing for %.3g s",
+                self._scheduler.paused_until - now,
+            )
         self._schedule()
 
     async def aclose(self) -> None:

@@ -98,6 +98,11 @@ class Scheduler(Generic[T]):
         """True if any request waits for a slot."""
         return bool(self._calls.length or self._polls.length)
 
+    @property
+    def paused_until(self) -> float:
+        """The end of the newest pause after a 429."""
+        return self._pause.sendable_at
+
     def note_pending(self, waits: int, projects: int) -> None:
         """Set the number of pending waits, and of the projects that they need polls of."""
         self._pending_waits = waits
