@@ -6,6 +6,7 @@ import math
 
 from neonctl_async.config import RateBudget
 from neonctl_async.transport.account import Account, LocalAccount
+from neonctl_async.transport.calls import running_loop
 from neonctl_async.transport.scheduler import Scheduler, Ticket
 
 _logger = logging.getLogger(__name__)
@@ -137,4 +138,4 @@ class Budget:
 
 
 def _time() -> float:
-    return asyncio.get_running_loop().time()
+    return running_loop().time()

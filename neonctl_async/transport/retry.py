@@ -122,7 +122,7 @@ class Retries(Generic[T]):
             sleep=lambda seconds: self._pause(seconds, lock),
             retry_error_callback=lambda _state: _FAILED,
         )
-        outcome = await retrying(self._attempt)
+        outcome: T | _Failed = await retrying(self._attempt)
         if isinstance(outcome, _Failed):
             raise self._newest_failure
         return outcome

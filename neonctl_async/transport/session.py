@@ -62,7 +62,11 @@ class Session:
         return self._server_clock.utc_now(self._calls.time(), utc_now())
 
     def open(self) -> None:
-        """Bind to the running event loop. Raises ConfigurationError if bound to another one."""
+        """Bind to the running event loop. Raises ConfigurationError if bound to another one.
+
+        Raises ClientClosedError if the client was closed before.
+        """
+        self._calls.check_open()
         self._adapter.open()
 
     async def send(

@@ -124,7 +124,7 @@ async def test_traceback_of_the_last_failure_shows_no_frame_of_tenacity(
 
 
 async def test_retried_call_keeps_the_cause_of_its_last_failure() -> None:
-    async with MisbehavingServer(OK) as server:
+    async with responding(OK) as (server, _):
         address = server.base_url
     async with NeonClient(API_KEY, base_url=address) as neon:
         with pytest.raises(ConnectionFailedError) as caught:
