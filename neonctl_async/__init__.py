@@ -45,25 +45,22 @@ from neonctl_async.hooks import (
     WaitEnded,
     WaitStarted,
 )
-from neonctl_async.models.branch_data import MaskingRule
 from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-from neonctl_async.models.organizations import InvitationSpec
 from neonctl_async.models.projects import (
     DefaultEndpointSettings,
     ProjectBranchSpec,
     ProjectSettings,
 )
 from neonctl_async.models.secret import Secret
-from neonctl_async.models.snapshots import BackupSchedule
 from neonctl_async.pagination import Paginator
+from neonctl_async.waiting.options import Wait, WaitOptions
 from neonctl_async.waiting.targets import Waitable
 
 __all__ = [
     "UNSET",
     "APIError",
     "AuthenticationError",
-    "BackupSchedule",
     "ClientClosedError",
     "ConfigurationError",
     "ConflictError",
@@ -74,9 +71,7 @@ __all__ = [
     "EndpointSpec",
     "Hooks",
     "InvalidResponseError",
-    "InvitationSpec",
     "LockedError",
-    "MaskingRule",
     "NeonClient",
     "NeonError",
     "NotFoundError",
@@ -102,8 +97,10 @@ __all__ = [
     "StatusChanged",
     "Timeout",
     "TransportError",
+    "Wait",
     "WaitEnded",
     "WaitError",
+    "WaitOptions",
     "WaitStarted",
     "WaitTimeoutError",
     "Waitable",

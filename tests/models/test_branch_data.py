@@ -1,7 +1,6 @@
 import msgspec
 
-from neonctl_async import MaskingRule
-from neonctl_async.types import BranchSchema
+from neonctl_async.types import BranchSchema, MaskingRule
 from tests.models.records import MASKING_RULE, REFERENCED_TABLE, decode
 
 

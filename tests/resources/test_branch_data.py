@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from neonctl_async import EndpointSpec, MaskingRule
+from neonctl_async import EndpointSpec
 from neonctl_async.types import (
     AnonymizedBranchStatus,
     BranchCreated,
     BranchSchema,
     BranchSchemaComparison,
+    MaskingRule,
 )
 from tests.models.records import (
     ANONYMIZATION_STATUS,

@@ -1,12 +1,13 @@
 import pytest
 
-from neonctl_async import InvitationSpec, NeonClient, NotFoundError, Secret
+from neonctl_async import NeonClient, NotFoundError, Secret
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.types import (
     ApiKey,
     ApiKeyCreated,
     ApiKeyRevoked,
     Invitation,
+    InvitationSpec,
     Member,
     MemberRole,
     MemberWithUser,

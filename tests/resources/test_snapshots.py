@@ -2,8 +2,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from neonctl_async import BackupSchedule
 from neonctl_async.types import (
+    BackupSchedule,
     BackupScheduleItem,
     OperationsResponse,
     Snapshot,
