@@ -185,6 +185,16 @@ class NeonClient:
         return self._session.requests_last_minute
 
     @property
+    def held_seconds(self) -> float:
+        """The time for which waiting calls and polls cannot be sent, in seconds; 0.0 if they can.
+
+        It is above zero while the requests of a minute are used up, by this client or by others
+        that share its budget, and while the client pauses after a 429. Read this property on the
+        event loop of the client.
+        """
+        return self._session.held_seconds
+
+    @property
     def poll_stretch(self) -> float:
         """The factor by which polls come later than usual now, 1.0 if the rate budget suffices.
 
