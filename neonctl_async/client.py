@@ -189,8 +189,8 @@ class NeonClient:
         """The time for which waiting calls and polls cannot be sent, in seconds; 0.0 if they can.
 
         It is above zero while the requests of a minute are used up, by this client or by others
-        that share its budget, and while the client pauses after a 429. Read this property on the
-        event loop of the client.
+        that share its budget. A pause after a 429 counts too. Read this property on the event loop
+        of the client.
         """
         return self._session.held_seconds
 

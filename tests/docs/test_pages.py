@@ -20,9 +20,10 @@ from tests.support.records import SECRETS
 DOCS = [page for page in TEXTS if page.startswith("docs/") and page != "docs/request.md"]
 NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
-# The import of rich and the first gettempdir() read the current directory, which would block the
-# loop of a test.
+# The imports of rich and fastapi and the first gettempdir() read files, which would block the loop
+# of a test.
 importlib.import_module("rich")
+importlib.import_module("fastapi")
 tempfile.gettempdir()
 
 

@@ -26,7 +26,7 @@ def held_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line for line in lines if line.startswith("requests wait for ")]
 
 
-async def test_wait_that_the_spent_minute_delays_says_so(
+async def test_wait_that_the_spent_minute_delays_is_logged(
     fake_neon: FakeNeon, caplog: pytest.LogCaptureFixture
 ) -> None:
     fake_neon.start("a", ends=1)
