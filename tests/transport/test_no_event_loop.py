@@ -1,15 +1,14 @@
 """A client without asyncio: coroutines that nothing runs, or that another library such as trio."""
 
 from collections.abc import Callable, Coroutine
-from operator import attrgetter
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from neonctl_async import ConfigurationError, NeonClient, OperationRef
 from tests.support.records import API_KEY, PROJECT
 
-OPERATION = OperationRef(project_id=PROJECT, id="op-1")
+OPERATION: Final = OperationRef(project_id=PROJECT, id="op-1")
 
 
 @pytest.fixture
@@ -17,22 +16,41 @@ def unused() -> NeonClient:
     return NeonClient(API_KEY, base_url="http://127.0.0.1:9")
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda neon: neon.__aenter__(),
-        lambda neon: neon.projects.get(PROJECT),
-        lambda neon: neon.projects.create(name="shop", wait=True),
-        lambda neon: neon.projects.list().collect(),
-        lambda neon: neon.operations.wait(OPERATION),
-        lambda neon: anext(neon.operations.watch(OPERATION)),
-        lambda neon: neon.branches.wait_for(PROJECT, "br-1"),
-    ],
-)
+async def enter(neon: NeonClient) -> None:
+    async with neon:
+        pass
+
+
+async def watch(neon: NeonClient) -> None:
+    async for _ in neon.operations.watch(OPERATION):
+        pass
+
+
+def get(neon: NeonClient) -> Coroutine[Any, Any, object]:
+    return neon.projects.get(PROJECT)
+
+
+def create(neon: NeonClient) -> Coroutine[Any, Any, object]:
+    return neon.projects.create(name="shop", wait=True)
+
+
+def collect(neon: NeonClient) -> Coroutine[Any, Any, object]:
+    return neon.projects.list().collect()
+
+
+def wait(neon: NeonClient) -> Coroutine[Any, Any, object]:
+    return neon.operations.wait(OPERATION)
+
+
+def wait_for(neon: NeonClient) -> Coroutine[Any, Any, object]:
+    return neon.branches.wait_for(PROJECT, "br-1")
+
+
+@pytest.mark.parametrize("use", [enter, get, create, collect, wait, watch, wait_for])
 def test_call_outside_asyncio_raises_a_configuration_error(
-    unused: NeonClient, call: Callable[[NeonClient], Coroutine[None, None, Any]]
+    unused: NeonClient, use: Callable[[NeonClient], Coroutine[Any, Any, object]]
 ) -> None:
-    coroutine = call(unused)
+    coroutine = use(unused)
     with pytest.raises(ConfigurationError, match=r"no asyncio event loop .* asyncio\.run\(\)"):
         coroutine.send(None)
 
@@ -42,7 +60,7 @@ def test_property_outside_asyncio_raises_a_configuration_error(
     unused: NeonClient, name: str
 ) -> None:
     with pytest.raises(ConfigurationError, match="no asyncio event loop is running"):
-        attrgetter(name)(unused)
+        getattr(unused, name)
 
 
 def test_client_can_be_closed_outside_asyncio(unused: NeonClient) -> None:

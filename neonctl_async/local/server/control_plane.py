@@ -238,8 +238,8 @@ def _postgres_settings(
 def public_host(host: str, *, expose: bool | str) -> str:
     """Return the host in the base URL: the name from ``expose``, or the address to connect to.
 
-    Raises ValueError for a text that is neither a host name nor an IP address, and for a name of a
-    server that only this machine reaches.
+    Raises ValueError for a text that is neither a host name nor an IP address. A name also needs a
+    server that other machines reach.
     """
     if isinstance(expose, str):
         if not _HOST_NAME.fullmatch(expose):
