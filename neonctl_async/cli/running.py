@@ -14,10 +14,12 @@ from neonctl_async.cli.output import Screen
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.client import NeonClient
 from neonctl_async.config import (
+    ALLOW_HTTP_VARIABLE,
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
     as_secret,
     resolve_base_url,
+    resolve_http_hosts,
 )
 from neonctl_async.errors import (
     ConfigurationError,
@@ -53,7 +55,9 @@ def run(
 
 def _new_client(base_url: str | None) -> NeonClient:
     """Return a client that shares its rate budget with other programs of the user."""
-    resolved = resolve_base_url(as_secret(base_url), Secret(os.environ.get(BASE_URL_VARIABLE, "")))
+    environment_url = Secret(os.environ.get(BASE_URL_VARIABLE, ""))
+    http_hosts = resolve_http_hosts(None, os.environ.get(ALLOW_HTTP_VARIABLE, ""))
+    resolved = resolve_base_url(as_secret(base_url), environment_url, http_hosts)
     budget = default_budget(os.environ, resolved)
     return NeonClient(base_url=base_url, budget=budget, trust_env=True)
 
