@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 OUTPUT_ERROR: Final = 74
 """The exit status of a program that cannot write its standard output."""
+INTERRUPTED: Final = 130
+"""The exit status of a program that was interrupted by Ctrl-C."""
 BROKEN_PIPE: Final = 141
 """The exit status of a program whose reader has closed the pipe, as after a SIGPIPE."""
 
@@ -46,6 +48,8 @@ def exit_with(program: Callable[[], int | None]) -> NoReturn:
         # Typer and rich replace a BrokenPipeError by an exit with status 1.
         pipe = isinstance(end.__context__, BrokenPipeError)
         status = BROKEN_PIPE if pipe else end.code
+    except KeyboardInterrupt:
+        status = INTERRUPTED
     except OSError as error:
         if error.errno not in _WRITE_ERRORS:
             _flush_stdout()
@@ -67,6 +71,12 @@ def _flush_stdout() -> OSError | None:
         discard_stdout()
         return error
     return None
+
+
+def check_stdout() -> None:
+    """Raise OSError if standard output is closed. A full disk is noticed only by writing."""
+    if sys.stdout is None or not sys.stdout.writable():
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
 
 
 def discard_stdout() -> None:

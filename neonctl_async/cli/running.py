@@ -48,6 +48,9 @@ def run(
         code = _outcome(session, work)
     if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.BROKEN_PIPE}:
         _save_pending(session)
+    if session.resumed is not None and session.waited and not session.tracked.pending:
+        with suppress(OSError):
+            session.resumed.unlink()
     return code
 
 
@@ -136,7 +139,7 @@ def _save_pending(session: CommandSession) -> None:
     if not pending:
         return
     try:
-        path = tracked.write(pending)
+        path = tracked.write(pending, session.resumed)
     except OSError as error:
         session.screen.print_message(
             f"cannot write the file of pending operations: {error}", "bold red"

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from neonctl_async.cli import tracked
@@ -26,6 +27,9 @@ class CommandSession:
         self.screen = screen
         self.neon = neon
         self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
+        self.resumed: Path | None = None
+        """The file of an earlier command with the operations to wait for."""
+        self.waited = False
         self.names = NameCache()
         self.context_file: str | None = None
 
@@ -53,6 +57,7 @@ class CommandSession:
         if not operations:
             return
         self.tracked = tracked.TrackedOperations(operations)
+        self.waited = True
         with await self._display(on_update) as show:
 
             def note(operation: Operation) -> None:

@@ -44,8 +44,7 @@ def _parse_file(name: str) -> tracked.References:
     try:
         if name == "-":
             return tracked.parse(sys.stdin.read().splitlines())
-        with Path(name).open(encoding="utf-8") as lines:
-            return tracked.parse(lines)
+        return tracked.read(Path(name))
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -185,6 +184,7 @@ async def _targets(
             session.screen.print_message(
                 "the file contains no operation: there is nothing to wait for"
             )
+        session.resumed = resume.written
         return resume.operations
     project = await project_id(session, project)
     if operations:
