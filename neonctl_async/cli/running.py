@@ -4,8 +4,9 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
 
 from neonctl_async._streams import discard_stdout
 from neonctl_async.cli import tracked
@@ -25,6 +26,7 @@ from neonctl_async.errors import (
     NotFoundError,
     OperationFailedError,
 )
+from neonctl_async.hooks import Hooks, ResponseReceived
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.shared.defaults import default_budget
 
@@ -35,13 +37,21 @@ _NO_KEY = (
 
 
 def run(
-    screen: Screen, base_url: str | None, work: Callable[[CommandSession], Awaitable[None]]
+    screen: Screen,
+    base_url: str | None,
+    work: Callable[[CommandSession], Awaitable[None]],
+    *,
+    verbose: bool = False,
 ) -> int:
-    """Run a command. Print its errors, one line each, and return its exit code."""
+    """Run a command. Print its errors, one line each, and return its exit code.
+
+    With ``verbose``, also print its requests.
+    """
     if not os.environ.get(API_KEY_VARIABLE):
         return _print_error(screen, ConfigurationError(_NO_KEY))
+    hooks = [Hooks(on_response=_request_printer(screen))] if verbose else []
     try:
-        session = CommandSession(screen, _new_client(base_url))
+        session = CommandSession(screen, _new_client(base_url, hooks))
     except ConfigurationError as error:
         return _print_error(screen, error)
     with _log_on_screen(screen):
@@ -54,11 +64,26 @@ def run(
     return code
 
 
-def _new_client(base_url: str | None) -> NeonClient:
+def _request_printer(screen: Screen) -> Callable[[ResponseReceived], object]:
+    """Return a hook that prints requests."""
+
+    def print_request(received: ResponseReceived) -> None:
+        request = received.request
+        outcome = str(received.status or received.error or "cancelled")
+        screen.print_message(
+            f"{request.method} {urlsplit(request.url).path}: {outcome} "
+            f"after {received.seconds * 1000:.0f} ms",
+            "dim",
+        )
+
+    return print_request
+
+
+def _new_client(base_url: str | None, hooks: Sequence[Hooks]) -> NeonClient:
     """Return a client that shares its rate budget with other programs of the user."""
     resolved = resolve_base_url(as_secret(base_url), Secret(os.environ.get(BASE_URL_VARIABLE, "")))
     budget = default_budget(os.environ, resolved)
-    return NeonClient(base_url=base_url, budget=budget, trust_env=True)
+    return NeonClient(base_url=base_url, budget=budget, hooks=hooks, trust_env=True)
 
 
 def _outcome(

@@ -5,7 +5,6 @@ import sys
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from neonctl_async.cli import tracked
@@ -14,6 +13,8 @@ from neonctl_async.cli.output import Output, Screen
 from neonctl_async.models.operations import Operation, OperationRef
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from neonctl_async.client import NeonClient
 
 T = TypeVar("T")
