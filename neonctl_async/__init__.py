@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         ConnectionLostError,
         InvalidResponseError,
         LockedError,
+        MismatchError,
         NeonError,
         NotFoundError,
         OperationFailedError,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
         WaitEnded,
         WaitStarted,
     )
+    from neonctl_async.models.connection_uri import ConnectionUri
     from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
     from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
     from neonctl_async.models.projects import (
@@ -67,8 +69,8 @@ else:
         __name__,
         {
             ".waiting.options": (
-                "WaitOptions",
                 "Wait",
+                "WaitOptions",
             ),
             "msgspec": ("UNSET",),
             ".client": ("NeonClient",),
@@ -83,6 +85,7 @@ else:
                 "ConnectionLostError",
                 "InvalidResponseError",
                 "LockedError",
+                "MismatchError",
                 "NeonError",
                 "NotFoundError",
                 "OperationFailedError",
@@ -104,6 +107,7 @@ else:
                 "WaitEnded",
                 "WaitStarted",
             ),
+            ".models.connection_uri": ("ConnectionUri",),
             ".models.endpoints": ("EndpointSettings", "EndpointSpec"),
             ".models.operations": ("Operation", "OperationRef", "OperationStatus"),
             ".models.projects": ("DefaultEndpointSettings", "ProjectBranchSpec", "ProjectSettings"),
@@ -136,12 +140,14 @@ __all__ = [
     "ConflictError",
     "ConnectionFailedError",
     "ConnectionLostError",
+    "ConnectionUri",
     "DefaultEndpointSettings",
     "EndpointSettings",
     "EndpointSpec",
     "Hooks",
     "InvalidResponseError",
     "LockedError",
+    "MismatchError",
     "NeonClient",
     "NeonError",
     "NotFoundError",

@@ -32,6 +32,7 @@ from neonctl_async.models.branches import (
     BranchUpdated,
     DeletionMethod,
 )
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.consumption import (
     BranchMetrics,
     ConsumptionMetric,
@@ -59,6 +60,12 @@ from neonctl_async.models.endpoints import (
     EndpointUpdated,
     PoolerMode,
     PreloadLibraries,
+)
+from neonctl_async.models.ensured import (
+    EnsuredBranch,
+    EnsuredDatabase,
+    EnsuredEndpoint,
+    EnsuredRole,
 )
 from neonctl_async.models.operations import (
     Operation,
@@ -175,6 +182,7 @@ __all__ = [
     "ColumnSchema",
     "ConnectionDetails",
     "ConnectionParameters",
+    "ConnectionUri",
     "ConsumptionMetric",
     "ConsumptionPeriod",
     "ConsumptionTimeframe",
@@ -192,6 +200,10 @@ __all__ = [
     "EndpointState",
     "EndpointType",
     "EndpointUpdated",
+    "EnsuredBranch",
+    "EnsuredDatabase",
+    "EnsuredEndpoint",
+    "EnsuredRole",
     "Granularity",
     "IdentityProvider",
     "Invitation",

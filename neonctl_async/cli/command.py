@@ -63,10 +63,11 @@ VerboseOption = Annotated[
 ]
 
 
-class _Command(QuickCommand):
+class CheckedCommand(QuickCommand):
     """A command that rejects empty values of options and arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the class of the base is private
+        """Parse the arguments. Exit with a usage error if one is empty."""
         args = lists.with_seconds(args)
         check_not_empty(self, ctx, args)
         return super().parse_args(ctx, args)
@@ -109,7 +110,7 @@ def command(
         )
         group.command(
             name,
-            cls=_Command,
+            cls=CheckedCommand,
             help=summary,
             short_help=summary.partition("\n\n")[0],
             epilog=f"\b\nExample: {PROGRAM} {example}",  # \b: the line is not folded
