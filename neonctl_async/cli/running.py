@@ -16,6 +16,7 @@ from neonctl_async.client import NeonClient
 from neonctl_async.config import (
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
+    RetryPolicy,
     as_secret,
     resolve_base_url,
 )
@@ -41,7 +42,7 @@ def run(
     if not os.environ.get(API_KEY_VARIABLE):
         return _print_error(screen, ConfigurationError(_NO_KEY))
     try:
-        session = CommandSession(screen, _new_client(base_url))
+        session = CommandSession(screen, new_client(base_url))
     except ConfigurationError as error:
         return _print_error(screen, error)
     with _log_on_screen(screen):
@@ -51,11 +52,11 @@ def run(
     return code
 
 
-def _new_client(base_url: str | None) -> NeonClient:
+def new_client(base_url: str | None, retry: RetryPolicy = RetryPolicy()) -> NeonClient:
     """Return a client that shares its rate budget with other programs of the user."""
     resolved = resolve_base_url(as_secret(base_url), Secret(os.environ.get(BASE_URL_VARIABLE, "")))
     budget = default_budget(os.environ, resolved)
-    return NeonClient(base_url=base_url, budget=budget, trust_env=True)
+    return NeonClient(base_url=base_url, retry=retry, budget=budget, trust_env=True)
 
 
 def _outcome(
