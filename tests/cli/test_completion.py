@@ -14,7 +14,7 @@ from tests.cli.served import Served
 
 
 def in_bash(*words: str) -> dict[str, str]:
-    """Return the environment in which bash asks to complete the last word."""
+    """Return the environment in which bash completes the last word."""
     return {
         "_NEONCTL_ASYNC_COMPLETE": "complete_bash",
         "COMP_WORDS": " ".join(("neonctl-async", *words)),
@@ -23,7 +23,7 @@ def in_bash(*words: str) -> dict[str, str]:
 
 
 def in_zsh(*words: str) -> dict[str, str]:
-    """Return the environment in which zsh asks to complete the last word."""
+    """Return the environment in which zsh completes the last word."""
     return {
         "_NEONCTL_ASYNC_COMPLETE": "complete_zsh",
         "_TYPER_COMPLETE_ARGS": " ".join(("neonctl-async", *words)),
@@ -149,7 +149,7 @@ def test_server_that_does_not_respond_is_given_up(
 ) -> None:
     monkeypatch.setattr(completion, "TIMEOUT", 0.1)
     env = {"NEON_API_KEY": "key", "NEON_API_HOST": hanging_server}
-    result = cli(**in_bash("projects", "get", "x"), **env)
+    result = cli(**in_bash("projects", "get", "x"), **env, at=None)
     assert (result.stdout.strip(), result.stderr, result.exit_code) == ("", "", 0)
 
 
@@ -163,6 +163,6 @@ def test_slow_name_server_is_given_up(cli: CommandLine, monkeypatch: pytest.Monk
     monkeypatch.setattr(completion, "TIMEOUT", 0.1)
     monkeypatch.setattr(socket, "getaddrinfo", resolve_slowly)
     env = {"NEON_API_KEY": "key", "NEON_API_HOST": "https://neon.invalid/api/v2"}
-    result = cli(**in_bash("projects", "get", "x"), **env, NEON_RATE_BUDGET="off")
+    result = cli(**in_bash("projects", "get", "x"), **env, NEON_RATE_BUDGET="off", at=None)
     answered.set()
     assert (result.stdout.strip(), result.stderr, result.exit_code) == ("", "", 0)
