@@ -12,8 +12,8 @@ from neonctl_async.errors import NotFoundError
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
-from neonctl_async.models.ensured import EnsuredBranch
 from neonctl_async.provisioning.connection_uris import connection_uri
+from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
 from neonctl_async.provisioning.readiness import wait_until_ready
