@@ -1,4 +1,4 @@
-"""A wait ends when the object is ready, even if Neon lists no operation for it."""
+"""A call returns when the object is ready, even if Neon lists no operation for it."""
 
 from typing import Any
 
