@@ -25,7 +25,7 @@ async def projects(neon: NeonClient) -> None:
     await neon.projects.assign_vpc_endpoint(PROJECT, "vpc_endpoint", label="label")
     assert_type(
         await neon.projects.connection_uri(PROJECT, database_name="database", role_name="role"),
-        api.Secret,
+        api.ConnectionUri,
     )
     assert_type(await neon.projects.create(), types.ProjectCreated)
     assert_type(await neon.projects.create_transfer_request(PROJECT), types.TransferRequest)
