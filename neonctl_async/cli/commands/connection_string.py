@@ -78,7 +78,8 @@ async def show_connection_string(
         str | None,
         typer.Argument(
             metavar="BRANCH",
-            help="The id or the name of the branch; the default branch if left out.",
+            help="The id or the name of the branch; that of the .neon file, else the default "
+            "branch.",
             show_default=False,
         ),
     ] = None,

@@ -42,8 +42,8 @@ async def run_psql(
         list[str] | None,
         typer.Argument(
             metavar="BRANCH -- PSQL_ARGS",
-            help="The id or the name of the branch; the default branch if left out. Then the "
-            "arguments of psql.",
+            help="The id or the name of the branch; that of the .neon file, else the default "
+            "branch. The arguments of psql follow it.",
             show_default=False,
         ),
     ] = None,
