@@ -16,6 +16,7 @@ CONVENIENCES: Mapping[str, str] = {
     "branches.prune": "lists the branches, then reads and deletes some",
     "branches.reset_from_parent": "reads the branch, then restores it",
     "branches.wait_for": "polls",
+    "endpoints.wait_connectable": "reads the compute, then connects to it",
     "endpoints.wait_for": "polls",
     "operations.as_completed": "polls",
     "operations.wait": "polls",
