@@ -15,6 +15,7 @@ MIGRATIONS = {
     path.name: path.read_text(encoding="utf-8")
     for path in sorted(Path(__file__).with_name("migrations").glob("*.sql"))
 }
+CREATE_LIST = "CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)"
 LOCK = 7041776
 
 
@@ -25,7 +26,7 @@ async def main() -> None:
         async with connection.transaction():
             # Two runs at the same time run each migration once.
             await connection.execute("SELECT pg_advisory_xact_lock($1)", LOCK)
-            await connection.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
+            await connection.execute(CREATE_LIST)
             done = {row["name"] for row in await connection.fetch("SELECT name FROM migrations")}
             for name in sorted(MIGRATIONS.keys() - done):
                 await connection.execute(MIGRATIONS[name])

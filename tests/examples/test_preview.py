@@ -1,5 +1,6 @@
 """The example of a database branch for each pull request: its workflow and its migrations."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -115,10 +116,8 @@ async def test_nightly_job_deletes_forgotten_branches_only(
 
 @pytest.mark.postgres
 @pytest.mark.timeout(120)
-async def test_each_migration_runs_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    skip_without_postgres()
+async def test_each_migration_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    await asyncio.to_thread(skip_without_postgres)
     monkeypatch.setenv("XDG_CACHE_HOME", CACHE)
     async with databases() as (control_plane, neon):
         project_id = (await neon.projects.create(name="shop", wait=True)).project.id

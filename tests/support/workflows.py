@@ -3,8 +3,10 @@
 import asyncio
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import reduce
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -12,6 +14,8 @@ from typing import NamedTuple
 import msgspec
 
 PACKAGE = str(Path(__file__).parents[2])
+SHELL = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
+"""The shell that GitHub uses for ``shell: bash``."""
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -51,9 +55,7 @@ class Log(NamedTuple):
             if line.startswith("::add-mask::"):
                 masks.append(line.removeprefix("::add-mask::"))
                 continue
-            for mask in masks:
-                line = line.replace(mask, "***")
-            lines.append(line)
+            lines.append(reduce(lambda text, mask: text.replace(mask, "***"), masks, line))
         return "\n".join(lines)
 
 
@@ -99,40 +101,43 @@ class Runner:
 
     async def run(self, job: str, directory: Path, *, without: Sequence[str] = ()) -> Log:
         """Run the shell steps of a job, except those with the names in ``without``."""
+        return await asyncio.to_thread(self._run_job, self._workflow.jobs[job], directory, without)
+
+    def _run_job(self, job: Job, directory: Path, without: Sequence[str]) -> Log:
         self.variables.clear()
         log = ""
-        for step in self._workflow.jobs[job].steps:
+        for step in job.steps:
             if step.run is not None and step.name not in without:
-                code, output = await self._run(step, step.run, directory)
-                log += output
-                assert code == 0, log
+                self._file.write_text("")
+                process = subprocess.run(
+                    [*SHELL, self._evaluated(step.run)],
+                    cwd=directory,
+                    env=self._variables_of(step),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    check=False,
+                )
+                log += process.stdout
+                assert process.returncode == 0, log
+                lines = self._file.read_text().splitlines()
+                self.variables |= dict(line.split("=", 1) for line in lines)
         return Log(log)
 
-    async def _run(self, step: Step, script: str, directory: Path) -> tuple[int | None, str]:
-        self._file.write_text("")
+    def _variables_of(self, step: Step) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("NEON_")}
         expressions = {**self._workflow.env, **step.env}
-        process = await asyncio.create_subprocess_exec(
-            *("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", self._evaluated(script)),
-            cwd=directory,
-            env={
-                **own,
-                **self._environment,
-                **self.variables,
-                **{name: self._evaluated(value) for name, value in expressions.items()},
-                "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
-                "PYTHONPATH": PACKAGE,
-                "GITHUB_ENV": str(self._file),
-                "GITHUB_REPOSITORY": "shop/web",
-            },
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        output, _ = await process.communicate()
-        lines = self._file.read_text().splitlines()
-        self.variables |= dict(line.split("=", 1) for line in lines)
-        return process.returncode, output.decode()
+        return {
+            **own,
+            **self._environment,
+            **self.variables,
+            **{name: self._evaluated(value) for name, value in expressions.items()},
+            "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
+            "PYTHONPATH": PACKAGE,
+            "GITHUB_ENV": str(self._file),
+            "GITHUB_REPOSITORY": "shop/web",
+        }
 
     def _evaluated(self, text: str) -> str:
         return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: self._values[found[1]], text)
