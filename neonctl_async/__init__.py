@@ -54,6 +54,7 @@ from neonctl_async.models.projects import (
 )
 from neonctl_async.models.secret import Secret
 from neonctl_async.pagination import Paginator
+from neonctl_async.waiting.options import Wait, WaitOptions
 from neonctl_async.waiting.targets import Waitable
 
 __all__ = [
@@ -96,8 +97,10 @@ __all__ = [
     "StatusChanged",
     "Timeout",
     "TransportError",
+    "Wait",
     "WaitEnded",
     "WaitError",
+    "WaitOptions",
     "WaitStarted",
     "WaitTimeoutError",
     "Waitable",

@@ -15,8 +15,9 @@ from neonctl_async.pagination import Page, Paginator
 from neonctl_async.transport.protocol import QueryValue, Request, check_aware, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
+from neonctl_async.waiting.options import Wait, wait_options
 from neonctl_async.waiting.states.waits import StateWaits
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, Waiter, check_timeout
+from neonctl_async.waiting.waiter import Waiter
 
 
 class _PageResponse(Protocol):
@@ -94,16 +95,16 @@ class Requester:
         return self._session.send(request, lock)
 
     async def start(
-        self, request: Request[OperationsResponseT], *, wait: bool | float
+        self, request: Request[OperationsResponseT], *, wait: Wait
     ) -> OperationsResponseT:
         """Send a request that starts operations. With ``wait``, wait until they have finished."""
-        if wait is False:
-            return await self.send(request)
-        if not isinstance(wait, int | float):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-            raise TypeError(f"wait is {shorten(wait)}: expected True, False or a number of seconds")
-        timeout = DEFAULT_TIMEOUT if wait is True else wait
-        check_timeout(timeout, "wait")
-        return await self.waiter.finish(await self.send(request), timeout)
+        options = wait_options(wait)
+        if options is not None and options.connect:
+            raise NotImplementedError("wait='connect' follows")
+        response = await self.send(request)
+        if options is None:
+            return response
+        return await self.waiter.finish(response, options.timeout, options.on_update)
 
     def paginate(
         self,
@@ -151,7 +152,7 @@ class Resource:
         *ids: str | int,
         query: Mapping[str, QueryValue] | None = None,
         body: object = UNSET,
-        wait: bool | float,
+        wait: Wait,
     ) -> Coroutine[None, None, OperationsResponseT]:
         """Send a :func:`request` that starts operations. With ``wait``, wait for them."""
         return self._requester.start(

@@ -16,6 +16,7 @@ from neonctl_async.models.branch_data import (
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.resources.base import Resource, as_list, drop_unset, whole_seconds
+from neonctl_async.waiting.options import Wait
 
 _ANONYMIZED = "/projects/{project_id}/branch_anonymized"
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
@@ -102,7 +103,7 @@ class BranchData(Resource):
         annotation_value: Mapping[str, str] | UnsetType = UNSET,
         masking_rules: Sequence[MaskingRule] | UnsetType = UNSET,
         start_anonymization: bool | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> BranchCreated:
         """Create a branch to be anonymized. For the other parameters, see :meth:`create`.
 

@@ -26,6 +26,7 @@ from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import SortOrder, check_within, drop_unset, whole_seconds
 from neonctl_async.resources.branch_data import BranchData, branch_and_computes
 from neonctl_async.transport.protocol import request
+from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import BranchSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
@@ -111,7 +112,7 @@ class Branches(BranchData):
         expires_at: datetime | UnsetType = UNSET,
         endpoints: Sequence[EndpointSpec] = (),
         annotation_value: Mapping[str, str] | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> BranchCreated:
         """Create a branch, with a compute for each item of ``endpoints``.
 
@@ -122,9 +123,11 @@ class Branches(BranchData):
         chooses other unset values.
 
         With ``wait=True``, the call returns after all operations have succeeded, within 300
-        seconds; a number sets another limit in seconds. The result then contains the final records
-        of the operations; call :meth:`get` for the current branch. If the wait fails,
-        OperationFailedError or WaitTimeoutError has the response as ``result``.
+        seconds; a number sets another limit in seconds. ``wait="connect"`` also waits until the
+        computes accept connections. :class:`~neonctl_async.WaitOptions` combines these options, and
+        adds ``on_update``. The result then contains the final records of the operations; call
+        :meth:`get` for the current branch. If the wait fails, its error has the response as
+        ``result``: OperationFailedError, WaitTimeoutError or NotConnectableError.
 
         Raises ValueError for a datetime without a time zone.
         """
@@ -149,7 +152,7 @@ class Branches(BranchData):
         name: str | UnsetType = UNSET,
         protected: bool | UnsetType = UNSET,
         expires_at: datetime | UnsetType | None = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> BranchUpdated:
         """Change a branch. Neon deletes it at ``expires_at``; None removes the expiry."""
         spec = drop_unset(name=name, protected=protected, expires_at=whole_seconds(expires_at))
@@ -158,7 +161,7 @@ class Branches(BranchData):
         )
 
     async def set_as_default(
-        self, project_id: str, branch_id: str, *, wait: bool | float = False
+        self, project_id: str, branch_id: str, *, wait: Wait = False
     ) -> BranchUpdated:
         """Make a branch the default branch of its project."""
         return await self._start(
@@ -174,7 +177,7 @@ class Branches(BranchData):
         source_lsn: str | UnsetType = UNSET,
         source_timestamp: datetime | UnsetType = UNSET,
         preserve_under_name: str | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> BranchUpdated:
         """Restore a branch to the state of a source branch, which may be the branch itself.
 
@@ -198,7 +201,7 @@ class Branches(BranchData):
         branch_id: str,
         *,
         preserve_under_name: str | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> BranchUpdated:
         """Reset a branch to the current state of its parent.
 
@@ -222,7 +225,7 @@ class Branches(BranchData):
         branch_id: str,
         *,
         name: str | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> OperationsResponse:
         """Replace the original branch with a branch that was restored from its snapshot.
 
@@ -247,7 +250,7 @@ class Branches(BranchData):
         branch_id: str,
         *,
         hard_delete: bool | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> BranchDeleted:
         """Delete a branch. It can be recovered for seven days, unless ``hard_delete`` is true.
 

@@ -12,6 +12,7 @@ from neonctl_async.models.databases import (
     DatabaseUpdated,
 )
 from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.waiting.options import Wait
 
 _DATABASES = "/projects/{project_id}/branches/{branch_id}/databases"
 _DATABASE = f"{_DATABASES}/{{database_name}}"
@@ -42,7 +43,7 @@ class Databases(Resource):
         *,
         name: str,
         owner_name: str,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> DatabaseUpdated:
         """Create a database that the role ``owner_name`` owns."""
         body = {"database": drop_unset(name=name, owner_name=owner_name)}
@@ -58,7 +59,7 @@ class Databases(Resource):
         *,
         name: str | UnsetType = UNSET,
         owner_name: str | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> DatabaseUpdated:
         """Change the name or the owner of a database."""
         body = {"database": drop_unset(name=name, owner_name=owner_name)}
@@ -74,7 +75,7 @@ class Databases(Resource):
         )
 
     async def delete(
-        self, project_id: str, branch_id: str, database_name: str, *, wait: bool | float = False
+        self, project_id: str, branch_id: str, database_name: str, *, wait: Wait = False
     ) -> DatabaseDeleted:
         """Delete a database."""
         return await self._start(

@@ -14,6 +14,7 @@ from neonctl_async.models.endpoints import (
     EndpointUpdated,
 )
 from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
@@ -58,7 +59,7 @@ class Endpoints(Resource):
         disabled: bool | UnsetType = UNSET,
         passwordless_access: bool | UnsetType = UNSET,
         suspend_timeout_seconds: int | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> EndpointUpdated:
         """Create a compute for a branch. Starts ``start_compute``.
 
@@ -95,7 +96,7 @@ class Endpoints(Resource):
         disabled: bool | UnsetType = UNSET,
         passwordless_access: bool | UnsetType = UNSET,
         suspend_timeout_seconds: int | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> EndpointUpdated:
         """Change the settings of a compute. Starts ``apply_config`` if the compute needs it.
 
@@ -122,7 +123,7 @@ class Endpoints(Resource):
         )
 
     async def delete(
-        self, project_id: str, endpoint_id: str, *, wait: bool | float = False
+        self, project_id: str, endpoint_id: str, *, wait: Wait = False
     ) -> EndpointDeleted:
         """Delete a compute, and close its connections."""
         return await self._start(
@@ -177,25 +178,25 @@ class Endpoints(Resource):
         return await self._requester.states.wait_for(source, state, timeout)
 
     async def start(
-        self, project_id: str, endpoint_id: str, *, wait: bool | float = False
+        self, project_id: str, endpoint_id: str, *, wait: Wait = False
     ) -> EndpointUpdated:
         """Start a compute. Starts ``start_compute``."""
         return await self._act("start", project_id, endpoint_id, wait=wait)
 
     async def suspend(
-        self, project_id: str, endpoint_id: str, *, wait: bool | float = False
+        self, project_id: str, endpoint_id: str, *, wait: Wait = False
     ) -> EndpointUpdated:
         """Suspend a compute. Starts ``suspend_compute``."""
         return await self._act("suspend", project_id, endpoint_id, wait=wait)
 
     async def restart(
-        self, project_id: str, endpoint_id: str, *, wait: bool | float = False
+        self, project_id: str, endpoint_id: str, *, wait: Wait = False
     ) -> EndpointUpdated:
         """Restart a compute. Starts ``suspend_compute`` and ``start_compute``."""
         return await self._act("restart", project_id, endpoint_id, wait=wait)
 
     async def _act(
-        self, action: str, project_id: str, endpoint_id: str, *, wait: bool | float
+        self, action: str, project_id: str, endpoint_id: str, *, wait: Wait
     ) -> EndpointUpdated:
         return await self._start(
             "POST", f"{_ENDPOINT}/{action}", EndpointUpdated, project_id, endpoint_id, wait=wait

@@ -13,6 +13,7 @@ from neonctl_async.models.project_access import (
     TransferRequest,
 )
 from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.waiting.options import Wait
 
 _PROJECT = "/projects/{project_id}"
 _PERMISSIONS = f"{_PROJECT}/permissions"
@@ -78,7 +79,7 @@ class ProjectAccess(Resource):
         branch_id: str | UnsetType = UNSET,
         jwt_audience: str | UnsetType = UNSET,
         skip_role_creation: bool | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> JWKSCreated:
         """Add the key set at ``jwks_url``, an HTTPS address of the provider.
 

@@ -28,6 +28,7 @@ from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import check_within, drop_unset
 from neonctl_async.resources.project_access import ProjectAccess
 from neonctl_async.transport.protocol import request
+from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ProjectSource, ReadyProjectSource
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
@@ -113,7 +114,7 @@ class Projects(ProjectAccess):
         autoscaling_limit_max_cu: float | UnsetType = UNSET,
         store_passwords: bool | UnsetType = UNSET,
         history_retention_seconds: int | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> ProjectCreated:
         """Create a project with a default branch, a compute, a role and a database.
 
@@ -148,7 +149,7 @@ class Projects(ProjectAccess):
         settings: ProjectSettings | UnsetType = UNSET,
         default_endpoint_settings: DefaultEndpointSettings | UnsetType = UNSET,
         history_retention_seconds: int | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> ProjectUpdated:
         """Change a project.
 
@@ -165,7 +166,7 @@ class Projects(ProjectAccess):
             "PATCH", _PROJECT, ProjectUpdated, project_id, body={"project": spec}, wait=wait
         )
 
-    async def delete(self, project_id: str, *, wait: bool | float = False) -> ProjectDeleted:
+    async def delete(self, project_id: str, *, wait: Wait = False) -> ProjectDeleted:
         """Delete a project with all its branches. It can be recovered for seven days.
 
         ``wait`` waits for the operations of the response, such as ``delete_tenant``. Neon's
@@ -173,7 +174,7 @@ class Projects(ProjectAccess):
         """
         return await self._start("DELETE", _PROJECT, ProjectDeleted, project_id, wait=wait)
 
-    async def recover(self, project_id: str, *, wait: bool | float = False) -> ProjectRecovered:
+    async def recover(self, project_id: str, *, wait: Wait = False) -> ProjectRecovered:
         """Recover a deleted project with all its branches. For ``wait``, see :meth:`delete`."""
         return await self._start(
             "POST", f"{_PROJECT}/recover", ProjectRecovered, project_id, wait=wait

@@ -14,6 +14,7 @@ from neonctl_async.models.roles import (
 )
 from neonctl_async.models.secret import Secret
 from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.waiting.options import Wait
 
 _ROLES = "/projects/{project_id}/branches/{branch_id}/roles"
 _ROLE = f"{_ROLES}/{{role_name}}"
@@ -42,7 +43,7 @@ class Roles(Resource):
         *,
         name: str,
         no_login: bool | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> RoleUpdated:
         """Create a role. The result contains its password.
 
@@ -55,7 +56,7 @@ class Roles(Resource):
         )
 
     async def delete(
-        self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
+        self, project_id: str, branch_id: str, role_name: str, *, wait: Wait = False
     ) -> RoleDeleted:
         """Delete a role. Starts ``apply_config``."""
         return await self._start(
@@ -75,7 +76,7 @@ class Roles(Resource):
         return response.password
 
     async def reset_password(
-        self, project_id: str, branch_id: str, role_name: str, *, wait: bool | float = False
+        self, project_id: str, branch_id: str, role_name: str, *, wait: Wait = False
     ) -> RoleUpdated:
         """Give a role a new password. The result contains it.
 

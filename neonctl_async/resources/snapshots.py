@@ -18,6 +18,7 @@ from neonctl_async.models.snapshots import (
     SnapshotsResponse,
 )
 from neonctl_async.resources.base import Resource, as_list, drop_unset
+from neonctl_async.waiting.options import Wait
 
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
 _SCHEDULE = f"{_BRANCH}/backup_schedule"
@@ -45,7 +46,7 @@ class Snapshots(Resource):
         lsn: str | UnsetType = UNSET,
         timestamp: datetime | UnsetType = UNSET,
         expires_at: datetime | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> SnapshotCreated:
         """Create a snapshot of a branch.
 
@@ -74,7 +75,7 @@ class Snapshots(Resource):
         return response.snapshot
 
     async def delete(
-        self, project_id: str, snapshot_id: str, *, wait: bool | float = False
+        self, project_id: str, snapshot_id: str, *, wait: Wait = False
     ) -> OperationsResponse:
         """Delete a snapshot."""
         return await self._start(
@@ -89,7 +90,7 @@ class Snapshots(Resource):
         name: str | UnsetType = UNSET,
         target_branch_id: str | UnsetType = UNSET,
         finalize_restore: bool | UnsetType = UNSET,
-        wait: bool | float = False,
+        wait: Wait = False,
     ) -> SnapshotRestored:
         """Restore a snapshot to a new branch called ``name``.
 

@@ -78,19 +78,26 @@ class Waiter:
         await self._follow(Progress(operations), timeout=None)
 
     async def finish(
-        self, response: OperationsResponseT, timeout: float | None
+        self,
+        response: OperationsResponseT,
+        timeout: float | None,
+        on_update: OnUpdate | None = None,
     ) -> OperationsResponseT:
         """Wait for the operations of ``response``, and return it with their final records.
 
-        An error of the wait has ``response`` with the newest records as its ``result``.
+        An error of the wait has ``response`` with the newest records as its ``result``. An
+        exception of ``on_update`` gets a note with the operations.
         """
         progress = Progress(response.operations, are_new=True)
         try:
-            await self._follow(progress, timeout)
+            await self._follow(progress, timeout, on_update=on_update)
             _raise_for_failures(progress)
         except NeonError as error:
             error.result = msgspec.structs.replace(response, operations=progress.newest())
             error.maybe_delivered = True
+            raise
+        except Exception as error:
+            error.add_note(_executed(progress.newest()))
             raise
         return msgspec.structs.replace(response, operations=progress.newest())
 
@@ -224,6 +231,16 @@ def _raise_for_failures(progress: Progress) -> None:
         raise OperationFailedError(
             failed=failed, settled=progress.settled(), pending=progress.pending()
         )
+
+
+def _executed(operations: Sequence[Operation]) -> str:
+    """Return the note for an exception of ``on_update``, which hides the response of the call."""
+    records = (
+        f"{operation.action} {operation.id} of branch {operation.branch_id} in "
+        f"{operation.project_id} is {operation.status}"
+        for operation in operations
+    )
+    return f"Neon has executed the request: {'; '.join(records)}"
 
 
 def check_options(*, fail_fast: bool, raise_on_failure: bool) -> None:

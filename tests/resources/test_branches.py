@@ -15,6 +15,7 @@ from neonctl_async.types import (
     EndpointType,
     OperationsResponse,
 )
+from neonctl_async.waiting.options import Wait
 from tests.models.records import BRANCH, ENDPOINT, OPERATION, JsonObject, decode
 from tests.resources.wire import (
     Call,
@@ -248,7 +249,7 @@ async def test_null_list_in_the_response_is_empty(name: str) -> None:
 
 
 @pytest.mark.parametrize("wait", [False, True, 5.0])
-async def test_delete_accepts_an_empty_response(wait: bool | float) -> None:
+async def test_delete_accepts_an_empty_response(wait: Wait) -> None:
     call = Call(
         lambda neon: neon.branches.delete("p-1", "br-1", wait=wait),
         f"DELETE {PATH}/br-1",

@@ -4,7 +4,14 @@ import asyncio
 
 import pytest
 
-from neonctl_async import NotFoundError, OperationFailedError, PollPolicy, WaitTimeoutError
+from neonctl_async import (
+    NotFoundError,
+    Operation,
+    OperationFailedError,
+    PollPolicy,
+    WaitOptions,
+    WaitTimeoutError,
+)
 from neonctl_async.types import BranchCreated, BranchDeleted, ProjectCreated
 from tests.models import records
 from tests.support.fake_neon import FakeNeon
@@ -79,6 +86,35 @@ async def test_error_of_the_request_has_no_result(fake_neon: FakeNeon) -> None:
     with pytest.raises(NotFoundError) as caught:
         await fake_neon.client.branches.create(PROJECT, wait=True)
     assert caught.value.result is None
+
+
+async def test_wait_options_set_the_timeout(fake_neon: FakeNeon) -> None:
+    fake_neon.start("a", ends=100)
+    serve_creation(fake_neon, "a")
+    with pytest.raises(WaitTimeoutError, match="within 10 s"):
+        await fake_neon.client.branches.create(PROJECT, wait=WaitOptions(timeout=10))
+    assert asyncio.get_running_loop().time() == pytest.approx(10, abs=0.1)
+
+
+async def test_on_update_receives_every_change(fake_neon: FakeNeon) -> None:
+    fake_neon.start("a", states={0: "running", 2: "cancelling", 4: "skipped"})
+    serve_creation(fake_neon, "a")
+    seen: list[Operation] = []
+    await fake_neon.client.branches.create(PROJECT, wait=WaitOptions(on_update=seen.append))
+    assert [record.status for record in seen] == ["scheduling", "running", "cancelling", "skipped"]
+
+
+async def test_exception_of_on_update_has_a_note_with_the_operations(fake_neon: FakeNeon) -> None:
+    fake_neon.start("a", ends=2)
+    serve_creation(fake_neon, "a")
+
+    def refuse(_operation: Operation) -> None:
+        raise OSError("the screen is gone")
+
+    with pytest.raises(OSError, match="the screen is gone") as caught:
+        await fake_neon.client.branches.create(PROJECT, wait=WaitOptions(on_update=refuse))
+    [note] = caught.value.__notes__
+    assert "Neon has executed the request: create_branch a of branch br-quiet-sun" in note
 
 
 @pytest.mark.parametrize("wait", [-1.0, float("nan")])
