@@ -45,6 +45,7 @@ from neonctl_async.hooks import (
     WaitEnded,
     WaitStarted,
 )
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
 from neonctl_async.models.projects import (
@@ -66,6 +67,7 @@ __all__ = [
     "ConflictError",
     "ConnectionFailedError",
     "ConnectionLostError",
+    "ConnectionUri",
     "DefaultEndpointSettings",
     "EndpointSettings",
     "EndpointSpec",

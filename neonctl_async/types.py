@@ -32,6 +32,7 @@ from neonctl_async.models.branches import (
     BranchUpdated,
     DeletionMethod,
 )
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.consumption import (
     BranchMetrics,
     ConsumptionMetric,
@@ -175,6 +176,7 @@ __all__ = [
     "ColumnSchema",
     "ConnectionDetails",
     "ConnectionParameters",
+    "ConnectionUri",
     "ConsumptionMetric",
     "ConsumptionPeriod",
     "ConsumptionTimeframe",

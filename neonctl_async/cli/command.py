@@ -3,11 +3,14 @@
 import inspect
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Concatenate, ParamSpec
+from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
+from typer.core import TyperCommand
 
+from neonctl_async.cli import names
 from neonctl_async.cli.exits import ExitCode
+from neonctl_async.cli.options import check_not_empty
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.cli.session import CommandSession, run
 
@@ -34,6 +37,18 @@ HostOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+ContextFileOption = Annotated[
+    str | None,
+    typer.Option(
+        "--context-file",
+        metavar="FILE",
+        is_eager=True,
+        help="The file with the default project; the nearest .neon file if left out.",
+        show_default=False,
+    ),
+]
 YesOption = Annotated[
     bool,
     typer.Option("--yes", "-y", help="Skip the confirmation. Scripts need none."),
@@ -41,6 +56,14 @@ YesOption = Annotated[
 NoColorOption = Annotated[
     bool, typer.Option("--no-color", help="Print without colours, like NO_COLOR.")
 ]
+
+
+class _Command(TyperCommand):
+    """A command that rejects empty values of options and arguments."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the class of the base is private
+        check_not_empty(self, ctx, args)
+        return super().parse_args(ctx, args)
 
 
 def command(
@@ -58,20 +81,26 @@ def command(
             output: OutputOption,
             api_host: HostOption,
             no_color: NoColorOption,
+            context_file: ContextFileOption,
             *args: P.args,
             **kwargs: P.kwargs,
         ) -> None:
             if question is not None and not kwargs.pop("yes"):
                 _confirm(question.format(**kwargs))
             screen = Screen(output, no_color=no_color)
-            raise typer.Exit(run(screen, api_host, lambda session: work(session, *args, **kwargs)))
+
+            def start(session: CommandSession) -> Coroutine[None, None, None]:
+                session.context_file = context_file
+                return names.with_names(session, lambda: work(session, *args, **kwargs))
+
+            raise typer.Exit(run(screen, api_host, start))
 
         # typer reads the options from this signature.
         invoke.__dict__["__signature__"] = _signature(
             work, *([] if question is None else [_confirmed]), _common
         )
         epilog = f"Example: {PROGRAM} {example}"
-        group.command(name, help=summary, epilog=epilog)(invoke)
+        group.command(name, help=summary, epilog=epilog, cls=_Command)(invoke)
         return work
 
     return register
@@ -82,6 +111,7 @@ def _common(
     output: OutputOption = Output.TABLE,
     api_host: HostOption = None,
     no_color: NoColorOption = False,
+    context_file: ContextFileOption = None,
 ) -> None:
     """Define the options of every command."""
 

@@ -1,10 +1,15 @@
 """The options that commands share."""
 
+import sys
+from collections.abc import Sequence
 from typing import Annotated, TypeVar
 
 import typer
 from msgspec import UNSET, UnsetType
+from typer.core import TyperCommand
 
+from neonctl_async.cli import context
+from neonctl_async.cli.exits import ExitCode
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 WAIT_SECONDS = DEFAULT_TIMEOUT
@@ -15,13 +20,22 @@ T = TypeVar("T")
 
 
 def or_unset(value: T | None) -> T | UnsetType:
-    """Return the value of an option, or UNSET for None.
-
-    Raises ValueError for an empty text, which usually comes from an unset shell variable.
-    """
-    if value == "":
-        raise ValueError("an option has an empty value: set a value, or leave the option out")
+    """Return the value of an option, or UNSET for None."""
     return UNSET if value is None else value
+
+
+def check_not_empty(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
+    """Exit with a usage error if an option or argument is empty.
+
+    The empty text usually comes from a shell variable that is not set.
+    """
+    values, _, _ = command.make_parser(ctx).parse_args(list(args))
+    for parameter in command.get_params(ctx):
+        value = values.get(parameter.name or "")
+        if value == "" or (isinstance(value, list | tuple) and "" in value):
+            name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar
+            sys.stderr.write(f"error: {name} is empty: set a value, or leave it out\n")
+            raise typer.Exit(ExitCode.USAGE)
 
 
 def _seconds(seconds: float) -> float:
@@ -30,10 +44,28 @@ def _seconds(seconds: float) -> float:
     return seconds
 
 
+def _context(ctx: typer.Context) -> context.Context:
+    return context.load_usable(ctx.params.get("context_file"))
+
+
+def _project(ctx: typer.Context, project: str | None) -> str | None:
+    return (_context(ctx).project_id or None) if project is None else project
+
+
+def _org(ctx: typer.Context, org: str | None) -> str | None:
+    return (_context(ctx).org_id or None) if org is None else org
+
+
 ProjectOption = Annotated[
-    str,
+    str | None,
     typer.Option(
-        "--project", "-p", envvar="NEON_PROJECT_ID", metavar="PROJECT_ID", help="The project."
+        "--project",
+        "-p",
+        envvar="NEON_PROJECT_ID",
+        metavar="PROJECT",
+        callback=_project,
+        help="The id or the name of the project; that of the .neon file if left out.",
+        show_default=False,
     ),
 ]
 OrgOption = Annotated[
@@ -42,11 +74,20 @@ OrgOption = Annotated[
         "--org",
         envvar="NEON_ORG_ID",
         metavar="ORG_ID",
-        help="The organization; that of the API key if left out.",
+        callback=_org,
+        help="The organization; that of the .neon file or of the API key if left out.",
+        show_default=False,
     ),
 ]
 ProjectArgument = Annotated[
-    str, typer.Argument(metavar="PROJECT_ID", help="The project.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="PROJECT", help="The id or the name of the project.", show_default=False
+    ),
+]
+BranchArgument = Annotated[
+    str,
+    typer.Argument(metavar="BRANCH", help="The id or the name of the branch.", show_default=False),
 ]
 NameOption = Annotated[
     str | None,

@@ -11,6 +11,7 @@ from typing import TypeVar
 from neonctl_async._streams import discard_stdout
 from neonctl_async.cli import tracked
 from neonctl_async.cli.exits import ExitCode, exit_code
+from neonctl_async.cli.names import NameCache
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.client import NeonClient
 from neonctl_async.config import (
@@ -46,14 +47,18 @@ class CommandSession:
         self.screen = screen
         self.neon = neon
         self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
+        self.names = NameCache()
+        self.context_file: str | None = None
 
     async def send(self, request: Awaitable[T]) -> T:
         """Send a request that changes something. Print a warning if it is interrupted."""
         try:
-            return await request
+            response = await request
         except asyncio.CancelledError:
             self.screen.print_message("the request was in progress: Neon may have executed it")
             raise
+        self.names.assumed.clear()  # the command must not run again
+        return response
 
     async def wait(
         self,

@@ -1,11 +1,11 @@
 """Branches of a project."""
 
 from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionDetails, Database
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.models.roles import Role
-from neonctl_async.models.secret import Secret
 
 
 class BranchCreator(Model, kw_only=True):
@@ -122,7 +122,7 @@ class BranchCreated(OperationsResponse, kw_only=True):
     """One URI for each database and role; empty for a branch without a compute."""
 
     @property
-    def connection_uri(self) -> Secret:
+    def connection_uri(self) -> ConnectionUri:
         """The first URI of ``connection_uris``, which includes the password.
 
         Raises LookupError if there is none, for example because the branch has no compute.
@@ -130,7 +130,7 @@ class BranchCreated(OperationsResponse, kw_only=True):
         if not self.connection_uris:
             raise LookupError(
                 f"the response contains no connection URI of branch {self.branch.id}: create the "
-                "branch with a compute (endpoints=), or call projects.connection_uri()"
+                "branch with a compute (endpoints=), or call branches.connection_uri()"
             )
         return self.connection_uris[0].connection_uri
 

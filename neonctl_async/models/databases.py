@@ -1,6 +1,7 @@
 """Databases of a branch, and the URIs that connect to them."""
 
 from neonctl_async.models.base import Model, Timestamp
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.operations import Operation, OperationsResponse
 from neonctl_async.models.secret import Secret
 
@@ -19,7 +20,7 @@ class ConnectionParameters(Model, kw_only=True):
 class ConnectionDetails(Model, kw_only=True):
     """A connection URI, and its parts."""
 
-    connection_uri: Secret
+    connection_uri: ConnectionUri
     """The URI, which includes the password."""
     connection_parameters: ConnectionParameters
 
@@ -27,7 +28,7 @@ class ConnectionDetails(Model, kw_only=True):
 class ConnectionURIResponse(Model, kw_only=True):
     """The response of ``GET /projects/{project_id}/connection_uri``."""
 
-    uri: Secret
+    uri: ConnectionUri
 
 
 class Database(Model, kw_only=True):

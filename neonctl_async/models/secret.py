@@ -1,13 +1,12 @@
 """A string that is hidden from output."""
 
 import hmac
-from typing import Final, NoReturn, final
+from typing import Final, NoReturn, Self
 
 HIDDEN: Final = "**********"
 """The text that replaces a secret in output."""
 
 
-@final
 class Secret:
     """An API key, a password or a connection URI.
 
@@ -28,7 +27,7 @@ class Secret:
         return HIDDEN
 
     def __repr__(self) -> str:
-        return f"Secret('{HIDDEN}')"
+        return f"{type(self).__name__}('{HIDDEN}')"
 
     def __format__(self, spec: str) -> str:
         return format(HIDDEN, spec)
@@ -47,23 +46,25 @@ class Secret:
     def __bool__(self) -> bool:
         return bool(self._value)
 
-    def __copy__(self) -> "Secret":
+    def __copy__(self) -> Self:
         return self
 
-    def __deepcopy__(self, memo: dict[int, object]) -> "Secret":
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Secret cannot be pickled: to store the value, pickle reveal()")
+        name = type(self).__name__
+        raise TypeError(f"a {name} cannot be pickled: to store the value, pickle reveal()")
 
 
 def decode_hook(expected: type, value: object) -> object:
     """Build a :class:`Secret` from a JSON string; the ``dec_hook`` of every decoder.
 
-    A field of type ``object`` accepts any JSON value.
+    A field of a subclass gets an instance of the subclass. A field of type ``object`` accepts any
+    JSON value.
     """
-    if expected is Secret and isinstance(value, str):
-        return Secret(value)
+    if issubclass(expected, Secret) and isinstance(value, str):
+        return expected(value)
     if expected is object:
         return value
     raise TypeError(f"expected {expected.__name__}, got {type(value).__name__}")

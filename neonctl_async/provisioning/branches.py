@@ -10,10 +10,14 @@ from msgspec import UNSET, UnsetType
 from neonctl_async.clock import utc_now
 from neonctl_async.errors import NotFoundError
 from neonctl_async.models.branches import BranchCreated
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
+from neonctl_async.provisioning.connection_uris import connection_uri
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
 from neonctl_async.resources.base import check_within
 from neonctl_async.resources.branches import Branches
+from neonctl_async.resources.databases import Databases
+from neonctl_async.resources.projects import Projects
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 _MAX_TTL_SECONDS = 10 * 366 * 86400
@@ -21,6 +25,38 @@ _MAX_TTL_SECONDS = 10 * 366 * 86400
 
 class ProvisionedBranches(Branches):
     """Branches: every request of the API, and methods that combine requests."""
+
+    async def connection_uri(
+        self,
+        project_id: str,
+        branch_id: str,
+        *,
+        database_name: str | None = None,
+        role_name: str | None = None,
+        endpoint_id: str | None = None,
+        pooled: bool = False,
+    ) -> ConnectionUri:
+        """Return the URI, password included, that connects to a database of a branch.
+
+        - ``database_name``: by default, the only database of the branch.
+        - ``role_name``: by default, the owner of the database.
+        - ``endpoint_id``: by default, the read-write compute of the branch.
+        - ``pooled``: connect through the pooler.
+
+        Sends one request if both names are set, otherwise two. Raises ValueError, with the names,
+        if the branch has more than one database and ``database_name`` is not set, or no such
+        database.
+        """
+        return await connection_uri(
+            Projects(self._requester),
+            Databases(self._requester),
+            project_id,
+            branch_id,
+            database_name=database_name,
+            role_name=role_name,
+            endpoint_id=endpoint_id,
+            pooled=pooled,
+        )
 
     def ephemeral(
         self,

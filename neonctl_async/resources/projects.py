@@ -6,6 +6,7 @@ from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionURIResponse
 from neonctl_async.models.projects import (
     AdvisorIssue,
@@ -23,7 +24,6 @@ from neonctl_async.models.projects import (
     ProjectsPage,
     ProjectUpdated,
 )
-from neonctl_async.models.secret import Secret
 from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import check_within, drop_unset
 from neonctl_async.resources.project_access import ProjectAccess
@@ -228,7 +228,7 @@ class Projects(ProjectAccess):
         branch_id: str | UnsetType = UNSET,
         endpoint_id: str | UnsetType = UNSET,
         pooled: bool | UnsetType = UNSET,
-    ) -> Secret:
+    ) -> ConnectionUri:
         """Return the URI, password included, that connects a role to a database.
 
         The defaults are the default branch and its ``read_write`` compute. With ``pooled``,

@@ -19,6 +19,9 @@ from tests.support.records import API_KEY
 pytestmark = pytest.mark.process
 
 
+PROJECT = "missing-project-12345678"
+
+
 def test_missing_key_error_names_the_next_step(cli: CommandLine) -> None:
     result = cli("projects", "list")
     [line] = result.stderr.splitlines()
@@ -30,9 +33,9 @@ def test_missing_key_error_names_the_next_step(cli: CommandLine) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint", "code"),
     [
-        (("branches", "get", "a/b", "-p", "x"), "error: branch_id is 'a/b'", 2),
+        (("operations", "get", "a/b", "-p", PROJECT), "error: operation_id is 'a/b'", 2),
         (("projects", "list", "--api-host", "ftp://x"), "error: base_url is 'ftp://x'", 2),
-        (("projects", "get", "x"), "error: GET /projects/x: 404", 3),
+        (("projects", "get", PROJECT), f"error: GET /projects/{PROJECT}: 404", 3),
     ],
 )
 def test_error_is_printed_on_one_line(

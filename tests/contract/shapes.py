@@ -105,7 +105,7 @@ def _matches(schema: Schema, kind: inspect.Type) -> bool:
         case "string" if schema.format == "date-time":
             return isinstance(kind, inspect.DateTimeType) and kind.tz is True
         case "string":
-            is_secret = isinstance(kind, inspect.CustomType) and kind.cls is Secret
+            is_secret = isinstance(kind, inspect.CustomType) and issubclass(kind.cls, Secret)
             return is_secret or isinstance(kind, inspect.StrType)
         case "array":
             return isinstance(kind, inspect.ListType)

@@ -6,6 +6,7 @@ import typer
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import or_unset
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
@@ -29,7 +30,7 @@ KeyProjectOption = Annotated[
     typer.Option(
         "--project",
         "-p",
-        metavar="PROJECT_ID",
+        metavar="PROJECT",
         help="Manage keys scoped to this project of an organization.",
     ),
 ]
@@ -66,7 +67,7 @@ _REVOKED: View[ApiKeyRevoked] = View(
 async def list_keys(
     session: CommandSession, org: KeyOrgOption = None, project: KeyProjectOption = None
 ) -> None:
-    org_id = await _organization(session, org, project)
+    org_id, project = await _owner(session, org, project)
     if org_id is None:
         keys = await session.neon.api_keys.list()
     else:
@@ -90,7 +91,7 @@ async def create_key(
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
-    org_id = await _organization(session, org, project)
+    org_id, project = await _owner(session, org, project)
     if org_id is None:
         request = session.neon.api_keys.create(key_name=name)
     else:
@@ -117,7 +118,7 @@ async def revoke_key(
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
-    org_id = await _organization(session, org, project)
+    org_id, project = await _owner(session, org, project)
     if org_id is None:
         request = session.neon.api_keys.revoke(key)
     else:
@@ -125,13 +126,16 @@ async def revoke_key(
     session.screen.show(await session.send(request), _REVOKED)
 
 
-async def _organization(
+async def _owner(
     session: CommandSession, org: str | None, project: str | None
-) -> str | None:
-    """Return the organization whose keys are used, or None for personal keys."""
-    if org is not None or project is None:
-        return org
+) -> tuple[str | None, str | None]:
+    """Return the ids of the organization and the project of the keys. None is for personal keys."""
+    if project is None:
+        return org, None
+    project = await project_id(session, project)
+    if org is not None:
+        return org, project
     found = await session.neon.projects.get(project)
     if found.org_id is None:
         raise ValueError(f"project {project} belongs to no organization: it has no scoped keys")
-    return found.org_id
+    return found.org_id, project

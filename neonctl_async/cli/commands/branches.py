@@ -7,8 +7,10 @@ import typer
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import branch_id, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
+    BranchArgument,
     LimitOption,
     NameOption,
     ProjectOption,
@@ -26,10 +28,6 @@ from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 app: Final = typer.Typer(
     help="Branches of a project: list, read, create, delete.", no_args_is_help=True
 )
-
-BranchArgument = Annotated[
-    str, typer.Argument(metavar="BRANCH_ID", help="The branch.", show_default=False)
-]
 
 _PAGE = 1000
 _LISTED: View[Branch] = View(
@@ -79,10 +77,11 @@ def _deleted(branch_id: str) -> View[BranchDeleted]:
 )
 async def list_branches(
     session: CommandSession,
-    project: ProjectOption,
+    project: ProjectOption = None,
     search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
     limit: LimitOption = None,
 ) -> None:
+    project = await project_id(session, project)
     listed = session.neon.branches.list(
         project, limit=min(limit or _PAGE, _PAGE), search=or_unset(search)
     )
@@ -91,22 +90,24 @@ async def list_branches(
 
 @command(app, "get", "Show a branch.", example="branches get $NEON_BRANCH_ID")
 async def get_branch(
-    session: CommandSession, branch: BranchArgument, project: ProjectOption
+    session: CommandSession, branch: BranchArgument, project: ProjectOption = None
 ) -> None:
+    project = await project_id(session, project)
+    branch = await branch_id(session, project, branch)
     session.screen.show(await session.neon.branches.get(project, branch), _BRANCH)
 
 
 @command(app, "create", "Create a branch.", example="branches create --name preview")
 async def create_branch(
     session: CommandSession,
-    project: ProjectOption,
+    project: ProjectOption = None,
     name: NameOption = None,
     parent: Annotated[
         str | None,
         typer.Option(
             "--parent",
-            metavar="BRANCH_ID",
-            help="The parent branch; the default branch if left out.",
+            metavar="BRANCH",
+            help="The id or the name of the parent; the default branch if left out.",
         ),
     ] = None,
     *,
@@ -130,11 +131,15 @@ async def create_branch(
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    expires_at = or_unset(None if expires_in is None else _in(expires_in))
+    project = await project_id(session, project)
+    if parent is not None:
+        parent = await branch_id(session, project, parent)
     request = session.neon.branches.create(
         project,
         name=or_unset(name),
         parent_id=or_unset(parent),
-        expires_at=or_unset(None if expires_in is None else _in(expires_in)),
+        expires_at=expires_at,
         endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
     )
     created = await session.send(request)
@@ -162,11 +167,13 @@ def _in(seconds: int) -> datetime:
 async def delete_branch(
     session: CommandSession,
     branch: BranchArgument,
-    project: ProjectOption,
+    project: ProjectOption = None,
     *,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    project = await project_id(session, project)
+    branch = await branch_id(session, project, branch)
     deleted = await session.send(session.neon.branches.delete(project, branch))
     done = f"branch {branch} was deleted"
     await finish(session, deleted, _deleted(branch), done=done, wait=wait, timeout=timeout)

@@ -22,6 +22,7 @@ from neonctl_async.cli.labels import (
     status_label,
     status_style,
 )
+from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
@@ -72,12 +73,6 @@ ResumeOption = Annotated[
 NumberOption = Annotated[
     int, typer.Option("--limit", metavar="N", min=1, help="The maximum number of rows.")
 ]
-OptionalProject = Annotated[
-    str | None,
-    typer.Option(
-        "--project", "-p", envvar="NEON_PROJECT_ID", metavar="PROJECT_ID", help="The project."
-    ),
-]
 
 
 def _view(branches: Mapping[str, str]) -> View[Operation]:
@@ -114,8 +109,9 @@ _OPERATION: View[Operation] = View(
     example="operations list --limit 5",
 )
 async def list_operations(
-    session: CommandSession, project: ProjectOption, limit: NumberOption = 20
+    session: CommandSession, project: ProjectOption = None, limit: NumberOption = 20
 ) -> None:
+    project = await project_id(session, project)
     operations = await session.neon.operations.list(project, limit=min(limit, MAX_PAGE)).collect(
         limit
     )
@@ -124,8 +120,9 @@ async def list_operations(
 
 @command(app, "get", "Show an operation.", example="operations get $NEON_OPERATION_ID")
 async def get_operation(
-    session: CommandSession, operation: OperationArgument, project: ProjectOption
+    session: CommandSession, operation: OperationArgument, project: ProjectOption = None
 ) -> None:
+    project = await project_id(session, project)
     session.screen.show(await session.neon.operations.get(project, operation), _OPERATION)
 
 
@@ -138,7 +135,7 @@ async def get_operation(
 async def wait_for_operations(
     session: CommandSession,
     operations: OperationsArgument = None,
-    project: OptionalProject = None,
+    project: ProjectOption = None,
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
@@ -161,7 +158,7 @@ async def wait_for_operations(
 async def watch_operations(
     session: CommandSession,
     operations: OperationsArgument = None,
-    project: OptionalProject = None,
+    project: ProjectOption = None,
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
@@ -190,8 +187,7 @@ async def _targets(
                 "the file contains no operation: there is nothing to wait for"
             )
         return resume.operations
-    if project is None:
-        raise ValueError("no project: set --project or NEON_PROJECT_ID, or use --resume FILE")
+    project = await project_id(session, project)
     if operations:
         return [OperationRef(project_id=project, id=id) for id in operations]
     newest = await session.neon.operations.list(project, limit=NEWEST).collect(NEWEST)

@@ -6,6 +6,7 @@ import typer
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     LimitOption,
@@ -74,6 +75,7 @@ async def list_projects(
 
 @command(app, "get", "Show a project.", example="projects get $NEON_PROJECT_ID")
 async def get_project(session: CommandSession, project: ProjectArgument) -> None:
+    project = await project_id(session, project)
     session.screen.show(await session.neon.projects.get(project), _PROJECT)
 
 
@@ -126,6 +128,7 @@ async def delete_project(
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    project = await project_id(session, project)
     deleted = await session.send(session.neon.projects.delete(project))
     done = f"project {project} was deleted"
     await finish(session, deleted, _DELETED, done=done, wait=wait, timeout=timeout)

@@ -45,8 +45,9 @@ def _endpoint(tx: Transaction, branch: Branch, endpoint_id: str | None) -> Endpo
 def _uri(
     tx: Transaction, endpoint: Endpoint, role: Role, database_name: str, *, pooled: bool = False
 ) -> str:
-    user, name = quote(role.name, safe=""), quote(database_name, safe="")
-    login, postgres = f"postgresql://{user}:{role.password}", tx.rules.postgres
+    user, password = quote(role.name, safe=""), quote(role.password, safe="")
+    name = quote(database_name, safe="")
+    login, postgres = f"postgresql://{user}:{password}", tx.rules.postgres
     if postgres is None:
         host = computes.host(endpoint, pooled=pooled)
         return f"{login}@{host}/{name}?sslmode=require"

@@ -126,7 +126,8 @@ def test_empty_file_is_reported(cli: CommandLine, quick: Served) -> None:
 
 
 def test_invalid_id_is_not_written_to_the_file(cli: CommandLine, quick: Served) -> None:
-    result = cli("operations", "wait", "a/b", "-p", "x", at=quick)
+    project_id = quick.project().project.id
+    result = cli("operations", "wait", "a/b", "-p", project_id, at=quick)
     assert result.stderr.startswith("error: operation_id is 'a/b'")
     assert len(result.stderr.splitlines()) == 1
     assert result.exit_code == 2

@@ -1,0 +1,96 @@
+"""The ``.neon`` file: the default project, organization and branch of a directory.
+
+Neon's own command line reads and writes the same file.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+FILE_NAME: Final = ".neon"
+MAX_BYTES: Final = 65_536
+"""The size limit of the file. The files of Neon's command line have about 100 bytes."""
+
+
+class Context(msgspec.Struct, frozen=True, kw_only=True):
+    """The keys of the file that commands use."""
+
+    project_id: str | None = msgspec.field(name="projectId", default=None)
+    org_id: str | None = msgspec.field(name="orgId", default=None)
+    branch: str | None = None
+    """The name or the id of a branch."""
+    branch_id: str | None = msgspec.field(name="branchId", default=None)
+    """The branch in files of older versions of Neon's command line."""
+
+    def branch_of(self, project_id: str) -> str | None:
+        """Return the branch, or None if the context is for another project."""
+        return (self.branch or self.branch_id) if self.project_id == project_id else None
+
+
+def load(file: str | None) -> Context:
+    """Return the context in ``file``, or in the nearest ``.neon`` file for None.
+
+    It is empty if there is no such file. Raises ValueError if the file cannot be used, and if
+    ``file`` does not exist.
+    """
+    path = nearest() if file is None else Path(file)
+    return Context() if path is None else parse(path)
+
+
+def load_usable(file: str | None) -> Context:
+    """Return the context, which is empty for a file that cannot be used. See :func:`load`."""
+    try:
+        return load(file)
+    except ValueError:
+        return Context()
+
+
+def nearest() -> Path | None:
+    """Return the nearest ``.neon`` file, or None.
+
+    Searches the current directory and the ones above it, but neither the home directory nor the
+    root, like Neon's command line.
+    """
+    with suppress(OSError):  # the current directory was removed
+        for directory in _searched(Path.cwd()):
+            path = directory / FILE_NAME
+            if os.path.isfile(path):  # noqa: PTH113 - Path.is_file() raises PermissionError
+                return path
+    return None
+
+
+def _searched(here: Path) -> Iterator[Path]:
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises RuntimeError
+    for directory in (here, *here.parents):
+        if directory in {home, Path(directory.anchor)}:
+            return
+        yield directory
+
+
+def parse(path: Path) -> Context:
+    """Return the context in a file. Raises ValueError if the file cannot be used."""
+    try:
+        return msgspec.convert(read(path), Context)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path} is not a context file: {error}") from None
+
+
+def read(path: Path) -> dict[str, object]:
+    """Return all keys of a context file. Raises ValueError if the file cannot be used."""
+    try:
+        if path.exists() and not path.is_file():
+            raise ValueError(f"{path} is not a file: expected a JSON file like {FILE_NAME}")
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+    if len(data) > MAX_BYTES:
+        raise ValueError(f"{path} is larger than {MAX_BYTES} bytes: it is no context file")
+    try:
+        return msgspec.json.decode(data or b"{}", type=dict[str, object])
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is not a context file: {error}") from None

@@ -1,0 +1,192 @@
+"""Projects, branches and computes by their exact name or their id.
+
+A text in the form of an id is used as an id, without a request. If Neon then finds nothing, the
+text is searched as a name, and the command runs again.
+"""
+
+import asyncio
+import os
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec import UNSET
+
+from neonctl_async.cli import context
+from neonctl_async.errors import NeonError, NotFoundError
+
+if TYPE_CHECKING:
+    from neonctl_async.cli.session import CommandSession
+
+_PROJECT_ID: Final = re.compile(r"[a-z]+-[a-z]+-(?=[a-z]*[0-9])[a-z0-9]{6,}")
+_BRANCH_ID: Final = re.compile(r"br-[a-z0-9]+-[a-z0-9]+-[a-z0-9]+")
+_ENDPOINT_ID: Final = re.compile(r"ep-[a-z0-9]+-[a-z0-9]+-[a-z0-9]+")
+_SAMPLE: Final = 400
+"""The number of records that are searched for names close to an unknown one."""
+_LISTED: Final = 10
+"""The number of ids in an error."""
+
+NO_PROJECT: Final = (
+    "no project: set --project or NEON_PROJECT_ID, or select one for this directory with "
+    "`neonctl-async set-context --project-id PROJECT_ID`"
+)
+
+
+class NameNotFoundError(NeonError):
+    """Raised if nothing has a name or an id."""
+
+
+class NameCache:
+    """The names that a command has looked up, and the texts that it used as ids."""
+
+    def __init__(self) -> None:
+        self.ids: dict[tuple[str, str], str] = {}
+        self.assumed: dict[tuple[str, str], Search] = {}
+
+
+class _Named(NamedTuple):
+    id: str
+    name: str | None
+
+
+class Search(NamedTuple):
+    """A search for something by its name."""
+
+    kind: str
+    scope: str
+    text: str
+    matches: Callable[[], Awaitable[Sequence[_Named]]]
+    """Returns the records whose name or id contains the text."""
+    sample: Callable[[], Awaitable[Sequence[_Named]]]
+    """Returns some records, to suggest close names."""
+
+
+async def project_id(session: "CommandSession", project: str | None) -> str:
+    """Return the id of the selected project.
+
+    ``project`` is a name or an id: the value of ``--project``, or its default from NEON_PROJECT_ID
+    or the context. Raises ValueError for None, and for a name that two projects share. Raises
+    NameNotFoundError for an unknown name.
+    """
+    if project is None:
+        await asyncio.to_thread(context.load, session.context_file)  # raises its errors
+        raise ValueError(NO_PROJECT)
+    org_id = os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id
+    org = org_id or UNSET
+
+    async def matches() -> list[_Named]:
+        found = session.neon.projects.list(limit=_SAMPLE, search=project, org_id=org)
+        return [_Named(one.id, one.name) async for one in found]
+
+    async def sample() -> list[_Named]:
+        found = session.neon.projects.list(limit=_SAMPLE, org_id=org)
+        return [_Named(one.id, one.name) for one in await found.collect(_SAMPLE)]
+
+    scope = f"organization {org_id}" if org_id else "the API key's account"
+    return await _resolve(session, Search("project", scope, project, matches, sample), _PROJECT_ID)
+
+
+async def branch_id(session: "CommandSession", project_id: str, branch: str) -> str:
+    """Return the id of a branch. Raises NameNotFoundError if no branch has this name or id."""
+
+    async def matches() -> list[_Named]:
+        found = session.neon.branches.list(project_id, limit=_SAMPLE, search=branch)
+        return [_Named(one.id, one.name) async for one in found]
+
+    async def sample() -> list[_Named]:
+        found = session.neon.branches.list(project_id, limit=_SAMPLE)
+        return [_Named(one.id, one.name) for one in await found.collect(_SAMPLE)]
+
+    search = Search("branch", f"project {project_id}", branch, matches, sample)
+    return await _resolve(session, search, _BRANCH_ID)
+
+
+async def branch_or_default(session: "CommandSession", project_id: str, branch: str | None) -> str:
+    """Return the id of a branch: the given one, that of the context, or the default branch.
+
+    The branch of the context counts only for the project of the context. Raises NameNotFoundError
+    if no branch has this name or id.
+    """
+    if branch is None:
+        branch = (await _context(session)).branch_of(project_id)
+    if branch is None:
+        return (await session.neon.branches.default(project_id)).id
+    return await branch_id(session, project_id, branch)
+
+
+async def endpoint_id(session: "CommandSession", project_id: str, endpoint: str) -> str:
+    """Return the id of a compute. Raises ValueError for a name that two computes share.
+
+    Raises NameNotFoundError if no compute has this name or id.
+    """
+
+    async def find_all() -> list[_Named]:
+        found = await session.neon.endpoints.list(project_id)
+        return [_Named(one.id, one.name) for one in found]
+
+    search = Search("compute", f"project {project_id}", endpoint, find_all, find_all)
+    return await _resolve(session, search, _ENDPOINT_ID)
+
+
+async def _context(session: "CommandSession") -> context.Context:
+    return await asyncio.to_thread(context.load_usable, session.context_file)
+
+
+async def with_names(session: "CommandSession", work: Callable[[], Awaitable[None]]) -> None:
+    """Run a command. Run it again if it used a name in the form of an id as an id."""
+    while True:
+        try:
+            await work()
+        except NotFoundError:
+            if not await _find_assumed(session):
+                raise
+        else:
+            return
+
+
+async def _find_assumed(session: "CommandSession") -> bool:
+    """Search the texts that were used as ids by name. Return whether one is a name."""
+    assumed = list(session.names.assumed.items())
+    session.names.assumed.clear()
+    for key, search in assumed:
+        matches = await search.matches()
+        if all(one.id != search.text for one in matches) and (found := _exact(search, matches)):
+            session.names.ids[key] = found
+            return True
+    return False
+
+
+async def _resolve(session: "CommandSession", search: Search, form: re.Pattern[str]) -> str:
+    key = search.kind, search.text
+    if key in session.names.ids:
+        return session.names.ids[key]
+    if form.fullmatch(search.text):
+        session.names.assumed[key] = search
+        return search.text
+    found = _exact(search, await search.matches())
+    if found is None:
+        raise NameNotFoundError(_not_found(search, await search.sample()))
+    session.names.ids[key] = found
+    return found
+
+
+def _exact(search: Search, matches: Sequence[_Named]) -> str | None:
+    """Return the id of the record with this id or exactly this name, or None."""
+    if any(one.id == search.text for one in matches):
+        return search.text
+    ids = [one.id for one in matches if one.name == search.text]
+    if len(ids) > 1:
+        listed = ", ".join(ids[:_LISTED]) + (", …" if len(ids) > _LISTED else "")
+        raise ValueError(
+            f"{len(ids)} {search.kind}s of {search.scope} are named {search.text!r}: use the id "
+            f"of one of them: {listed}"
+        )
+    return ids[0] if ids else None
+
+
+def _not_found(search: Search, sample: Sequence[_Named]) -> str:
+    names = {one.name for one in sample if one.name}
+    close = get_close_matches(search.text, names, n=3)
+    hint = f"; close names: {', '.join(close)}" if close else ""
+    return f"no {search.kind} of {search.scope} has the name or the id {search.text!r}{hint}"

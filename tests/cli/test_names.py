@@ -1,0 +1,127 @@
+"""Names instead of ids: of projects, branches and computes."""
+
+import msgspec
+import pytest
+
+from neonctl_async.types import Branch
+from tests.cli.conftest import CommandLine
+from tests.cli.served import Served
+
+
+def test_project_and_branch_are_found_by_name(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project("by-name").project.id
+    branch_id = quick.branch(project_id, "feature/login").branch.id
+    result = cli("branches", "get", "feature/login", "-p", "by-name", "-o", "json", at=quick)
+    branch = msgspec.json.decode(result.stdout, type=Branch)
+    assert (branch.id, branch.project_id) == (branch_id, project_id)
+
+
+def test_name_must_match_exactly(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    quick.branch(project_id, "preview-1")
+    quick.branch(project_id, "preview-2")
+    result = cli("branches", "get", "preview", "-p", project_id, at=quick)
+    assert result.stderr == (
+        f"error: no branch of project {project_id} has the name or the id 'preview'; "
+        "close names: preview-2, preview-1\n"
+    )
+    assert (result.stdout, result.exit_code) == ("", 3)
+
+
+def test_unknown_name_without_close_names_has_a_short_error(
+    cli: CommandLine, quick: Served
+) -> None:
+    result = cli("projects", "get", "Quetzalcoatl", at=quick)
+    assert result.stderr == (
+        "error: no project of the API key's account has the name or the id 'Quetzalcoatl'\n"
+    )
+    assert result.exit_code == 3
+
+
+def test_ambiguous_name_lists_the_ids(cli: CommandLine, quick: Served) -> None:
+    ids = {quick.project("twice").project.id for _ in range(2)}
+    result = cli("branches", "list", "-p", "twice", at=quick)
+    message, _, listed = result.stderr.strip().rpartition(": ")
+    assert message.endswith("are named 'twice': use the id of one of them")
+    assert set(listed.split(", ")) == ids
+    assert result.exit_code == 2
+
+
+def test_id_needs_no_request_of_its_own(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    project_id, branch_id = created.project.id, created.branch.id
+    before = quick.control_plane.requests_served
+    cli("branches", "get", branch_id, "-p", project_id, at=quick)
+    assert quick.control_plane.requests_served == before + 1
+
+
+@pytest.mark.parametrize("name", ["br-pull-request-12", "br-late-frost-12345678"])
+def test_name_in_the_form_of_an_id_is_found(cli: CommandLine, quick: Served, name: str) -> None:
+    project_id = quick.project().project.id
+    branch_id = quick.branch(project_id, name).branch.id
+    result = cli("branches", "delete", name, "-p", project_id, "-o", "raw", at=quick)
+    assert (result.stdout, result.exit_code) == (f"{branch_id}\n", 0)
+
+
+def test_project_and_branch_may_both_be_named_like_ids(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project("late-frost-12345678").project.id
+    branch_id = quick.branch(project_id, "br-late-frost-12345678").branch.id
+    arguments = ("branches", "get", "br-late-frost-12345678", "-p", "late-frost-12345678")
+    result = cli(*arguments, "-o", "raw", at=quick)
+    assert (result.stdout, result.exit_code) == (f"{branch_id}\n", 0)
+
+
+def test_id_wins_over_a_name(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    quick.branch(created.project.id, created.branch.id)
+    result = cli("branches", "get", created.branch.id, "-p", created.project.id, at=quick)
+    assert result.stdout.splitlines()[1].split() == ["Name", created.branch.name]
+
+
+def test_missing_id_is_reported_by_neon(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    result = cli("branches", "get", "br-late-frost-12345679", "-p", project_id, at=quick)
+    assert "404 Not Found" in result.stderr
+    assert result.exit_code == 3
+
+
+def test_parent_is_found_by_name(cli: CommandLine, quick: Served) -> None:
+    project_id = quick.project().project.id
+    parent_id = quick.branch(project_id, "staging").branch.id
+    arguments = ("branches", "create", "--name", "child", "--parent", "staging", "-p", project_id)
+    cli(*arguments, at=quick)
+    branches = quick.run(lambda neon: neon.branches.list(project_id, search="child").collect())
+    assert [one.parent_id for one in branches] == [parent_id]
+
+
+def test_missing_project_names_all_ways_to_select_one(cli: CommandLine, quick: Served) -> None:
+    result = cli("branches", "list", at=quick)
+    assert result.stderr == (
+        "error: no project: set --project or NEON_PROJECT_ID, or select one for this directory "
+        "with `neonctl-async set-context --project-id PROJECT_ID`\n"
+    )
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (("branches", "create", "--parent", ""), "--parent"),
+        (("branches", "create", "--parent="), "--parent"),
+        (("branches", "create", "--expires-in", ""), "--expires-in"),
+        (("branches", "list", "-p", ""), "--project"),
+        (("branches", "get", ""), "BRANCH"),
+        (("branches", "delete", "--no-wait", ""), "BRANCH"),
+        (("operations", "wait", "x", ""), "OPERATION_ID"),
+        (("projects", "list", "--api-host", ""), "--api-host"),
+        (("projects", "list", "--output", ""), "--output"),
+        (("api-keys", "revoke", ""), "KEY_ID"),
+    ],
+    ids=" ".join,
+)
+def test_empty_value_is_a_usage_error(
+    cli: CommandLine, quick: Served, arguments: tuple[str, ...], name: str
+) -> None:
+    result = cli(*arguments, at=quick)
+    assert result.stderr == f"error: {name} is empty: set a value, or leave it out\n"
+    assert (result.stdout, result.exit_code) == ("", 2)
