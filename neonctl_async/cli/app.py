@@ -7,7 +7,7 @@ import typer
 from neonctl_async._streams import exit_with
 from neonctl_async._version import __version__
 from neonctl_async.cli.command import PROGRAM
-from neonctl_async.cli.commands import api_keys, branches, demo, local, operations, projects
+from neonctl_async.cli.commands import api_keys, branches, demo, fleet, local, operations, projects
 
 app: Final = typer.Typer(
     help="Manage Neon projects, branches, operations and API keys. Commands wait for Neon.",
@@ -19,6 +19,7 @@ app: Final = typer.Typer(
 app.add_typer(projects.app, name="projects")
 app.add_typer(branches.app, name="branches")
 app.add_typer(operations.app, name="operations")
+app.add_typer(fleet.app, name="fleet")
 app.add_typer(api_keys.app, name="api-keys")
 app.command(
     "local",

@@ -82,14 +82,13 @@ class Fleet:
         options = StepOptions(wait=wait_options(wait), uris=uris, pooled=pooled)
         prepared = await prepare(self._neon, self._tenants, self._org_id)
         new_projects = NewProjects(self._neon, prepared.new_projects, self._org_id)
-        run = FleetRun(TenantSteps(self._neon, new_projects, options), prepared.plan, on_update)
+        run = FleetRun(TenantSteps(self._neon, new_projects, options), prepared, on_update)
         for tenant, error in prepared.plan.failed.items():
             run.fail(tenant, error)
-        unfinished = [planned for planned in prepared.ordered if not planned.is_ready]
-        first = unfinished[:canary]
+        first = [job for job in prepared.jobs if not job.planned.is_ready][:canary]
+        canaries = {job.tenant for job in first}
+        rest = [job for job in prepared.jobs if job.tenant not in canaries]
         await run.provision(first, concurrency)
-        chosen = {planned.tenant for planned in first}
-        rest = [planned for planned in prepared.ordered if planned.tenant not in chosen]
         if run.has_failed(first):
             run.skip(rest)
         else:

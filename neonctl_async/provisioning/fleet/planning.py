@@ -1,6 +1,7 @@
 """The decision about each tenant, from listings of the branches and computes. Pure: no I/O."""
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 import msgspec
@@ -12,9 +13,10 @@ from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.differences import (
     BranchSettings,
     branch_differences,
+    expires_too_early,
     match_computes,
 )
-from neonctl_async.provisioning.fleet.plans import PlannedTenant
+from neonctl_async.provisioning.fleet.plans import Action, PlannedTenant
 from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
 
 _CREATED_STATES: Final = frozenset({"ready", "archived"})
@@ -29,10 +31,28 @@ class ProjectContent(msgspec.Struct, frozen=True, kw_only=True):
     endpoints: Sequence[Endpoint]
 
 
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """The work on one tenant: the decision, and what its execution needs beside it."""
+
+    planned: PlannedTenant
+    endpoint_id: str | None = None
+    """The compute of an existing branch."""
+    parent_id: str | None = None
+    """The parent branch, if it exists and the tenant names it."""
+    parent: Tenant | None = None
+    """The tenant that is the parent, if it is not ready yet."""
+
+    @property
+    def tenant(self) -> Tenant:
+        """The tenant."""
+        return self.planned.tenant
+
+
 class ProjectPlan:
     """The decisions about the tenants of one existing project."""
 
-    def __init__(self, content: ProjectContent, tenants: Sequence[Tenant]) -> None:
+    def __init__(self, content: ProjectContent, tenants: Sequence[Tenant], now: datetime) -> None:
+        self._now = now
         self._content = content
         self._tenants = tenants
         self._by_name = {branch.name: branch for branch in content.branches}
@@ -63,26 +83,30 @@ class ProjectPlan:
             if not branch.default and branch.name not in needed and branch.id not in needed
         ]
 
-    def decide(self, tenant: Tenant) -> PlannedTenant:
+    def decide(self, tenant: Tenant) -> Job:
         """Return the decision about a tenant."""
-        project = self._content.project
-        differences = [*_project_differences(tenant, project)]
+        differences = [*_project_differences(tenant, self._content.project)]
         branch = self._by_name.get(tenant.branch)
         compute: Endpoint | None = None
         if branch is not None:
             differences += self._branch_differences(tenant, branch)
-            computes, problems = match_computes(self._computes.get(branch.id, []), tenant.endpoints)
-            differences += problems
-            compute = computes[0] if computes else None
-        is_new = branch is None and not differences
-        return PlannedTenant(
+            matching, missing = match_computes(self._computes.get(branch.id, []), tenant.endpoints)
+            differences += missing
+            compute = next(iter(matching), None)
+        action: Action = "create" if branch is None else "adopt"
+        planned = PlannedTenant(
             tenant=tenant,
-            action="create" if is_new else "differ" if differences else "adopt",
-            project_id=project.id,
-            branch_id=branch.id if branch else None,
-            endpoint_id=compute.id if compute else None,
+            action="differ" if differences else action,
+            project_id=self._content.project.id,
+            branch=branch,
             is_ready=branch is not None and _is_ready(tenant, branch, compute),
             differences=tuple(differences),
+        )
+        parent = None if tenant.parent is None else self._find(tenant.parent)
+        return Job(
+            planned=planned,
+            endpoint_id=compute.id if compute else None,
+            parent_id=parent.id if parent else None,
         )
 
     def _branch_differences(self, tenant: Tenant, branch: Branch) -> list[str]:
@@ -97,7 +121,10 @@ class ProjectPlan:
             init_source=or_unset(tenant.init_source),
             expires_at=or_unset(tenant.expires_at),
         )
-        return branch_differences(branch, wanted, self._by_id)
+        differences = branch_differences(branch, wanted, self._by_id)
+        if expires_too_early(branch.expires_at, wanted.expires_at, self._now):
+            differences.append(f"it expires at {branch.expires_at} instead of {tenant.expires_at}")
+        return differences
 
     def _find(self, text: str) -> Branch | None:
         return self._by_id.get(text) or self._by_name.get(text)

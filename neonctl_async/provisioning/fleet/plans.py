@@ -23,10 +23,8 @@ class PlannedTenant(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     project_id: str | None = None
     """None if the fleet creates the project."""
-    branch_id: str | None = None
-    endpoint_id: str | None = None
-    parent: Tenant | None = None
-    """The tenant that is the parent, if it is not ready yet."""
+    branch: Branch | None = None
+    """The existing branch, if any."""
     is_ready: bool = False
     """True if the branch and its compute exist, and Neon has finished creating them."""
     differences: tuple[str, ...] = ()

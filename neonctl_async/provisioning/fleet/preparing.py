@@ -5,13 +5,14 @@ from typing import Final
 
 import msgspec
 
+from neonctl_async.clock import utc_now
 from neonctl_async.errors import AuthenticationError, ClientClosedError, NeonError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.fleet.client import FleetClient
 from neonctl_async.provisioning.fleet.errors import FleetError
 from neonctl_async.provisioning.fleet.order import interleaved, parents_first
-from neonctl_async.provisioning.fleet.planning import ProjectPlan
+from neonctl_async.provisioning.fleet.planning import Job, ProjectPlan
 from neonctl_async.provisioning.fleet.plans import FleetPlan, PlannedTenant
 from neonctl_async.provisioning.fleet.projects import FleetProjects, NewProject, resolve
 from neonctl_async.provisioning.fleet.reading import read_content, read_projects
@@ -26,8 +27,8 @@ class Prepared(msgspec.Struct, frozen=True, kw_only=True):
     """A plan, with what a run needs beside it."""
 
     plan: FleetPlan
-    ordered: list[PlannedTenant]
-    """The planned tenants in the order of a run."""
+    jobs: list[Job]
+    """The work on all planned tenants, in the order of a run."""
     new_projects: Mapping[str, NewProject]
 
 
@@ -73,7 +74,7 @@ class _Plans:
 
     def __init__(self, neon: FleetClient) -> None:
         self._neon = neon
-        self._groups: list[list[PlannedTenant]] = []
+        self._groups: list[list[Job]] = []
         self._extra: list[Branch] = []
         self._failed: dict[Tenant, NeonError] = {}
         self._problems: list[str] = []
@@ -95,29 +96,31 @@ class _Plans:
     async def _read(self, project: Project, tenants: Sequence[Tenant]) -> None:
         with_computes = any(tenant.compute for tenant in tenants)
         content = await read_content(self._neon, project, with_computes=with_computes)
-        plan = ProjectPlan(content, tenants)
+        plan = ProjectPlan(content, tenants, utc_now())
         self._problems += plan.problems()
         self._extra += plan.extra()
         self._add([plan.decide(tenant) for tenant in tenants])
 
     def add_new(self, tenants: Sequence[Tenant]) -> None:
         """Decide about the tenants of a project that does not exist."""
-        self._add([PlannedTenant(tenant=tenant, action="create") for tenant in tenants])
+        self._add(
+            [Job(planned=PlannedTenant(tenant=tenant, action="create")) for tenant in tenants]
+        )
 
-    def _add(self, decisions: Sequence[PlannedTenant]) -> None:
-        """Add the decisions about one project, in the order of a run."""
-        by_branch = {planned.tenant.branch: planned for planned in decisions}
+    def _add(self, jobs: Sequence[Job]) -> None:
+        """Add the work on one project, in the order of a run."""
+        by_branch = {job.tenant.branch: job for job in jobs}
         try:
-            ordered = parents_first([planned.tenant for planned in decisions])
+            ordered = parents_first([job.tenant for job in jobs])
         except FleetError as error:
             self._problems += error.problems
             return
-        group: list[PlannedTenant] = []
+        group: list[Job] = []
         for tenant in ordered:
-            planned, parent = by_branch[tenant.branch], by_branch.get(tenant.parent or "")
-            if parent is not None and not parent.is_ready:
-                planned = msgspec.structs.replace(planned, parent=parent.tenant)
-            group.append(planned)
+            job, parent = by_branch[tenant.branch], by_branch.get(tenant.parent or "")
+            if parent is not None and not parent.planned.is_ready:
+                job = msgspec.structs.replace(job, parent=parent.tenant)
+            group.append(job)
         self._groups.append(group)
 
     def prepared(
@@ -126,12 +129,12 @@ class _Plans:
         """Return the plan. Raises FleetError if the tenants have problems."""
         if self._problems:
             raise FleetError(self._problems)
-        by_tenant = {planned.tenant: planned for group in self._groups for planned in group}
+        jobs = list(interleaved(self._groups))
+        by_tenant = {job.tenant: job.planned for job in jobs}
         plan = FleetPlan(
             tenants=[by_tenant[tenant] for tenant in tenants if tenant in by_tenant],
             new_projects=list(new_projects),
             extra=self._extra,
             failed={tenant: self._failed[tenant] for tenant in tenants if tenant in self._failed},
         )
-        ordered = list(interleaved(self._groups))
-        return Prepared(plan=plan, ordered=ordered, new_projects=new_projects)
+        return Prepared(plan=plan, jobs=jobs, new_projects=new_projects)

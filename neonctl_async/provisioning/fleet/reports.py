@@ -2,7 +2,7 @@
 
 import msgspec
 
-from neonctl_async.models.secret import Secret
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.provisioning.fleet.tenants import Tenant
 
 
@@ -14,7 +14,7 @@ class TenantResult(msgspec.Struct, frozen=True, kw_only=True):
     branch_id: str
     created: bool
     """True if this run created the branch, False if the branch existed."""
-    connection_uri: Secret | None = None
+    connection_uri: ConnectionUri | None = None
     """None without a compute, or if the URIs were not requested."""
 
 
