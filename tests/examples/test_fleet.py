@@ -258,7 +258,7 @@ async def test_two_projects_of_a_name_stop_the_run_before_any_creation(
     other = await provisioning.neon.projects.create(name=PROJECT)
     code, outcome = await provisioning.runs.finish(2)
     assert code == 1
-    assert outcome.startswith("2 projects have the name 'acme': ")
+    assert outcome.startswith("2 projects match 'acme': ")
     assert {other.project.id, provisioning.project_id} <= set(re.findall(r"[\w-]+", outcome))
     assert provisioning.creations == []
 

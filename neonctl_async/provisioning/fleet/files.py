@@ -46,11 +46,13 @@ def tenants_from_csv(lines: Iterable[str], *, source: str = "CSV") -> list[Tenan
     """
     rows = csv.DictReader(lines, restval="", restkey="", skipinitialspace=True, strict=True)
     parsed = _Parsed(source)
+    last = 0
     try:
         columns = rows.fieldnames or []
         if parsed.check_names(1, columns):
             parsed.check_columns(columns)
         parsed.raise_problems()
+        last = rows.line_num
         for row in rows:
             if "" in row:
                 expected, found = len(columns), len(columns) + len(row[""])
@@ -58,8 +60,9 @@ def tenants_from_csv(lines: Iterable[str], *, source: str = "CSV") -> list[Tenan
             else:
                 cells = {name: cell.strip() for name, cell in row.items()}
                 parsed.add(rows.line_num, {k: v for k, v in cells.items() if v}, strict=False)
+            last = rows.line_num
     except csv.Error as error:
-        parsed.note(rows.line_num, f"it is not CSV: {error}")
+        parsed.note(last + 1, f"it is not CSV: {error}")
     return parsed.tenants()
 
 

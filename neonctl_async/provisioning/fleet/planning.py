@@ -19,6 +19,7 @@ from neonctl_async.provisioning.differences import (
 from neonctl_async.provisioning.fleet.plans import Action, PlannedTenant
 from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
 
+_TIME: Final = "%Y-%m-%d %H:%M:%S %Z"
 _CREATED_STATES: Final = frozenset({"ready", "archived"})
 _CREATED_COMPUTE_STATES: Final = frozenset({EndpointState.ACTIVE, EndpointState.IDLE})
 
@@ -123,7 +124,8 @@ class ProjectPlan:
         )
         differences = branch_differences(branch, wanted, self._by_id)
         if expires_too_early(branch.expires_at, wanted.expires_at, self._now):
-            differences.append(f"it expires at {branch.expires_at} instead of {tenant.expires_at}")
+            found = format(branch.expires_at, _TIME)
+            differences.append(f"it expires at {found} instead of {tenant.expires_at:{_TIME}}")
         return differences
 
     def _find(self, text: str) -> Branch | None:

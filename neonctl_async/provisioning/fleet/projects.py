@@ -68,8 +68,8 @@ def resolve(tenants: Iterable[Tenant], projects: Iterable[Project]) -> FleetProj
 def _only(text: str, matches: Mapping[str, Project]) -> Project:
     if len(matches) > 1:
         raise ValueError(
-            f"{len(matches)} projects have the name {shorten(text)}: {', '.join(sorted(matches))}; "
-            "expected one: use the id, or delete the project that you do not need"
+            f"{len(matches)} projects match {shorten(text)}: {', '.join(sorted(matches))}; "
+            "expected one: use the id, or rename or delete the other"
         )
     [project] = matches.values()
     return project
