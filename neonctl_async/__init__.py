@@ -8,55 +8,126 @@
 """
 
 import logging as _logging
+from typing import TYPE_CHECKING
 
-from msgspec import UNSET
-
+from neonctl_async._lazy import lazy_names
 from neonctl_async._version import __version__
-from neonctl_async.client import NeonClient
-from neonctl_async.config import PollPolicy, RateBudget, RetryPolicy, Timeout
-from neonctl_async.errors import (
-    APIError,
-    AuthenticationError,
-    ClientClosedError,
-    ConfigurationError,
-    ConflictError,
-    ConnectionFailedError,
-    ConnectionLostError,
-    InvalidResponseError,
-    LockedError,
-    NeonError,
-    NotFoundError,
-    OperationFailedError,
-    PermissionDeniedError,
-    RateLimitedError,
-    RequestTimeoutError,
-    ServerError,
-    StateTimeoutError,
-    TransportError,
-    WaitError,
-    WaitTimeoutError,
-)
-from neonctl_async.hooks import (
-    Hooks,
-    RequestSent,
-    ResponseReceived,
-    RetryPlanned,
-    StatusChanged,
-    WaitEnded,
-    WaitStarted,
-)
-from neonctl_async.models.connection_uri import ConnectionUri
-from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
-from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
-from neonctl_async.models.projects import (
-    DefaultEndpointSettings,
-    ProjectBranchSpec,
-    ProjectSettings,
-)
-from neonctl_async.models.secret import Secret
-from neonctl_async.pagination import Paginator
-from neonctl_async.waiting.options import Wait, WaitOptions
-from neonctl_async.waiting.targets import Waitable
+
+# Type checkers read these imports. At runtime, a name is imported on first use, because the HTTP
+# client takes a fifth of a second to import.
+if TYPE_CHECKING:
+    from msgspec import UNSET
+
+    from neonctl_async.client import NeonClient
+    from neonctl_async.config import PollPolicy, RateBudget, RetryPolicy, Timeout
+    from neonctl_async.errors import (
+        APIError,
+        AuthenticationError,
+        ClientClosedError,
+        ConfigurationError,
+        ConflictError,
+        ConnectionFailedError,
+        ConnectionLostError,
+        InvalidResponseError,
+        LockedError,
+        NeonError,
+        NotFoundError,
+        OperationFailedError,
+        PermissionDeniedError,
+        RateLimitedError,
+        RequestTimeoutError,
+        ServerError,
+        StateTimeoutError,
+        TransportError,
+        WaitError,
+        WaitTimeoutError,
+    )
+    from neonctl_async.hooks import (
+        Hooks,
+        RequestSent,
+        ResponseReceived,
+        RetryPlanned,
+        StatusChanged,
+        WaitEnded,
+        WaitStarted,
+    )
+    from neonctl_async.models.connection_uri import ConnectionUri
+    from neonctl_async.models.endpoints import EndpointSettings, EndpointSpec
+    from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
+    from neonctl_async.models.projects import (
+        DefaultEndpointSettings,
+        ProjectBranchSpec,
+        ProjectSettings,
+    )
+    from neonctl_async.models.secret import Secret
+    from neonctl_async.pagination import Paginator
+    from neonctl_async.waiting.options import Wait, WaitOptions
+    from neonctl_async.waiting.targets import Waitable
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            ".waiting.options": (
+                "Wait",
+                "WaitOptions",
+            ),
+            "msgspec": ("UNSET",),
+            ".client": ("NeonClient",),
+            ".config": ("PollPolicy", "RateBudget", "RetryPolicy", "Timeout"),
+            ".errors": (
+                "APIError",
+                "AuthenticationError",
+                "ClientClosedError",
+                "ConfigurationError",
+                "ConflictError",
+                "ConnectionFailedError",
+                "ConnectionLostError",
+                "InvalidResponseError",
+                "LockedError",
+                "NeonError",
+                "NotFoundError",
+                "OperationFailedError",
+                "PermissionDeniedError",
+                "RateLimitedError",
+                "RequestTimeoutError",
+                "ServerError",
+                "StateTimeoutError",
+                "TransportError",
+                "WaitError",
+                "WaitTimeoutError",
+            ),
+            ".hooks": (
+                "Hooks",
+                "RequestSent",
+                "ResponseReceived",
+                "RetryPlanned",
+                "StatusChanged",
+                "WaitEnded",
+                "WaitStarted",
+            ),
+            ".models.connection_uri": ("ConnectionUri",),
+            ".models.endpoints": ("EndpointSettings", "EndpointSpec"),
+            ".models.operations": ("Operation", "OperationRef", "OperationStatus"),
+            ".models.projects": ("DefaultEndpointSettings", "ProjectBranchSpec", "ProjectSettings"),
+            ".models.secret": ("Secret",),
+            ".pagination": ("Paginator",),
+            ".waiting.targets": ("Waitable",),
+        },
+        submodules={
+            "budget_store",
+            "client",
+            "clock",
+            "config",
+            "errors",
+            "hooks",
+            "models",
+            "pagination",
+            "provisioning",
+            "resources",
+            "transport",
+            "waiting",
+        },
+    )
 
 __all__ = [
     "UNSET",

@@ -1,41 +1,100 @@
-"""The command line ``neonctl-async`` and its groups of commands."""
+"""The command line ``neonctl-async``. It imports the modules of a command when it is used."""
 
-from typing import Annotated, Final
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Annotated, Any, Final, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
 from neonctl_async._streams import exit_with
 from neonctl_async._version import __version__
-from neonctl_async.cli.command import PROGRAM
-from neonctl_async.cli.commands import api_keys, branches, demo, fleet, local, operations, projects
+from neonctl_async.cli.parameters import QuickGroup
+
+PROGRAM: Final = "neonctl-async"
+
+
+class Entry(NamedTuple):
+    """A group of commands, or a command, and the modules in ``commands`` that define it."""
+
+    summary: str
+    modules: tuple[str, ...]
+    is_group: bool = True
+
+
+ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
+    {
+        "projects": Entry("Projects: list, read, create, delete.", ("projects",)),
+        "branches": Entry("Branches of a project: list, read, create, delete.", ("branches",)),
+        "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
+        "fleet": Entry(
+            "Fleets: create the branches that a file lists, and continue after a failure.",
+            ("fleet",),
+        ),
+        "api-keys": Entry(
+            "API keys: list, create, revoke. Personal keys, or those of --org or --project.",
+            ("api_keys",),
+        ),
+        "local": Entry(
+            "Serve a local control plane, offline, until interrupted.", ("local",), is_group=False
+        ),
+        "demo": Entry(
+            "Create 20 branches in 5 projects at once, on a local control plane: offline, no key.",
+            ("demo",),
+            is_group=False,
+        ),
+    }
+)
+"""All groups and commands of the program, in the order of its help."""
+
+
+def load(name: str) -> TyperGroup | TyperCommand:
+    """Import the modules of a group or a command, and return it."""
+    entry = ENTRIES[name]
+    app = typer.Typer(
+        cls=QuickGroup,
+        name=name,
+        help=entry.summary,
+        short_help=entry.summary,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+    )
+    for module in entry.modules:
+        app.add_typer(import_module(f"neonctl_async.cli.commands.{module}").app)
+    group = get_group(app)
+    if entry.is_group:
+        return group
+    command = group.commands[name]
+    assert isinstance(command, TyperCommand)
+    return command
+
+
+class _Program(QuickGroup):
+    """The program. Its help and its completion know groups and commands only by their summary."""
+
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - passed on to typer
+        super().__init__(**attributes)
+        for name, entry in ENTRIES.items():
+            self.commands[name] = TyperCommand(name, short_help=entry.summary)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:  # noqa: ANN401 - a class of click or of typer, by the version of typer
+        if args and args[0] in ENTRIES:
+            self.commands[args[0]] = load(args[0])
+        return super().resolve_command(ctx, args)
+
 
 app: Final = typer.Typer(
+    cls=_Program,
     help="Manage Neon projects, branches, operations and API keys. Commands wait for Neon.",
     epilog="Set the API key in NEON_API_KEY. There is no option for it: other users see arguments.",
     no_args_is_help=True,
+    rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
-app.add_typer(projects.app, name="projects")
-app.add_typer(branches.app, name="branches")
-app.add_typer(operations.app, name="operations")
-app.add_typer(fleet.app, name="fleet")
-app.add_typer(api_keys.app, name="api-keys")
-app.command(
-    "local",
-    help="Serve a local control plane, offline, until interrupted.",
-    add_help_option=False,
-    context_settings={
-        "allow_extra_args": True,
-        "ignore_unknown_options": True,
-        "allow_interspersed_args": False,
-    },
-)(local.serve)
-app.command(
-    "demo",
-    help="Create 20 branches in 5 projects at once, on a local control plane: offline, no key.",
-    epilog=f"Example: {PROGRAM} demo --seconds 0.1",
-)(demo.show)
 
 
 def _show_version(*, wanted: bool) -> None:

@@ -6,18 +6,17 @@ from collections.abc import Callable, Coroutine
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
-from typer.core import TyperCommand
 
 from neonctl_async.cli import names
+from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.options import check_not_empty
 from neonctl_async.cli.output import Output, Screen
-from neonctl_async.cli.session import CommandSession, run
+from neonctl_async.cli.parameters import QuickCommand
+from neonctl_async.cli.session import CommandSession
 
 P = ParamSpec("P")
 Work = Callable[Concatenate[CommandSession, P], Coroutine[None, None, None]]
-
-PROGRAM = "neonctl-async"
 
 OutputOption = Annotated[
     Output,
@@ -58,7 +57,7 @@ NoColorOption = Annotated[
 ]
 
 
-class _Command(TyperCommand):
+class _Command(QuickCommand):
     """A command that rejects empty values of options and arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the class of the base is private
@@ -93,14 +92,21 @@ def command(
                 session.context_file = context_file
                 return names.with_names(session, lambda: work(session, *args, **kwargs))
 
+            from neonctl_async.cli.running import run  # imports the HTTP client
+
             raise typer.Exit(run(screen, api_host, start))
 
         # typer reads the options from this signature.
         invoke.__dict__["__signature__"] = _signature(
             work, *([] if question is None else [_confirmed]), _common
         )
-        epilog = f"Example: {PROGRAM} {example}"
-        group.command(name, help=summary, epilog=epilog, cls=_Command)(invoke)
+        group.command(
+            name,
+            cls=_Command,
+            help=summary,
+            short_help=summary.partition("\n\n")[0],
+            epilog=f"\b\nExample: {PROGRAM} {example}",  # \b: the line is not folded
+        )(invoke)
         return work
 
     return register

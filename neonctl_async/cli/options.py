@@ -10,10 +10,9 @@ from typer.core import TyperCommand
 
 from neonctl_async.cli import context
 from neonctl_async.cli.exits import ExitCode
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
-WAIT_SECONDS = DEFAULT_TIMEOUT
-"""The default timeout of commands that wait, in seconds."""
+WAIT_SECONDS = 300.0
+"""The default timeout of commands that wait, in seconds: that of the library."""
 
 
 T = TypeVar("T")

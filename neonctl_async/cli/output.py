@@ -1,23 +1,25 @@
 """The output of commands: records on standard output, messages on standard error."""
 
+import os
+import shutil
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
 
 import msgspec
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from neonctl_async.cli.labels import printable
+from neonctl_async.cli.styles import Text
+from neonctl_async.cli.tables import table
 from neonctl_async.models.secret import Secret
-from neonctl_async.progress import console_on_stderr
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 T = TypeVar("T")
-_UNLIMITED = 10_000
-"""The width of a pipe or a file, in columns. It prevents cut and folded lines."""
 
 
 class Output(StrEnum):
@@ -33,7 +35,8 @@ class Output(StrEnum):
 class View(Generic[T]):
     """The columns of a type of record, and the text that ``--output raw`` prints for it.
 
-    The columns in ``whole`` are never folded, even on a narrow screen.
+    A narrow screen cuts long texts, and leaves out columns at the end of the list. The columns in
+    ``whole`` are never cut.
     """
 
     columns: Mapping[str, Callable[[T], str | Text]]
@@ -50,16 +53,22 @@ class Screen:
     def __init__(self, output: Output, *, no_color: bool = False) -> None:
         self.output = output
         self.show_secrets = False
-        self.errors: Console = console_on_stderr(no_color=no_color or None)
-        self._console = Console(no_color=no_color or None)
-        if not self._console.file.isatty():
-            self._console.width = _UNLIMITED
+        self._no_color = no_color
+
+    @cached_property
+    def errors(self) -> "Console":
+        """The rich console on standard error, for live displays."""
+        from neonctl_async.progress import console_on_stderr
+
+        return console_on_stderr(no_color=self._no_color or None)
 
     def show_list(self, records: Sequence[T], view: View[T]) -> None:
         """Show records, one per line of a table."""
         match self.output:
             case Output.TABLE:
-                self._print(_table(records, view))
+                rows = [[_cell(of(record)) for of in view.columns.values()] for record in records]
+                for line in table(list(view.columns), rows, width=_width(), whole=view.whole):
+                    self._print(line)
             case Output.JSON:
                 _write(msgspec.json.format(self._encoded(records), indent=2))
             case Output.JSONL:
@@ -88,7 +97,8 @@ class Screen:
 
     def print_message(self, message: str, style: str = "") -> None:
         """Print a message on standard error, as one line."""
-        self.errors.print(Text(printable(message), style), soft_wrap=True)
+        line = self._shown(Text(printable(message), style), sys.stderr)
+        sys.stderr.write(f"{line}\n")
 
     def secret(self, secret: Secret) -> str:
         """Return the text to show for a secret."""
@@ -102,11 +112,26 @@ class Screen:
             return self.secret(value)
         raise NotImplementedError(f"cannot encode a {type(value).__name__}")
 
-    def _print(self, shown: Table | Text) -> None:
-        # Captured, because rich would exit the process at a broken pipe.
-        with self._console.capture() as captured:
-            self._console.print(shown, soft_wrap=isinstance(shown, Text))
-        _write("\n".join(line.rstrip() for line in captured.get().splitlines()).encode())
+    def _print(self, line: Text) -> None:
+        _write(self._shown(line, sys.stdout).encode())
+
+    def _shown(self, text: Text, stream: TextIO) -> str:
+        return text.ansi() if not self._no_color and has_colours(stream) else text.plain
+
+
+def has_colours(stream: TextIO) -> bool:
+    """Return whether a stream shows colours, by the variables that many programs share."""
+    if os.environ.get("NO_COLOR") or os.environ.get("TERM") in {"dumb", "unknown"}:
+        return False
+    if os.environ.get("FORCE_COLOR"):
+        return True
+    old_windows = sys.platform == "win32" and "WT_SESSION" not in os.environ
+    return stream.isatty() and not old_windows
+
+
+def _width() -> int | None:
+    """Return the width of the terminal, or None for a pipe and a file, which have no width."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def _write(line: bytes) -> None:
@@ -114,22 +139,13 @@ def _write(line: bytes) -> None:
     sys.stdout.buffer.flush()
 
 
-def _table(records: Sequence[T], view: View[T]) -> Table:
-    table = Table(box=None, header_style="bold", padding=(0, 2, 0, 0))
-    for title in view.columns:
-        table.add_column(title, overflow="fold", no_wrap=title in view.whole)
-    for record in records:
-        table.add_row(*(_cell(of(record)) for of in view.columns.values()))
-    return table
-
-
 def _details(record: T, view: View[T]) -> Text:
     cells = {title: _cell(of(record)) for title, of in view.columns.items()}
     width = max(map(len, cells))
     return Text("\n").join(
-        Text.assemble((f"{title:<{width}}  ", "bold"), cell)
+        Text(f"{title:<{width}}  ", "bold").append(cell)
         for title, cell in cells.items()
-        if cell
+        if cell.plain
     )
 
 

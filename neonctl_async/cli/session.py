@@ -1,49 +1,28 @@
-"""The run of one command: its client, its waits, its errors and its exit code."""
+"""The client, the screen and the waits of one command."""
 
 import asyncio
-import logging
-import os
-import signal
-from collections.abc import Awaitable, Callable, Generator, Sequence
-from contextlib import contextmanager, suppress
-from typing import TypeVar
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from importlib import import_module
+from typing import TYPE_CHECKING, TypeVar
 
-from neonctl_async._streams import discard_stdout
 from neonctl_async.cli import tracked
-from neonctl_async.cli.exits import ExitCode, exit_code
 from neonctl_async.cli.names import NameCache
 from neonctl_async.cli.output import Output, Screen
-from neonctl_async.client import NeonClient
-from neonctl_async.config import (
-    API_KEY_VARIABLE,
-    BASE_URL_VARIABLE,
-    as_secret,
-    resolve_base_url,
-)
-from neonctl_async.errors import (
-    ConfigurationError,
-    NeonError,
-    NotFoundError,
-    OperationFailedError,
-)
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.models.secret import Secret
-from neonctl_async.progress import WaitProgress
-from neonctl_async.transport.shared.defaults import default_budget
+
+if TYPE_CHECKING:
+    from neonctl_async.client import NeonClient
 
 T = TypeVar("T")
 OnUpdate = Callable[[Operation], object]
-
-_NO_KEY = (
-    f"no API key: create one in the Neon console under account settings and set "
-    f"{API_KEY_VARIABLE}; or run `neonctl-async local` and paste the lines that it prints"
-)
 
 
 class CommandSession:
     """The client and the screen of a command."""
 
-    def __init__(self, screen: Screen, neon: NeonClient) -> None:
+    def __init__(self, screen: Screen, neon: "NeonClient") -> None:
         self.screen = screen
         self.neon = neon
         self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
@@ -74,7 +53,7 @@ class CommandSession:
         if not operations:
             return
         self.tracked = tracked.TrackedOperations(operations)
-        with self._display(on_update) as show:
+        with await self._display(on_update) as show:
 
             def note(operation: Operation) -> None:
                 self.tracked.note(operation)
@@ -82,129 +61,14 @@ class CommandSession:
 
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
 
-    @contextmanager
-    def _display(self, on_update: OnUpdate | None) -> Generator[OnUpdate]:
-        """Yield the function that receives each record; it shows nothing to scripts."""
+    async def _display(self, on_update: OnUpdate | None) -> AbstractContextManager[OnUpdate]:
+        """Return a context with the function that receives each record; scripts see nothing."""
         if on_update is not None:
-            yield on_update
-        elif self.screen.output is Output.TABLE or self.screen.errors.file.isatty():
-            with WaitProgress(self.neon, console=self.screen.errors) as progress:
-                yield progress
-        else:
-            yield lambda _operation: None
+            return nullcontext(on_update)
+        if self.screen.output is Output.TABLE or sys.stderr.isatty():
+            # In a thread, because it takes long: the module imports rich.
+            await asyncio.to_thread(import_module, "neonctl_async.progress")
+            from neonctl_async.progress import WaitProgress
 
-
-def run(
-    screen: Screen, base_url: str | None, work: Callable[[CommandSession], Awaitable[None]]
-) -> int:
-    """Run a command. Print its errors, one line each, and return its exit code."""
-    if not os.environ.get(API_KEY_VARIABLE):
-        return _print_error(screen, ConfigurationError(_NO_KEY))
-    try:
-        session = CommandSession(screen, _new_client(base_url))
-    except ConfigurationError as error:
-        return _print_error(screen, error)
-    with _log_on_screen(screen):
-        code = _outcome(session, work)
-    if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.BROKEN_PIPE}:
-        _save_pending(session)
-    return code
-
-
-def _new_client(base_url: str | None) -> NeonClient:
-    """Return a client that shares its rate budget with other programs of the user."""
-    resolved = resolve_base_url(as_secret(base_url), Secret(os.environ.get(BASE_URL_VARIABLE, "")))
-    budget = default_budget(os.environ, resolved)
-    return NeonClient(base_url=base_url, budget=budget, trust_env=True)
-
-
-def _outcome(
-    session: CommandSession, work: Callable[[CommandSession], Awaitable[None]]
-) -> ExitCode:
-    async def in_session() -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        with suppress(NotImplementedError):  # on Windows
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        async with session.neon:
-            await work(session)
-
-    try:
-        asyncio.run(in_session())
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        session.screen.print_message("interrupted", "bold red")
-        _print_failures(session)
-        return ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        discard_stdout()
-        return ExitCode.BROKEN_PIPE
-    except (NeonError, ValueError) as error:
-        code = _print_error(session.screen, error)
-        if isinstance(error, NotFoundError):
-            session.tracked.drop_missing(error.path)
-        elif not isinstance(error, OperationFailedError):
-            _print_failures(session)
-        return code
-    except OSError as error:
-        discard_stdout()
-        session.screen.print_message(
-            f"error: standard output cannot be written: {error}", "bold red"
-        )
-        return ExitCode.OUTPUT_ERROR
-    return ExitCode.DONE
-
-
-class _ScreenHandler(logging.Handler):
-    """Prints the warnings that the library logs, with control characters escaped."""
-
-    def __init__(self, screen: Screen) -> None:
-        super().__init__(logging.WARNING)
-        self._screen = screen
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self._screen.print_message(record.getMessage())
-
-
-@contextmanager
-def _log_on_screen(screen: Screen) -> Generator[None]:
-    handler = _ScreenHandler(screen)
-    logger = logging.getLogger("neonctl_async")
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-
-
-def _print_error(screen: Screen, error: Exception) -> ExitCode:
-    screen.print_message(f"error: {error}", "bold red")
-    return exit_code(error)
-
-
-def _print_failures(session: CommandSession) -> None:
-    """Print the operations that had failed when a wait stopped for another reason."""
-    for failed in session.tracked.failed:
-        reason = f": {failed.error}" if failed.error else ""
-        session.screen.print_message(
-            f"{failed.action} {failed.id} is {failed.status}{reason}", "red"
-        )
-
-
-def _save_pending(session: CommandSession) -> None:
-    """Write the pending operations to a file and print the command that resumes the wait."""
-    pending = session.tracked.pending
-    if not pending:
-        return
-    try:
-        path = tracked.write(pending)
-    except OSError as error:
-        session.screen.print_message(
-            f"cannot write the file of pending operations: {error}", "bold red"
-        )
-        names = (f"{one.id} in {one.project_id}" for one in pending)
-        session.screen.print_message(f"still pending: {', '.join(names)}")
-    else:
-        session.screen.print_message(
-            f"operations still pending: {len(pending)}; to wait for them: "
-            f"neonctl-async operations wait --resume {path}"
-        )
+            return WaitProgress(self.neon, console=self.screen.errors)
+        return nullcontext(lambda _operation: None)

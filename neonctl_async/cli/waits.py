@@ -6,11 +6,11 @@ from contextlib import suppress
 from typing import TypeVar
 
 from msgspec.structs import replace
-from rich.text import Text
 
 from neonctl_async.cli.labels import action_label, status_label, status_style
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.styles import Text
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.operations import Operation, OperationsResponse

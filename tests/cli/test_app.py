@@ -1,17 +1,27 @@
 """The program as a whole: version, completion, and how it is entered."""
 
+import os
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
 from neonctl_async import __version__
+from neonctl_async.cli.app import ENTRIES
+from neonctl_async.cli.options import WAIT_SECONDS
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, PACKAGE, ended, started
+from tests.cli.test_command import COMMANDS
 
 
 def test_version_is_printed(cli: CommandLine) -> None:
     assert cli("--version").stdout == f"{__version__}\n"
+
+
+def test_commands_wait_as_long_as_the_library() -> None:
+    assert WAIT_SECONDS == DEFAULT_TIMEOUT
 
 
 @pytest.mark.parametrize("arguments", [("frob",), ("projects", "frob"), ("projects", "list", "-x")])
@@ -59,6 +69,38 @@ def test_help_needs_no_docstrings(cli: CommandLine, group: tuple[str, ...]) -> N
     with started(*COMMAND, *group, "--help", **environment) as process:
         output = ended(process)
     assert output == (expected, "", 0)
+
+
+HEAVY = ("aiohttp", "anyio", "neonctl_async.client", "rich", "tenacity")
+
+
+@pytest.mark.process
+def test_help_imports_neither_the_client_nor_rich() -> None:
+    """One process shows every help, because each process would import the program again."""
+    groups = [(name,) for name, entry in ENTRIES.items() if entry.is_group]
+    code = f"""
+import sys
+from neonctl_async.cli.app import app
+
+def imported(*arguments, names):
+    try:
+        app(arguments, prog_name="neonctl-async")
+    except SystemExit as end:
+        assert not end.code, arguments
+    found = [name for name in names if name in sys.modules]
+    assert not found, (arguments, found)
+
+sys.stdout = open({os.devnull!r}, "w")
+for arguments in (("--help",), ("--version",)):
+    imported(*arguments, names={(*HEAVY, "asyncio", "msgspec")})
+    assert not any(name.startswith("neonctl_async.cli.commands.") for name in sys.modules)
+for command in {[*groups, *COMMANDS]}:
+    if command != ("local",):
+        imported(*command, "--help", names={HEAVY})
+"""
+    with started(sys.executable, "-c", code) as process:
+        output = ended(process)
+    assert (output.err, output.code) == ("", 0)
 
 
 @pytest.mark.process

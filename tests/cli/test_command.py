@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 import pytest
-import typer
+from typer.core import TyperGroup
 
-from neonctl_async.cli.app import app
+from neonctl_async.cli.app import ENTRIES, app, load
 from neonctl_async.local import PostgresUnavailableError
 from neonctl_async.local.server.databases.opening import Databases
 from tests.cli.conftest import CommandLine
@@ -23,18 +23,17 @@ from tests.support.postgres import skip_without_postgres
 from tests.support.records import SECRETS
 
 
-def commands(group: typer.Typer, *above: str) -> Iterator[tuple[str, ...]]:
-    """The names of all commands, from the group down."""
-    for one in group.registered_commands:
-        assert one.name is not None
-        yield (*above, one.name)
-    for inner in group.registered_groups:
-        assert inner.typer_instance is not None
-        assert isinstance(inner.name, str)
-        yield from commands(inner.typer_instance, *above, inner.name)
+def commands() -> Iterator[tuple[str, ...]]:
+    """The names of all commands, each with its group."""
+    for name in ENTRIES:
+        loaded = load(name)
+        if isinstance(loaded, TyperGroup):
+            yield from ((name, inner) for inner in loaded.commands)
+        else:
+            yield (name,)
 
 
-COMMANDS = list(commands(app))
+COMMANDS = list(commands())
 
 
 def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from neonctl_async import ConnectionUri
 from tests.contract.node import NODE_POSTGRES, copy_programs, run
 from tests.local.postgres.drivers import assert_parent_and_branch_differ, client_of_databases
 
@@ -21,8 +22,8 @@ def programs(tmp_path: Path) -> Path:
 async def test_node_postgres_sees_that_parent_and_branch_differ(
     programs: Path, *, tls: bool
 ) -> None:
-    async def execute(uri: str, statement: str) -> object:
-        result: object = await run(programs, "query.mjs", uri, statement)
+    async def execute(uri: ConnectionUri, statement: str) -> object:
+        result: object = await run(programs, "query.mjs", uri.reveal(), statement)
         return result
 
     async with client_of_databases(tls=tls) as neon:

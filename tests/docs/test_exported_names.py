@@ -51,8 +51,8 @@ def test_every_public_name_of_a_package_is_in_all(package: str) -> None:
     content = importlib.import_module(package)
     public = {
         name
-        for name, value in vars(content).items()
-        if name[0] != "_" and not isinstance(value, ModuleType)
+        for name in dir(content)
+        if name[0] != "_" and not isinstance(getattr(content, name), ModuleType)
     }
     assert {*content.__all__} - {"__version__"} == public
 

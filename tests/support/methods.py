@@ -10,6 +10,7 @@ from neonctl_async.pagination import Paginator
 from neonctl_async.resources.base import Resource
 
 CONVENIENCES: Mapping[str, str] = {
+    "branches.connection_uri": "finds the database and its owner first",
     "branches.default": "searches the pages of a listing",
     "branches.ephemeral": "creates, waits and deletes",
     "branches.reset_from_parent": "reads the branch, then restores it",

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.text import Text
 
 from neonctl_async.cli import tracked
 from neonctl_async.cli.command import command
@@ -26,15 +25,16 @@ from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.styles import Text
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
-from neonctl_async.waiting.scan import MAX_PAGE
 
 app: Final = typer.Typer(
     help="Operations of a project: list, read, wait, watch.",
     no_args_is_help=True,
 )
 
+MAX_PAGE = 1000
 NEWEST = 100
 """The number of newest operations that are searched for pending ones."""
 
@@ -87,7 +87,6 @@ def _view(branches: Mapping[str, str]) -> View[Operation]:
             "Date": lambda one: moment_label(one.created_at),
         },
         raw=lambda one: one.id,
-        whole=("Operation", "Status"),
     )
 
 

@@ -22,8 +22,8 @@ from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.waits import connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
-from neonctl_async.resources.projects import MAX_PAGE
 
+MAX_PAGE = 400
 app: Final = typer.Typer(help="Projects: list, read, create, delete.", no_args_is_help=True)
 
 _PROJECT: View[Project] = View(

@@ -8,44 +8,43 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 import asyncpg
 import psycopg
 import sqlalchemy
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from neonctl_async import EndpointSpec, NeonClient, Secret
+from neonctl_async import ConnectionUri, EndpointSpec, NeonClient
 from neonctl_async.local import Durations, LocalControlPlane, PostgresSettings
 from neonctl_async.local.postgres.binaries import find_installations
 from tests.support.postgres import skip_without_postgres
 
-Execute: TypeAlias = Callable[[str, str], Coroutine[None, None, object]]
+Execute: TypeAlias = Callable[[ConnectionUri, str], Coroutine[None, None, object]]
 """Connects to the database of a URI and executes a statement, in autocommit mode.
 
 It returns the first value of the result, if the statement returns rows.
 """
 
 
-async def with_asyncpg(uri: str, statement: str) -> object:
-    connection = await asyncpg.connect(uri)
+async def with_asyncpg(uri: ConnectionUri, statement: str) -> object:
+    connection = await asyncpg.connect(uri.asyncpg)
     try:
         return await connection.fetchval(statement)
     finally:
         await connection.close()
 
 
-async def with_psycopg(uri: str, statement: str) -> object:
-    connect = psycopg.AsyncConnection.connect(uri, autocommit=True)
+async def with_psycopg(uri: ConnectionUri, statement: str) -> object:
+    connect = psycopg.AsyncConnection.connect(uri.psycopg, autocommit=True)
     async with await connect as connection:
         cursor = await connection.execute(statement.encode())
         row = await cursor.fetchone() if cursor.description else None
         return row and row[0]
 
 
-async def with_psycopg_in_a_thread(uri: str, statement: str) -> object:
+async def with_psycopg_in_a_thread(uri: ConnectionUri, statement: str) -> object:
     def execute() -> object:
-        with psycopg.connect(uri, autocommit=True) as connection:
+        with psycopg.connect(uri.psycopg, autocommit=True) as connection:
             cursor = connection.execute(statement.encode())
             row = cursor.fetchone() if cursor.description else None
             return row and row[0]
@@ -53,22 +52,20 @@ async def with_psycopg_in_a_thread(uri: str, statement: str) -> object:
     return await asyncio.to_thread(execute)
 
 
-async def with_pg8000(uri: str, statement: str) -> object:
+async def with_pg8000(uri: ConnectionUri, statement: str) -> object:
     """Execute a statement with pg8000, which takes the parts of the URI as arguments."""
-    parts = urlsplit(uri)
-    options = dict(parse_qsl(parts.query))
 
     def execute() -> object:
         native = importlib.import_module("pg8000.native")
-        authority = options.get("sslrootcert")
+        authority = uri.options.get("sslrootcert")
         connection = native.Connection(
-            unquote(parts.username or ""),
-            host=parts.hostname,
-            port=parts.port,
-            database=unquote(parts.path[1:]),
-            password=unquote(parts.password or ""),
+            uri.role,
+            host=uri.host,
+            port=uri.port,
+            database=uri.database,
+            password=uri.password.reveal(),
             ssl_context=ssl.create_default_context(cafile=authority) if authority else None,
-            startup_params={"options": options["options"]},
+            startup_params={"options": uri.options["options"]},
         )
         try:
             rows = connection.run(statement)
@@ -79,18 +76,17 @@ async def with_pg8000(uri: str, statement: str) -> object:
     return await asyncio.to_thread(execute)
 
 
-async def with_sqlalchemy_on_asyncpg(uri: str, statement: str) -> object:
-    return await _with_engine("postgresql+asyncpg://", statement, connect_args={"dsn": uri})
+async def with_sqlalchemy_on_asyncpg(uri: ConnectionUri, statement: str) -> object:
+    return await _with_engine(uri.sqlalchemy("asyncpg"), statement)
 
 
-async def with_sqlalchemy_on_psycopg(uri: str, statement: str) -> object:
-    return await _with_engine(uri.replace("postgresql:", "postgresql+psycopg:"), statement)
+async def with_sqlalchemy_on_psycopg(uri: ConnectionUri, statement: str) -> object:
+    return await _with_engine(uri.sqlalchemy("psycopg"), statement)
 
 
-# Any: the options of an engine.
-async def _with_engine(url: str, statement: str, **options: Any) -> object:
+async def _with_engine(url: str, statement: str) -> object:
     # In a thread, because SQLAlchemy imports the driver.
-    engine = await asyncio.to_thread(create_async_engine, url, **options)
+    engine = await asyncio.to_thread(create_async_engine, url)
     try:
         async with engine.begin() as connection:
             result = await connection.execute(sqlalchemy.text(statement))
@@ -99,7 +95,7 @@ async def _with_engine(url: str, statement: str, **options: Any) -> object:
         await engine.dispose()
 
 
-async def with_django(uri: str, statement: str) -> object:
+async def with_django(uri: ConnectionUri, statement: str) -> object:
     """Execute a statement on a connection of Django."""
 
     def execute() -> object:
@@ -109,7 +105,7 @@ async def with_django(uri: str, statement: str) -> object:
             importlib.import_module("django").setup()
         handler = importlib.import_module("django.db.utils").ConnectionHandler
         # Any: Django has no types.
-        connection: Any = handler({"default": django_settings(uri)})["default"]
+        connection: Any = handler({"default": uri.django})["default"]
         try:
             with connection.cursor() as cursor:
                 cursor.execute(statement)
@@ -120,32 +116,22 @@ async def with_django(uri: str, statement: str) -> object:
     return await asyncio.to_thread(execute)
 
 
-def django_settings(uri: str) -> dict[str, object]:
-    """Return the entry of Django's setting ``DATABASES`` for a URI."""
-    parts = urlsplit(uri)
-    return {
-        "ENGINE": "django.db.backends.postgresql",
-        "HOST": parts.hostname,
-        "PORT": parts.port,
-        "USER": unquote(parts.username or ""),
-        "PASSWORD": unquote(parts.password or ""),
-        "NAME": unquote(parts.path[1:]),
-        "OPTIONS": dict(parse_qsl(parts.query)),
-    }
-
-
-async def with_psql(uri: str, statement: str) -> object:
+async def with_psql(uri: ConnectionUri, statement: str) -> object:
     """Execute a statement with the psql of the machine, or of the extra ``[postgres]``."""
     process = await asyncio.create_subprocess_exec(
         *(await asyncio.to_thread(_psql), "--no-psqlrc", "--tuples-only", "--no-align"),
-        *("--quiet", "--dbname", uri, "--command", statement),
-        env={name: value for name, value in os.environ.items() if not name.startswith("PG")},
+        *("--quiet", "--dbname", uri.without_password, "--command", statement),
+        env={**_without_pg_variables(), "PGPASSWORD": uri.password.reveal()},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )
     output, errors = await process.communicate()
     assert process.returncode == 0, errors.decode()
     return output.decode().strip() or None
+
+
+def _without_pg_variables() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if not name.startswith("PG")}
 
 
 def _psql() -> str:
@@ -176,16 +162,23 @@ async def client_of_databases(*, tls: bool = False) -> AsyncGenerator[NeonClient
             yield neon
 
 
+async def execute_with_each(
+    drivers: Mapping[str, Execute], uri: ConnectionUri, statement: str
+) -> dict[str, object]:
+    """Execute a statement with each driver. ``{}`` in it becomes the name of the driver."""
+    async with asyncio.TaskGroup() as group:
+        tasks = {
+            name: group.create_task(execute(uri, statement.format(f'"{name}"')))
+            for name, execute in drivers.items()
+        }
+    return {name: task.result() for name, task in tasks.items()}
+
+
 async def assert_parent_and_branch_differ(neon: NeonClient, drivers: Mapping[str, Execute]) -> None:
     """Let each driver create a table. Create a branch, and let each driver change both."""
 
-    async def with_each(secret: Secret, statement: str) -> dict[str, object]:
-        async with asyncio.TaskGroup() as group:
-            tasks = {
-                name: group.create_task(execute(secret.reveal(), statement.format(f'"{name}"')))
-                for name, execute in drivers.items()
-            }
-        return {name: task.result() for name, task in tasks.items()}
+    async def with_each(uri: ConnectionUri, statement: str) -> dict[str, object]:
+        return await execute_with_each(drivers, uri, statement)
 
     project = await neon.projects.create(name="drivers", wait=True)
     parent = project.connection_uri
