@@ -23,16 +23,16 @@ from neonctl_async.config import (
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
 from neonctl_async.provisioning.branches import ProvisionedBranches
+from neonctl_async.provisioning.databases import ProvisionedDatabases
+from neonctl_async.provisioning.endpoints import ProvisionedEndpoints
+from neonctl_async.provisioning.roles import ProvisionedRoles
 from neonctl_async.resources.api_keys import ApiKeys
 from neonctl_async.resources.base import Requester
 from neonctl_async.resources.consumption import Consumption
-from neonctl_async.resources.databases import Databases
-from neonctl_async.resources.endpoints import Endpoints
 from neonctl_async.resources.operations import Operations
 from neonctl_async.resources.organizations import Organizations
 from neonctl_async.resources.projects import Projects
 from neonctl_async.resources.regions import Regions
-from neonctl_async.resources.roles import Roles
 from neonctl_async.resources.snapshots import Snapshots
 from neonctl_async.resources.users import Users
 from neonctl_async.transport.decoding import Json
@@ -70,11 +70,11 @@ class NeonClient:
     """Projects, and access to them."""
     branches: ProvisionedBranches
     """Branches, with their schemas, restores and anonymized copies."""
-    endpoints: Endpoints
+    endpoints: ProvisionedEndpoints
     """Computes."""
-    databases: Databases
+    databases: ProvisionedDatabases
     """Databases of a branch."""
-    roles: Roles
+    roles: ProvisionedRoles
     """Postgres roles of a branch, and their passwords."""
     snapshots: Snapshots
     """Snapshots of branches, and their schedules."""
@@ -131,9 +131,9 @@ class NeonClient:
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)
         self.branches = ProvisionedBranches(self._requester)
-        self.endpoints = Endpoints(self._requester)
-        self.databases = Databases(self._requester)
-        self.roles = Roles(self._requester)
+        self.endpoints = ProvisionedEndpoints(self._requester)
+        self.databases = ProvisionedDatabases(self._requester)
+        self.roles = ProvisionedRoles(self._requester)
         self.snapshots = Snapshots(self._requester)
         self.organizations = Organizations(self._requester)
         self.api_keys = ApiKeys(self._requester)
@@ -236,6 +236,7 @@ class NeonClient:
     async def aclose(self) -> None:
         """Close all connections. Running calls and waits raise ClientClosedError."""
         try:
+            await self._requester.shared_lists.aclose()
             await self._states.aclose()
             await self._waiter.aclose()
         finally:

@@ -10,6 +10,7 @@
     │   ├── PermissionDeniedError               403
     │   ├── NotFoundError                       404
     │   ├── ConflictError                       409
+    │   │   └── MismatchError                   the existing object differs from the requested one
     │   ├── LockedError                         423
     │   ├── RateLimitedError                    429
     │   └── ServerError                         5xx
@@ -122,6 +123,26 @@ class NotFoundError(APIError):
 
 class ConflictError(APIError):
     """409: the name is taken, or the state of the object does not allow the request."""
+
+
+class MismatchError(ConflictError):
+    """The object of a call to ``ensure`` exists, but differs from the requested one.
+
+    ``existing`` is the record of the object. ``differences`` has a sentence for each difference.
+    The call has neither changed nor created anything.
+    """
+
+    def __init__(
+        self, what: str, *, existing: object, differences: Sequence[str], path: str
+    ) -> None:
+        message = (
+            f"{what} exists, but differs from the request: {'; '.join(differences)}. Nothing was "
+            "changed: use another name, request the existing settings, or delete it first"
+        )
+        super().__init__(status=HTTPStatus.CONFLICT, message=message, method="POST", path=path)
+        Exception.__init__(self, message)
+        self.existing = existing
+        self.differences: tuple[str, ...] = tuple(differences)
 
 
 class LockedError(APIError):

@@ -61,6 +61,12 @@ from neonctl_async.models.endpoints import (
     PoolerMode,
     PreloadLibraries,
 )
+from neonctl_async.models.ensured import (
+    EnsuredBranch,
+    EnsuredDatabase,
+    EnsuredEndpoint,
+    EnsuredRole,
+)
 from neonctl_async.models.operations import (
     Operation,
     OperationAction,
@@ -194,6 +200,10 @@ __all__ = [
     "EndpointState",
     "EndpointType",
     "EndpointUpdated",
+    "EnsuredBranch",
+    "EnsuredDatabase",
+    "EnsuredEndpoint",
+    "EnsuredRole",
     "Granularity",
     "IdentityProvider",
     "Invitation",

@@ -21,6 +21,7 @@ from neonctl_async import (
     ConnectionLostError,
     InvalidResponseError,
     LockedError,
+    MismatchError,
     NeonError,
     NotFoundError,
     OperationFailedError,
@@ -36,7 +37,8 @@ from neonctl_async import (
     errors,
 )
 from neonctl_async.models.secret import decode_hook
-from neonctl_async.types import BranchCreated
+from neonctl_async.types import Branch, BranchCreated
+from tests.models.records import decode
 from tests.support.records import branch_json, operation, operation_json
 
 Line = tuple[int, str, str | None]
@@ -123,11 +125,21 @@ def never_ready(**more: Any) -> StateTimeoutError:
     return StateTimeoutError(**{**fields, **more})
 
 
+def mismatch() -> MismatchError:
+    return MismatchError(
+        "branch 'preview' (br-1) of project p-1",
+        existing=decode(Branch, branch_json()),
+        differences=["protected is False instead of True", "it has no read_write compute"],
+        path="/projects/p-1/branches",
+    )
+
+
 EVERY_ERROR: list[NeonError] = [
     NeonError("failed"),
     ConfigurationError("no API key"),
     ClientClosedError("the client is closed"),
     *(api_error(status) for status in (400, 401, 403, 404, 409, 423, 429, 500, 502)),
+    mismatch(),
     api_error(429, retry_after=1.5, code="SLOW", request_id="req-1"),
     transport_error(TransportError, maybe_delivered=True),
     transport_error(ConnectionFailedError, maybe_delivered=False),

@@ -1,6 +1,6 @@
 """The branch methods that combine more than one request."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from datetime import datetime, timedelta
 from uuid import uuid4
@@ -12,12 +12,16 @@ from neonctl_async.errors import NotFoundError
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
+from neonctl_async.models.ensured import EnsuredBranch
 from neonctl_async.provisioning.connection_uris import connection_uri
+from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
+from neonctl_async.provisioning.readiness import wait_until_ready
 from neonctl_async.resources.base import check_within
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.databases import Databases
 from neonctl_async.resources.projects import Projects
+from neonctl_async.waiting.options import Wait, wait_options
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 _MAX_TTL_SECONDS = 10 * 366 * 86400
@@ -120,3 +124,56 @@ class ProvisionedBranches(Branches):
                 await self.delete(project_id, branch_id)
 
         return ephemeral_branch(create, finish, None if is_named else find, delete)
+
+    async def ensure(
+        self,
+        project_id: str,
+        *,
+        name: str,
+        parent: str | UnsetType = UNSET,
+        protected: bool | UnsetType = UNSET,
+        init_source: str | UnsetType = UNSET,
+        expires_at: datetime | UnsetType = UNSET,
+        endpoints: Sequence[EndpointSpec] = (),
+        annotation_value: Mapping[str, str] | UnsetType = UNSET,
+        wait: Wait = False,
+    ) -> EnsuredBranch:
+        """Return the branch with this name. Create it if it does not exist.
+
+        ``created`` of the result reports which of the two happened. Any number of processes may
+        ensure the same branch at the same time, and repeat a call whose response was lost.
+
+        ``parent`` is the name or the id of the parent branch, by default the default branch. The
+        other settings are those of :meth:`create`. The call verifies an existing branch:
+
+        - It is a child of ``parent``, and not the default branch.
+        - It has the given ``protected``, and the given or default ``init_source``.
+        - It has a compute with the given settings for each item of ``endpoints``. Other computes
+          do not matter.
+        - It expires if ``expires_at`` is given. If it would expire much earlier, the call postpones
+          its expiry to ``expires_at``. It changes nothing else.
+
+        ``annotation_value`` is written by a creation only. With ``wait``, the call returns when the
+        branch and the given computes are ready, even if another process is creating them.
+
+        Raises MismatchError if the branch exists, but differs. Raises NotFoundError if the parent
+        does not exist. Otherwise, raises the errors of :meth:`create`.
+        """
+        options = wait_options(wait)
+        if options is not None and options.connect and not endpoints:
+            raise ValueError(
+                "cannot wait for connections: the branch has no compute to connect to: pass "
+                "endpoints="
+            )
+        request = BranchRequest(
+            project_id=project_id,
+            name=name,
+            parent=parent,
+            protected=protected,
+            init_source=init_source,
+            expires_at=expires_at,
+            endpoints=endpoints,
+            annotation_value=annotation_value,
+        )
+        ensured = await BranchEnsurer(self._requester, request).run()
+        return await wait_until_ready(self._requester, project_id, ensured, options)

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from neonctl_async._shorten import shorten
+from neonctl_async.config import RetryPolicy
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
@@ -16,6 +17,7 @@ from neonctl_async.transport.protocol import QueryValue, Request, check_aware, r
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
 from neonctl_async.waiting.options import Wait, wait_options
+from neonctl_async.waiting.states.shared_reads import SharedReads
 from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
 
@@ -67,6 +69,14 @@ def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     return list(values)
 
 
+def check_name(parameter: str, value: str) -> None:
+    """Raise TypeError or ValueError unless ``value`` is a text that is not empty."""
+    if not isinstance(value, str):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+        raise TypeError(f"{parameter} is {shorten(value)}: expected a string")
+    if not value:
+        raise ValueError(f"{parameter} is empty: expected a name")
+
+
 def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) -> None:
     """Raise TypeError or ValueError unless ``value`` is unset or within the limits."""
     if isinstance(value, UnsetType):
@@ -85,6 +95,9 @@ class Requester:
     ) -> None:
         self.waiter = waiter
         self.states = states
+        self.retry: RetryPolicy = session.retry
+        self.shared_lists: SharedReads = SharedReads("a call to ensure")
+        """The requests for lists that concurrent calls share."""
         self._session = session
         self._locks = locks
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 import anyio
 
 from neonctl_async.clock import utc_now
-from neonctl_async.config import Config
+from neonctl_async.config import Config, RetryPolicy
 from neonctl_async.errors import NeonError, RateLimitedError, RequestTimeoutError
 from neonctl_async.hooks import RequestSent, ResponseReceived
 from neonctl_async.transport.aiohttp_adapter import AiohttpAdapter
@@ -37,7 +37,7 @@ class Session:
 
     def __init__(self, config: Config, dispatcher: HookDispatcher) -> None:
         self._total_timeout = config.timeout.total
-        self._retry = config.retry
+        self.retry: RetryPolicy = config.retry
         self._dispatcher = dispatcher
         self._wire = Wire(config.base_url, config.api_key, config.max_response_bytes)
         self._adapter = AiohttpAdapter(config, self._wire)
@@ -77,17 +77,17 @@ class Session:
             self._adapter.open()
             slot = await self._budget.acquire(request.route)
             try:
-                return await self._attempt(request, call, slot, self._retry.deadline)
+                return await self._attempt(request, call, slot, self.retry.deadline)
             except NeonError as error:
-                if not may_retry(error, request.method) or self._retry.attempts == 1:
+                if not may_retry(error, request.method) or self.retry.attempts == 1:
                     raise
                 failure = error
-            deadline = call.sent_at + self._retry.deadline
+            deadline = call.sent_at + self.retry.deadline
             retries = Retries(
                 partial(self._attempt_again, request, call, deadline),
                 failure,
                 request.method,
-                self._retry,
+                self.retry,
                 deadline=deadline,
                 notify=self._dispatcher.retry,
             )

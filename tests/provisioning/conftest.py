@@ -20,7 +20,7 @@ async def neon(control_plane: LocalControlPlane) -> AsyncIterator[NeonClient]:
         control_plane.api_key,
         base_url=control_plane.base_url,
         budget=RateBudget.unlimited(),
-        polling=PollPolicy(initial=0.02),
+        polling=PollPolicy(initial=0.02, failed_grace=0.05),
         retry=RetryPolicy(initial=0.02),
     ) as neon:
         yield neon

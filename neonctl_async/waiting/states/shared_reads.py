@@ -121,9 +121,13 @@ class SharedRead(Generic[T]):
 
 
 class SharedReads:
-    """The shared requests of a client, by the object that they read."""
+    """The shared requests of a client, by the object that they read.
 
-    def __init__(self) -> None:
+    ``purpose`` names the calls that need them, for the error of a closed client.
+    """
+
+    def __init__(self, purpose: str = "a wait for a state") -> None:
+        self._purpose = purpose
         self._reads: dict[Hashable, SharedRead[Any]] = {}
         self._is_closed = False
 
@@ -156,7 +160,7 @@ class SharedReads:
         self._is_closed = True
         reads = list(self._reads.values())
         self._reads.clear()
-        reason = ClientClosedError("the client was closed during a wait for a state")
+        reason = ClientClosedError(f"the client was closed during {self._purpose}")
         await _finish([shared.stop(reason) for shared in reads])
 
 

@@ -1,0 +1,167 @@
+"""One call to ``branches.ensure``: find the branch, verify it, or create it."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from neonctl_async.errors import MismatchError, NotFoundError
+from neonctl_async.models.branches import Branch
+from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointType
+from neonctl_async.models.ensured import EnsuredBranch
+from neonctl_async.provisioning.attempts import adopt_or_create
+from neonctl_async.provisioning.differences import (
+    BranchSettings,
+    branch_differences,
+    expires_too_early,
+    match_computes,
+)
+from neonctl_async.provisioning.project_lists import ProjectLists
+from neonctl_async.provisioning.readiness import Ensured
+from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
+from neonctl_async.resources.branches import Branches
+from neonctl_async.transport.protocol import check_aware, path_segment
+
+
+class BranchRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """The arguments of ``branches.ensure``. Raises ValueError or TypeError if one is invalid."""
+
+    project_id: str
+    name: str
+    parent: str | UnsetType = UNSET
+    protected: bool | UnsetType = UNSET
+    init_source: str | UnsetType = UNSET
+    expires_at: datetime | UnsetType = UNSET
+    endpoints: Sequence[EndpointSpec] = ()
+    annotation_value: Mapping[str, str] | UnsetType = UNSET
+
+    def __post_init__(self) -> None:
+        path_segment("project_id", self.project_id)
+        check_name("name", self.name)
+        if not isinstance(self.parent, UnsetType):
+            check_name("parent", self.parent)
+        if isinstance(self.expires_at, datetime):
+            check_aware("expires_at", self.expires_at)
+        as_list("endpoints", self.endpoints)
+        writers = sum(spec.type == EndpointType.READ_WRITE for spec in self.endpoints)
+        if writers > 1:
+            raise ValueError(
+                f"endpoints has {writers} read_write computes: a branch has at most one"
+            )
+
+
+class BranchEnsurer:
+    """Adopts or creates one branch."""
+
+    def __init__(self, requester: Requester, wanted: BranchRequest) -> None:
+        self._requester = requester
+        self._branches = Branches(requester)
+        self._lists = ProjectLists(requester, wanted.project_id)
+        self._wanted = wanted
+        self._expires_at = whole_seconds(wanted.expires_at)
+        self._parent_id: str | UnsetType = UNSET
+        """The id of the requested parent, from the newest list; unset for the default branch."""
+
+    async def run(self) -> Ensured[EnsuredBranch]:
+        """Return the branch, created or adopted."""
+        return await adopt_or_create(self._adopt, self._create, self._requester.retry)
+
+    async def _adopt(self) -> Ensured[EnsuredBranch] | None:
+        """Return the existing branch. Raise MismatchError if it differs."""
+        branch, computes, problems = await self._find()
+        if problems:
+            # The branch may have been deleted between the requests.
+            branch, computes, problems = await self._find()
+        if branch is None:
+            return None
+        if problems:
+            raise MismatchError(
+                f"branch {branch.name!r} ({branch.id}) of project {self._wanted.project_id}",
+                existing=branch,
+                differences=problems,
+                path=f"/projects/{self._wanted.project_id}/branches",
+            )
+        extended = await self._extend(branch)
+        return None if extended is None else await self._adopted(extended, computes)
+
+    async def _find(self) -> tuple[Branch | None, list[Endpoint], list[str]]:
+        """Return the branch of the requested name, its computes, and all differences."""
+        branches = {branch.id: branch for branch in await self._lists.branches()}
+        wanted = self._wanted
+        settings = BranchSettings(
+            parent=self._find_parent(branches),
+            protected=wanted.protected,
+            init_source=wanted.init_source,
+            expires_at=self._expires_at,
+        )
+        found = next((one for one in branches.values() if one.name == wanted.name), None)
+        if found is None:
+            return None, [], []
+        problems = branch_differences(found, settings, branches)
+        if not wanted.endpoints:
+            return found, [], problems
+        computes = await self._lists.computes(found.id)
+        matching, missing = match_computes(computes, wanted.endpoints)
+        return found, matching, problems + missing
+
+    def _find_parent(self, branches: Mapping[str, Branch]) -> Branch | None:
+        """Return the requested parent, by default the default branch."""
+        parent = self._wanted.parent
+        if isinstance(parent, UnsetType):
+            return next((one for one in branches.values() if one.default), None)
+        named = (one for one in branches.values() if one.name == parent)
+        found = branches.get(parent) or next(named, None)
+        if found is None:
+            raise NotFoundError(
+                status=404,
+                message=f"the project has no branch with the name or id {parent!r}, which is the "
+                f"requested parent of branch {self._wanted.name!r}",
+                method="POST",
+                path=f"/projects/{self._wanted.project_id}/branches",
+            )
+        self._parent_id = found.id
+        return found
+
+    async def _extend(self, branch: Branch) -> Branch | None:
+        """Postpone the expiry if the branch expires too early. Return None if it was deleted."""
+        now = self._requester.waiter.server_now()
+        if not expires_too_early(branch.expires_at, self._expires_at, now):
+            return branch
+        try:
+            updated = await self._branches.update(
+                branch.project_id, branch.id, expires_at=self._expires_at
+            )
+        except NotFoundError:
+            return None
+        return replace(updated.branch, annotation=branch.annotation)
+
+    async def _adopted(self, branch: Branch, computes: list[Endpoint]) -> Ensured[EnsuredBranch]:
+        operations, unexplained = await self._lists.work_on(branch, computes)
+        adopted = EnsuredBranch(
+            branch=branch, endpoints=computes, operations=operations, created=False
+        )
+        return Ensured(adopted, unexplained)
+
+    async def _create(self) -> Ensured[EnsuredBranch]:
+        wanted = self._wanted
+        created = await self._branches.create(
+            wanted.project_id,
+            name=wanted.name,
+            parent_id=self._parent_id,
+            protected=wanted.protected,
+            init_source=wanted.init_source,
+            expires_at=wanted.expires_at,
+            endpoints=wanted.endpoints,
+            annotation_value=wanted.annotation_value,
+        )
+        return Ensured(
+            EnsuredBranch(
+                branch=created.branch,
+                endpoints=created.endpoints,
+                operations=created.operations,
+                connection_uris=created.connection_uris,
+                created=True,
+            )
+        )
