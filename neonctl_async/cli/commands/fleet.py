@@ -2,30 +2,29 @@
 
 import asyncio
 import tempfile
-from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
-from rich.text import Text
 
 from neonctl_async.cli.command import command
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.options import WAIT_SECONDS, OrgOption, TimeoutOption, WaitOption
-from neonctl_async.cli.output import Output, View
+from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.progress import WaitProgress
-from neonctl_async.provisioning.fleet import (
-    Fleet,
-    FleetPlan,
-    FleetReport,
-    Tenant,
-    TenantResult,
-    read_tenants,
-)
-from neonctl_async.waiting.options import WaitOptions
+from neonctl_async.cli.styles import Text
+
+if TYPE_CHECKING:
+    from neonctl_async.provisioning.fleet import (
+        Fleet,
+        FleetPlan,
+        FleetReport,
+        FleetUpdate,
+        Tenant,
+        TenantResult,
+    )
 
 app: Final = typer.Typer(
     help="Fleets: create the branches that a file lists, and continue after a failure.",
@@ -136,15 +135,29 @@ async def apply_fleet(
         raise ValueError("--connect and --no-wait contradict each other: leave one of them out")
     if pooled and uris is None:
         raise ValueError("--pooled needs --uris FILE, which receives the URIs")
+    from neonctl_async.waiting.options import WaitOptions
+
+    def print_failure(update: "FleetUpdate") -> None:
+        if update.error is not None:
+            session.screen.print_message(f"{update.tenant}: {update.error}", "red")
+
     fleet = await _fleet(session, file, org)
-    with _progress(session, timeout, connect=connect) as options:
-        report = await fleet.apply(
-            canary=canary,
-            concurrency=concurrency,
-            wait=options if wait else False,
-            uris=uris is not None,
-            pooled=pooled,
-        )
+    try:
+        with await session.display() as show:
+            options = WaitOptions(timeout=timeout, connect=connect, on_update=show)
+            report = await fleet.apply(
+                canary=canary,
+                concurrency=concurrency,
+                wait=WaitOptions(timeout=timeout, connect=connect, on_update=show)
+                if wait
+                else False,
+                uris=uris is not None,
+                pooled=pooled,
+                on_update=print_failure,
+            )
+    except asyncio.CancelledError:
+        session.screen.print_message("run the same command again to continue")
+        raise
     is_written = uris is None or await _write_uris(session, uris, report)
     session.screen.show_list(list(_reported_rows(report)), _ROWS)
     session.screen.print_message(str(report))
@@ -154,27 +167,14 @@ async def apply_fleet(
         raise typer.Exit(ExitCode.OUTPUT_ERROR)
 
 
-async def _fleet(session: CommandSession, file: Path, org: str | None) -> Fleet:
+async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet":
+    from neonctl_async.provisioning.fleet import Fleet, read_tenants
+
     tenants = await asyncio.to_thread(read_tenants, file)
     return Fleet(session.neon, tenants, org_id=org)
 
 
-@contextmanager
-def _progress(session: CommandSession, timeout: float, *, connect: bool) -> Generator[WaitOptions]:
-    """Yield the options of the wait, with a display of the operations for people."""
-    options = WaitOptions(timeout=timeout, connect=connect)
-    try:
-        if session.screen.output is Output.TABLE or session.screen.errors.file.isatty():
-            with WaitProgress(session.neon, console=session.screen.errors) as progress:
-                yield msgspec.structs.replace(options, on_update=progress)
-        else:
-            yield options
-    except asyncio.CancelledError:
-        session.screen.print_message("run the same command again to continue")
-        raise
-
-
-def _planned_rows(plan: FleetPlan) -> Iterator[TenantRow]:
+def _planned_rows(plan: "FleetPlan") -> Iterator[TenantRow]:
     for planned in plan.tenants:
         yield TenantRow(
             project=planned.tenant.project,
@@ -195,7 +195,7 @@ def _planned_rows(plan: FleetPlan) -> Iterator[TenantRow]:
     yield from _failed_rows(plan.failed)
 
 
-def _reported_rows(report: FleetReport) -> Iterator[TenantRow]:
+def _reported_rows(report: "FleetReport") -> Iterator[TenantRow]:
     for tenant, result in report.succeeded.items():
         yield TenantRow(
             project=tenant.project,
@@ -209,14 +209,14 @@ def _reported_rows(report: FleetReport) -> Iterator[TenantRow]:
         yield TenantRow(project=tenant.project, branch=tenant.branch, status="skipped")
 
 
-def _failed_rows(failed: Mapping[Tenant, Exception]) -> Iterator[TenantRow]:
+def _failed_rows(failed: "Mapping[Tenant, Exception]") -> Iterator[TenantRow]:
     for tenant, error in failed.items():
         yield TenantRow(
             project=tenant.project, branch=tenant.branch, status="failed", details=str(error)
         )
 
 
-async def _write_uris(session: CommandSession, path: Path, report: FleetReport) -> bool:
+async def _write_uris(session: CommandSession, path: Path, report: "FleetReport") -> bool:
     """Write the URIs to a file. Return False, with a message, if this fails."""
     try:
         await asyncio.to_thread(_replace_private, path, _uri_lines(report.succeeded.values()))
@@ -230,7 +230,7 @@ async def _write_uris(session: CommandSession, path: Path, report: FleetReport) 
     return True
 
 
-def _uri_lines(results: Iterable[TenantResult]) -> bytes:
+def _uri_lines(results: "Iterable[TenantResult]") -> bytes:
     return b"".join(
         msgspec.json.encode(
             {

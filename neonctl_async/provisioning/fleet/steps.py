@@ -40,7 +40,7 @@ class TenantSteps:
         planned, tenant = job.planned, job.tenant
         if planned.differences:
             raise MismatchError(
-                f"the branch of {tenant}",
+                f"branch {tenant}",
                 existing=planned.branch,
                 differences=planned.differences,
                 path=f"/projects/{planned.project_id}/branches",
