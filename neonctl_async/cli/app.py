@@ -27,7 +27,18 @@ class Entry(NamedTuple):
 ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
     {
         "projects": Entry("Projects: list, read, create, delete.", ("projects",)),
-        "branches": Entry("Branches of a project: list, read, create, delete.", ("branches",)),
+        "branches": Entry(
+            "Branches of a project: list, read, create, change, delete.",
+            ("branches", "branch_changes"),
+        ),
+        "endpoints": Entry(
+            "Computes of a project: list, read, create, start, suspend, change, delete.",
+            ("endpoints",),
+        ),
+        "databases": Entry("Databases of a branch: list, read, create, delete.", ("databases",)),
+        "roles": Entry(
+            "Postgres roles of a branch: list, read, create, delete; new passwords.", ("roles",)
+        ),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
         "fleet": Entry(
             "Fleets: create the branches that a file lists, and continue after a failure.",
@@ -36,6 +47,11 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         "api-keys": Entry(
             "API keys: list, create, revoke. Personal keys, or those of --org or --project.",
             ("api_keys",),
+        ),
+        "orgs": Entry("Organizations of the account: list, read.", ("orgs",)),
+        "me": Entry("Show the account of a personal API key.", ("setup",), is_group=False),
+        "set-context": Entry(
+            "Select the project of this directory, in a .neon file.", ("setup",), is_group=False
         ),
         "local": Entry(
             "Serve a local control plane, offline, until interrupted.", ("local",), is_group=False

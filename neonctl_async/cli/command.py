@@ -57,10 +57,11 @@ NoColorOption = Annotated[
 ]
 
 
-class _Command(QuickCommand):
+class CheckedCommand(QuickCommand):
     """A command that rejects empty values of options and arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the class of the base is private
+        """Parse the arguments. Exit with a usage error if one is empty."""
         check_not_empty(self, ctx, args)
         return super().parse_args(ctx, args)
 
@@ -102,7 +103,7 @@ def command(
         )
         group.command(
             name,
-            cls=_Command,
+            cls=CheckedCommand,
             help=summary,
             short_help=summary.partition("\n\n")[0],
             epilog=f"\b\nExample: {PROGRAM} {example}",  # \b: the line is not folded

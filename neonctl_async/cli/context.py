@@ -4,6 +4,7 @@ Neon's own command line reads and writes the same file.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -94,3 +95,50 @@ def read(path: Path) -> dict[str, object]:
         return msgspec.json.decode(data or b"{}", type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a context file: {error}") from None
+
+
+def path_to_write(file: str | None) -> Path:
+    """Return the file that a new context belongs in: ``file``, the nearest one, or a new one."""
+    return Path(file) if file is not None else nearest() or Path.cwd() / FILE_NAME
+
+
+def merge(keys: dict[str, object], context: Context) -> dict[str, object]:
+    """Return the keys of a file with the keys of a context replaced. Keep all other keys."""
+    own = {field.encode_name for field in msgspec.structs.fields(Context)}
+    chosen = msgspec.to_builtins(context)
+    return {key: value for key, value in keys.items() if key not in own} | {
+        key: value for key, value in chosen.items() if value is not None
+    }
+
+
+def write(path: Path, keys: dict[str, object]) -> None:
+    """Replace a context file at once, and keep its permissions. Raises OSError."""
+    target = path.resolve()  # a symbolic link stays one
+    temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
+    data = msgspec.json.format(msgspec.json.encode(keys), indent=2)
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+        if target.exists():
+            shutil.copymode(target, temporary)
+        temporary.replace(target)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def is_ignored(path: Path) -> bool:
+    """Return whether Git ignores a file because of its name, or whether there is no repository.
+
+    Reads the ``.gitignore`` files from the directory of the file up to that of the repository.
+    """
+    lines: set[str] = set()
+    for directory in path.resolve().parents:
+        with (
+            suppress(OSError),
+            (directory / ".gitignore").open(encoding="utf-8", errors="replace") as file,
+        ):
+            lines.update(line.strip() for line in file)
+        if (directory / ".git").exists():
+            return not lines.isdisjoint({path.name, f"/{path.name}", f"{path.name}*"})
+    return True

@@ -62,6 +62,16 @@ class Search(NamedTuple):
     """Returns some records, to suggest close names."""
 
 
+def is_project_id(text: str) -> bool:
+    """Return whether a text has the form of the id of a project."""
+    return _PROJECT_ID.fullmatch(text) is not None
+
+
+def is_branch_id(text: str | None) -> bool:
+    """Return whether a text has the form of the id of a branch."""
+    return text is not None and _BRANCH_ID.fullmatch(text) is not None
+
+
 async def project_id(session: "CommandSession", project: str | None) -> str:
     """Return the id of the selected project.
 

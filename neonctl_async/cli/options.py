@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Annotated, TypeVar
 
 import typer
@@ -41,6 +42,19 @@ def _seconds(seconds: float) -> float:
     if not seconds >= 0:  # also rejects NaN
         raise typer.BadParameter(f"{seconds} is not a number of seconds, 0 or more")
     return seconds
+
+
+def parse_time(text: str) -> datetime:
+    """Return a time with a time zone. Raises BadParameter for another text."""
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is not a time: expected a time such as 2030-01-31T18:00:00Z"
+        ) from None
+    if time.tzinfo is None:
+        raise typer.BadParameter(f"{text!r} has no time zone: add Z for UTC, or an offset")
+    return time
 
 
 def _context(ctx: typer.Context) -> context.Context:
@@ -87,6 +101,33 @@ ProjectArgument = Annotated[
 BranchArgument = Annotated[
     str,
     typer.Argument(metavar="BRANCH", help="The id or the name of the branch.", show_default=False),
+]
+BranchOption = Annotated[
+    str | None,
+    typer.Option(
+        "--branch",
+        "-b",
+        metavar="BRANCH",
+        help="The id or the name of the branch; that of the .neon file, else the default branch.",
+        show_default=False,
+    ),
+]
+PreserveOption = Annotated[
+    str | None,
+    typer.Option(
+        "--preserve-under-name",
+        metavar="NAME",
+        help="Keep the state before the change as a new branch of this name.",
+    ),
+]
+ExpiresAtOption = Annotated[
+    datetime | None,
+    typer.Option(
+        "--expires-at",
+        metavar="TIME",
+        parser=parse_time,
+        help="Neon deletes the branch at this time, e.g. 2030-01-31T18:00:00Z.",
+    ),
 ]
 NameOption = Annotated[
     str | None,

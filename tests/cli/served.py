@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
-from neonctl_async.types import BranchCreated, ProjectCreated
+from neonctl_async.types import BranchCreated, Organization, ProjectCreated, RoleUpdated
 
 T = TypeVar("T")
 
@@ -43,6 +43,14 @@ class Served:
 
     def branch(self, project_id: str, name: str = "preview") -> BranchCreated:
         return self.run(lambda neon: neon.branches.create(project_id, name=name))
+
+    def role(self, project_id: str, branch_id: str, name: str = "app") -> RoleUpdated:
+        return self.run(lambda neon: neon.roles.create(project_id, branch_id, name=name))
+
+    def organization(self) -> Organization:
+        """Return the organization of the API key."""
+        [organization] = self.run(lambda neon: neon.users.organizations())
+        return organization
 
     def fail_next(self, action: str) -> None:
         asyncio.run_coroutine_threadsafe(self.control_plane.fail_next(action), self._loop).result()

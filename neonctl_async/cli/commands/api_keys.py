@@ -12,10 +12,7 @@ from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
 
-app: Final = typer.Typer(
-    help="API keys: list, create, revoke. Personal keys, or those of --org or --project.",
-    no_args_is_help=True,
-)
+app: Final = typer.Typer()
 
 KeyOrgOption = Annotated[
     str | None,

@@ -11,6 +11,7 @@ from neonctl_async.cli.names import branch_id, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
+    ExpiresAtOption,
     LimitOption,
     NameOption,
     ProjectOption,
@@ -25,9 +26,7 @@ from neonctl_async.cli.waits import connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
-app: Final = typer.Typer(
-    help="Branches of a project: list, read, create, delete.", no_args_is_help=True
-)
+app: Final = typer.Typer()
 
 _PAGE = 1000
 _LISTED: View[Branch] = View(
@@ -126,12 +125,16 @@ async def create_branch(
             help="Neon deletes the branch after this time.",
         ),
     ] = None,
+    expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
-    expires_at = or_unset(None if expires_in is None else _in(expires_in))
+    if expires_in is not None:
+        if expires_at is not None:
+            raise ValueError("--expires-in and --expires-at are both set: use one of them")
+        expires_at = _in(expires_in)
     project = await project_id(session, project)
     if parent is not None:
         parent = await branch_id(session, project, parent)
@@ -139,7 +142,7 @@ async def create_branch(
         project,
         name=or_unset(name),
         parent_id=or_unset(parent),
-        expires_at=expires_at,
+        expires_at=or_unset(expires_at),
         endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
     )
     created = await session.send(request)

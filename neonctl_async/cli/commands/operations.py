@@ -29,10 +29,7 @@ from neonctl_async.cli.styles import Text
 from neonctl_async.errors import NeonError
 from neonctl_async.models.operations import Operation, OperationRef
 
-app: Final = typer.Typer(
-    help="Operations of a project: list, read, wait, watch.",
-    no_args_is_help=True,
-)
+app: Final = typer.Typer()
 
 MAX_PAGE = 1000
 NEWEST = 100

@@ -24,7 +24,7 @@ from neonctl_async.cli.waits import connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
 
 MAX_PAGE = 400
-app: Final = typer.Typer(help="Projects: list, read, create, delete.", no_args_is_help=True)
+app: Final = typer.Typer()
 
 _PROJECT: View[Project] = View(
     columns={

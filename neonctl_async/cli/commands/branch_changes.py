@@ -1,0 +1,213 @@
+"""``neonctl-async branches``: the commands that change a branch."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Final, NamedTuple
+
+import typer
+from msgspec import UNSET, UnsetType
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import branch_id, project_id
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    BranchArgument,
+    ExpiresAtOption,
+    PreserveOption,
+    ProjectOption,
+    TimeoutOption,
+    WaitOption,
+    or_unset,
+    parse_time,
+)
+from neonctl_async.cli.output import View
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.waits import finish, outcomes
+from neonctl_async.models.branches import BranchUpdated
+
+app: Final = typer.Typer()
+
+SELF, PARENT = "^self", "^parent"
+"""The sources of a restore, spelled as in Neon's own command line."""
+
+_LSN: Final = re.compile(r"[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}")
+_CHANGED: View[BranchUpdated] = View(
+    columns={
+        "ID": lambda changed: changed.branch.id,
+        "Name": lambda changed: changed.branch.name,
+        "Default": lambda changed: "yes" if changed.branch.default else "",
+        "Parent": lambda changed: changed.branch.parent_id or "",
+        "Expires": lambda changed: moment_label(changed.branch.expires_at),
+        "Operations": lambda changed: outcomes(changed.operations),
+    },
+    raw=lambda changed: changed.branch.id,
+)
+
+
+class Point(NamedTuple):
+    """A point in the history of a branch."""
+
+    lsn: str | UnsetType = UNSET
+    time: datetime | UnsetType = UNSET
+
+
+def _parse_point(text: str) -> Point:
+    return Point(lsn=text) if _LSN.fullmatch(text) else Point(time=parse_time(text))
+
+
+async def _selected(session: CommandSession, project: str | None, branch: str) -> tuple[str, str]:
+    """Return the ids of the project and the branch."""
+    id = await project_id(session, project)
+    return id, await branch_id(session, id, branch)
+
+
+@command(app, "rename", "Rename a branch.", example="branches rename $NEON_BRANCH_ID preview-next")
+async def rename_branch(
+    session: CommandSession,
+    branch: BranchArgument,
+    name: Annotated[
+        str, typer.Argument(metavar="NEW_NAME", help="The new name.", show_default=False)
+    ],
+    project: ProjectOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, branch = await _selected(session, project, branch)
+    changed = await session.send(session.neon.branches.update(project, branch, name=name))
+    done = f"branch {branch} was renamed to {name}"
+    await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "set-default",
+    "Make a branch the default branch of its project.",
+    example="branches set-default $NEON_BRANCH_ID",
+)
+async def set_default_branch(
+    session: CommandSession,
+    branch: BranchArgument,
+    project: ProjectOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, branch = await _selected(session, project, branch)
+    changed = await session.send(session.neon.branches.set_as_default(project, branch))
+    done = f"branch {branch} was made the default branch"
+    await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "set-expiration",
+    "Set the time at which Neon deletes a branch. Without --expires-at, remove it.",
+    example="branches set-expiration $NEON_BRANCH_ID --expires-at 2030-01-31T18:00:00Z",
+)
+async def set_expiration(
+    session: CommandSession,
+    branch: BranchArgument,
+    project: ProjectOption = None,
+    expires_at: ExpiresAtOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, branch = await _selected(session, project, branch)
+    request = session.neon.branches.update(project, branch, expires_at=expires_at)
+    changed = await session.send(request)
+    done = f"the expiration of branch {branch} was changed"
+    await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "reset",
+    "Reset a branch to the current state of its parent.",
+    example="branches reset $NEON_BRANCH_ID --preserve-under-name preview-before",
+    question="Replace the data of branch {branch} of project {project} by that of its parent?",
+)
+async def reset_branch(
+    session: CommandSession,
+    branch: BranchArgument,
+    project: ProjectOption = None,
+    preserve: PreserveOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, branch = await _selected(session, project, branch)
+    request = session.neon.branches.reset_from_parent(
+        project, branch, preserve_under_name=or_unset(preserve)
+    )
+    changed = await session.send(request)
+    done = f"branch {branch} was reset to its parent"
+    await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "restore",
+    "Restore a branch to the state of another branch, or to its own earlier state.",
+    example="branches restore $NEON_BRANCH_ID --source main",
+    question="Replace the data of branch {branch} of project {project}?",
+)
+async def restore_branch(
+    session: CommandSession,
+    branch: BranchArgument,
+    project: ProjectOption = None,
+    *,
+    source: Annotated[
+        str,
+        typer.Option(
+            "--source",
+            metavar="BRANCH",
+            help=f"The id or the name of the source; {SELF} is the branch, {PARENT} its parent.",
+        ),
+    ] = SELF,
+    at: Annotated[
+        Point | None,
+        typer.Option(
+            "--at",
+            metavar="TIME|LSN",
+            parser=_parse_point,
+            help="The state of the source at a time such as 2030-01-31T18:00:00Z or at an LSN; "
+            "the current state if left out.",
+        ),
+    ] = None,
+    preserve: PreserveOption = None,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, branch = await _selected(session, project, branch)
+    source = await _source(session, project, branch, source)
+    if source == branch and (at is None or preserve is None):
+        raise ValueError(
+            "to restore a branch to its own earlier state, set --at and --preserve-under-name; "
+            "--source selects another branch"
+        )
+    request = session.neon.branches.restore(
+        project,
+        branch,
+        source_branch_id=source,
+        source_lsn=at.lsn if at else UNSET,
+        source_timestamp=at.time if at else UNSET,
+        preserve_under_name=or_unset(preserve),
+    )
+    changed = await session.send(request)
+    done = f"branch {branch} was restored from branch {source}"
+    await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+async def _source(session: CommandSession, project: str, branch: str, source: str) -> str:
+    """Return the id of the source of a restore."""
+    if source == SELF:
+        return branch
+    if source != PARENT:
+        return await branch_id(session, project, source)
+    parent = (await session.neon.branches.get(project, branch)).parent_id
+    if parent is None:
+        raise ValueError(f"branch {branch} has no parent: set --source to another branch")
+    return parent

@@ -1,0 +1,150 @@
+"""``neonctl-async databases``."""
+
+from typing import Annotated, Final
+
+import typer
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import branch_or_default, project_id
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    BranchOption,
+    ProjectOption,
+    TimeoutOption,
+    WaitOption,
+)
+from neonctl_async.cli.output import View
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.waits import finish, outcomes
+from neonctl_async.models.databases import Database, DatabaseDeleted, DatabaseUpdated
+
+app: Final = typer.Typer()
+
+DatabaseArgument = Annotated[
+    str,
+    typer.Argument(metavar="DATABASE", help="The name of the database.", show_default=False),
+]
+
+_DATABASE: View[Database] = View(
+    columns={
+        "Name": lambda database: database.name,
+        "Owner": lambda database: database.owner_name,
+        "Branch": lambda database: database.branch_id,
+        "Created": lambda database: moment_label(database.created_at),
+    },
+    raw=lambda database: database.name,
+    whole=("Name",),
+)
+_CREATED: View[DatabaseUpdated] = View(
+    columns={
+        "Name": lambda created: created.database.name,
+        "Owner": lambda created: created.database.owner_name,
+        "Branch": lambda created: created.database.branch_id,
+        "Operations": lambda created: outcomes(created.operations),
+    },
+    raw=lambda created: created.database.name,
+)
+
+
+def _deleted(name: str) -> View[DatabaseDeleted]:
+    return View(
+        columns={
+            "Deleted": lambda _deleted: name,
+            "Operations": lambda deleted: outcomes(deleted.operations),
+        },
+        raw=lambda _deleted: name,
+    )
+
+
+@command(app, "list", "List the databases of a branch.", example="databases list --branch main")
+async def list_databases(
+    session: CommandSession, project: ProjectOption = None, branch: BranchOption = None
+) -> None:
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    session.screen.show_list(await session.neon.databases.list(project, branch), _DATABASE)
+
+
+@command(app, "get", "Show a database.", example="databases get neondb")
+async def get_database(
+    session: CommandSession,
+    database: DatabaseArgument,
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+) -> None:
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    session.screen.show(await session.neon.databases.get(project, branch, database), _DATABASE)
+
+
+@command(
+    app,
+    "create",
+    "Create a database.",
+    example="databases create --name orders --owner-name neondb_owner",
+)
+async def create_database(
+    session: CommandSession,
+    name: Annotated[
+        str, typer.Option("--name", help="The name of the database.", show_default=False)
+    ],
+    owner: Annotated[
+        str | None,
+        typer.Option(
+            "--owner-name",
+            metavar="ROLE",
+            help="The role that owns the database; the only role of the branch if left out.",
+        ),
+    ] = None,
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    owner = await _only_role(session, project, branch) if owner is None else owner
+    request = session.neon.databases.create(project, branch, name=name, owner_name=owner)
+    created = await session.send(request)
+    done = f"database {name} was created on branch {branch}"
+    await finish(session, created, _CREATED, done=done, wait=wait, timeout=timeout)
+
+
+async def _only_role(session: CommandSession, project: str, branch: str) -> str:
+    """Return the only role of a branch that Neon does not manage."""
+    roles = [
+        role.name for role in await session.neon.roles.list(project, branch) if not role.protected
+    ]
+    if len(roles) != 1:
+        raise ValueError(
+            f"branch {branch} has {len(roles)} roles: set --owner-name to one of them: "
+            f"{', '.join(roles)}"
+            if roles
+            else f"branch {branch} has no role: create one with `roles create`"
+        )
+    return roles[0]
+
+
+@command(
+    app,
+    "delete",
+    "Delete a database and its data.",
+    example="databases delete neondb",
+    question="Delete database {database} and its data?",
+)
+async def delete_database(
+    session: CommandSession,
+    database: DatabaseArgument,
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    deleted = await session.send(session.neon.databases.delete(project, branch, database))
+    done = f"database {database} was deleted from branch {branch}"
+    await finish(session, deleted, _deleted(database), done=done, wait=wait, timeout=timeout)

@@ -1,0 +1,320 @@
+"""``neonctl-async endpoints``: computes, which the API calls endpoints."""
+
+from enum import StrEnum
+from typing import Annotated, Final, NamedTuple
+
+import typer
+from msgspec import UNSET
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import branch_id, branch_or_default, endpoint_id, project_id
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    BranchOption,
+    ProjectOption,
+    TimeoutOption,
+    WaitOption,
+    or_unset,
+)
+from neonctl_async.cli.output import View
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.waits import finish, outcomes
+from neonctl_async.models.endpoints import Endpoint, EndpointDeleted, EndpointUpdated
+
+app: Final = typer.Typer()
+
+
+class ComputeType(StrEnum):
+    """The type of a new compute."""
+
+    READ_WRITE = "read_write"
+    READ_ONLY = "read_only"
+
+
+class Size(NamedTuple):
+    """The limits of the size of a compute, in compute units."""
+
+    smallest: float
+    largest: float
+
+
+def _parse_size(text: str) -> Size:
+    smallest, dash, largest = text.partition("-")
+    try:
+        size = Size(float(smallest), float(largest if dash else smallest))
+    except ValueError:
+        size = Size(0, 0)
+    if not 0 < size.smallest <= size.largest:
+        raise typer.BadParameter(
+            f"{text!r} is not a size: expected compute units such as 2, or a range such as 0.5-3"
+        )
+    return size
+
+
+def _size_label(endpoint: Endpoint) -> str:
+    smallest, largest = endpoint.autoscaling_limit_min_cu, endpoint.autoscaling_limit_max_cu
+    if smallest is None or largest is None:
+        return ""
+    return f"{smallest:g} CU" if smallest == largest else f"{smallest:g}-{largest:g} CU"
+
+
+EndpointArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="COMPUTE", help="The id or the name of the compute.", show_default=False
+    ),
+]
+SizeOption = Annotated[
+    Size | None,
+    typer.Option(
+        "--cu",
+        metavar="SIZE",
+        parser=_parse_size,
+        help="The size in compute units: fixed, e.g. 2, or a range for autoscaling, e.g. 0.5-3.",
+    ),
+]
+SuspendOption = Annotated[
+    int | None,
+    typer.Option(
+        "--suspend-timeout",
+        metavar="SECONDS",
+        min=-1,
+        max=604_800,
+        help="The idle time before Neon suspends the compute; 0 is Neon's default, -1 is never.",
+    ),
+]
+ComputeNameOption = Annotated[
+    str | None, typer.Option("--name", help="The name of the compute.", show_default=False)
+]
+
+_LISTED: View[Endpoint] = View(
+    columns={
+        "ID": lambda endpoint: endpoint.id,
+        "Branch": lambda endpoint: endpoint.branch_id,
+        "Type": lambda endpoint: endpoint.type,
+        "State": lambda endpoint: endpoint.current_state,
+        "Size": _size_label,
+        "Name": lambda endpoint: endpoint.name or "",
+    },
+    raw=lambda endpoint: endpoint.id,
+)
+_ENDPOINT: View[Endpoint] = View(
+    columns={
+        **_LISTED.columns,
+        "Host": lambda endpoint: endpoint.host,
+        "Last active": lambda endpoint: moment_label(endpoint.last_active),
+        "Created": lambda endpoint: moment_label(endpoint.created_at),
+    },
+    raw=lambda endpoint: endpoint.id,
+)
+_CHANGED: View[EndpointUpdated] = View(
+    columns={
+        "ID": lambda changed: changed.endpoint.id,
+        "Name": lambda changed: changed.endpoint.name or "",
+        "Branch": lambda changed: changed.endpoint.branch_id,
+        "Type": lambda changed: changed.endpoint.type,
+        "Size": lambda changed: _size_label(changed.endpoint),
+        "Host": lambda changed: changed.endpoint.host,
+        "Operations": lambda changed: outcomes(changed.operations),
+    },
+    raw=lambda changed: changed.endpoint.id,
+)
+
+
+def _deleted(id: str) -> View[EndpointDeleted]:
+    return View(
+        columns={
+            "Deleted": lambda _deleted: id,
+            "Operations": lambda deleted: outcomes(deleted.operations),
+        },
+        raw=lambda _deleted: id,
+    )
+
+
+async def _selected(session: CommandSession, project: str | None, endpoint: str) -> tuple[str, str]:
+    """Return the ids of the project and the compute."""
+    id = await project_id(session, project)
+    return id, await endpoint_id(session, id, endpoint)
+
+
+@command(
+    app,
+    "list",
+    "List the computes of a project, or of a branch.",
+    example="endpoints list --branch main",
+)
+async def list_endpoints(
+    session: CommandSession,
+    project: ProjectOption = None,
+    branch: Annotated[
+        str | None,
+        typer.Option(
+            "--branch",
+            "-b",
+            metavar="BRANCH",
+            help="The id or the name of a branch; all branches if left out.",
+        ),
+    ] = None,
+) -> None:
+    project = await project_id(session, project)
+    if branch is None:
+        listed = await session.neon.endpoints.list(project)
+    else:
+        branch = await branch_id(session, project, branch)
+        listed = await session.neon.branches.list_endpoints(project, branch)
+    session.screen.show_list(listed, _LISTED)
+
+
+@command(app, "get", "Show a compute.", example="endpoints get $NEON_ENDPOINT_ID")
+async def get_endpoint(
+    session: CommandSession, endpoint: EndpointArgument, project: ProjectOption = None
+) -> None:
+    project, endpoint = await _selected(session, project, endpoint)
+    session.screen.show(await session.neon.endpoints.get(project, endpoint), _ENDPOINT)
+
+
+@command(
+    app,
+    "create",
+    "Create a compute for a branch, and start it.",
+    example="endpoints create --branch main --type read_only --cu 0.5-2",
+)
+async def create_endpoint(
+    session: CommandSession,
+    project: ProjectOption = None,
+    *,
+    branch: BranchOption = None,
+    type: Annotated[
+        ComputeType,
+        typer.Option("--type", help="A branch has at most one compute that can write."),
+    ] = ComputeType.READ_WRITE,
+    name: ComputeNameOption = None,
+    size: SizeOption = None,
+    suspend_timeout: SuspendOption = None,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    request = session.neon.endpoints.create(
+        project,
+        branch_id=branch,
+        type=type,
+        name=or_unset(name),
+        autoscaling_limit_min_cu=size.smallest if size else UNSET,
+        autoscaling_limit_max_cu=size.largest if size else UNSET,
+        suspend_timeout_seconds=or_unset(suspend_timeout),
+    )
+    created = await session.send(request)
+    done = f"compute {created.endpoint.id} was created"
+    await finish(session, created, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "update",
+    "Change the settings of a compute.",
+    example="endpoints update $NEON_ENDPOINT_ID --cu 1 --suspend-timeout 600",
+)
+async def update_endpoint(
+    session: CommandSession,
+    endpoint: EndpointArgument,
+    project: ProjectOption = None,
+    *,
+    name: ComputeNameOption = None,
+    size: SizeOption = None,
+    suspend_timeout: SuspendOption = None,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    if name is None and size is None and suspend_timeout is None:
+        raise ValueError("nothing to change: set --name, --cu or --suspend-timeout")
+    project, endpoint = await _selected(session, project, endpoint)
+    request = session.neon.endpoints.update(
+        project,
+        endpoint,
+        name=or_unset(name),
+        autoscaling_limit_min_cu=size.smallest if size else UNSET,
+        autoscaling_limit_max_cu=size.largest if size else UNSET,
+        suspend_timeout_seconds=or_unset(suspend_timeout),
+    )
+    changed = await session.send(request)
+    done = f"compute {endpoint} was changed"
+    await finish(session, changed, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(app, "start", "Start a compute.", example="endpoints start $NEON_ENDPOINT_ID")
+async def start_endpoint(
+    session: CommandSession,
+    endpoint: EndpointArgument,
+    project: ProjectOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, endpoint = await _selected(session, project, endpoint)
+    started = await session.send(session.neon.endpoints.start(project, endpoint))
+    done = f"the start of compute {endpoint} was requested"
+    await finish(session, started, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "suspend",
+    "Suspend a compute. This closes its connections.",
+    example="endpoints suspend $NEON_ENDPOINT_ID",
+)
+async def suspend_endpoint(
+    session: CommandSession,
+    endpoint: EndpointArgument,
+    project: ProjectOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, endpoint = await _selected(session, project, endpoint)
+    suspended = await session.send(session.neon.endpoints.suspend(project, endpoint))
+    done = f"the suspension of compute {endpoint} was requested"
+    await finish(session, suspended, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "restart",
+    "Restart a compute. This closes its connections.",
+    example="endpoints restart $NEON_ENDPOINT_ID",
+)
+async def restart_endpoint(
+    session: CommandSession,
+    endpoint: EndpointArgument,
+    project: ProjectOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, endpoint = await _selected(session, project, endpoint)
+    restarted = await session.send(session.neon.endpoints.restart(project, endpoint))
+    done = f"the restart of compute {endpoint} was requested"
+    await finish(session, restarted, _CHANGED, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "delete",
+    "Delete a compute. The branch keeps its data.",
+    example="endpoints delete $NEON_ENDPOINT_ID",
+    question="Delete compute {endpoint} of project {project}?",
+)
+async def delete_endpoint(
+    session: CommandSession,
+    endpoint: EndpointArgument,
+    project: ProjectOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project, endpoint = await _selected(session, project, endpoint)
+    deleted = await session.send(session.neon.endpoints.delete(project, endpoint))
+    done = f"compute {endpoint} was deleted"
+    await finish(session, deleted, _deleted(endpoint), done=done, wait=wait, timeout=timeout)

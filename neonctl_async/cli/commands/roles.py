@@ -1,0 +1,191 @@
+"""``neonctl-async roles``."""
+
+from typing import Annotated, Final
+
+import typer
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import branch_or_default, project_id
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    BranchOption,
+    ProjectOption,
+    SecretsOption,
+    TimeoutOption,
+    WaitOption,
+)
+from neonctl_async.cli.output import Screen, View
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.waits import finish, outcomes
+from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
+
+app: Final = typer.Typer()
+
+RoleArgument = Annotated[
+    str, typer.Argument(metavar="ROLE", help="The name of the role.", show_default=False)
+]
+
+_LISTED: View[Role] = View(
+    columns={
+        "Name": lambda role: role.name,
+        "Protected": lambda role: "yes" if role.protected else "",
+        "Branch": lambda role: role.branch_id,
+        "Created": lambda role: moment_label(role.created_at),
+    },
+    raw=lambda role: role.name,
+    whole=("Name",),
+)
+
+
+def _password(screen: Screen, role: Role) -> str:
+    if role.password is None:
+        return ""
+    shown = screen.secret(role.password)
+    return shown if screen.show_secrets else f"{shown} (--show-secrets shows it)"
+
+
+def _raw(screen: Screen, role: Role) -> str:
+    return screen.secret(role.password) if screen.show_secrets and role.password else role.name
+
+
+def _role(screen: Screen) -> View[Role]:
+    return View(
+        columns={**_LISTED.columns, "Password": lambda role: _password(screen, role)},
+        raw=lambda role: _raw(screen, role),
+    )
+
+
+def _changed(screen: Screen) -> View[RoleUpdated]:
+    return View(
+        columns={
+            "Name": lambda changed: changed.role.name,
+            "Branch": lambda changed: changed.role.branch_id,
+            "Password": lambda changed: _password(screen, changed.role),
+            "Operations": lambda changed: outcomes(changed.operations),
+        },
+        raw=lambda changed: _raw(screen, changed.role),
+    )
+
+
+def _deleted(name: str) -> View[RoleDeleted]:
+    return View(
+        columns={
+            "Deleted": lambda _deleted: name,
+            "Operations": lambda deleted: outcomes(deleted.operations),
+        },
+        raw=lambda _deleted: name,
+    )
+
+
+@command(app, "list", "List the roles of a branch.", example="roles list --branch main")
+async def list_roles(
+    session: CommandSession, project: ProjectOption = None, branch: BranchOption = None
+) -> None:
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    session.screen.show_list(await session.neon.roles.list(project, branch), _LISTED)
+
+
+@command(
+    app,
+    "get",
+    "Show a role. With --show-secrets, also show its password.",
+    example="roles get neondb_owner",
+)
+async def get_role(
+    session: CommandSession,
+    role: RoleArgument,
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+    *,
+    show_secrets: SecretsOption = False,
+) -> None:
+    session.screen.show_secrets = show_secrets
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    found = await session.neon.roles.get(project, branch, role)
+    if show_secrets:
+        password = await session.neon.roles.reveal_password(project, branch, role)
+        found = replace(found, password=password)
+    session.screen.show(found, _role(session.screen))
+
+
+@command(
+    app,
+    "create",
+    "Create a role with a password. This closes the connections of running computes.",
+    example="roles create --name app",
+)
+async def create_role(
+    session: CommandSession,
+    name: Annotated[str, typer.Option("--name", help="The name of the role.", show_default=False)],
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+    *,
+    no_login: Annotated[
+        bool, typer.Option("--no-login", help="Create a role that cannot connect.")
+    ] = False,
+    show_secrets: SecretsOption = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    session.screen.show_secrets = show_secrets
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    request = session.neon.roles.create(project, branch, name=name, no_login=no_login or UNSET)
+    created = await session.send(request)
+    done = f"role {name} was created on branch {branch}"
+    view = _changed(session.screen)
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "reset-password",
+    "Give a role a new password. This closes its connections.",
+    example="roles reset-password neondb_owner --show-secrets",
+    question="Reset the password of role {role}?",
+)
+async def reset_password(
+    session: CommandSession,
+    role: RoleArgument,
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+    *,
+    show_secrets: SecretsOption = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    session.screen.show_secrets = show_secrets
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    changed = await session.send(session.neon.roles.reset_password(project, branch, role))
+    done = f"the password of role {role} on branch {branch} was reset"
+    view = _changed(session.screen)
+    await finish(session, changed, view, done=done, wait=wait, timeout=timeout)
+
+
+@command(
+    app,
+    "delete",
+    "Delete a role.",
+    example="roles delete $NEON_ROLE",
+    question="Delete role {role}?",
+)
+async def delete_role(
+    session: CommandSession,
+    role: RoleArgument,
+    project: ProjectOption = None,
+    branch: BranchOption = None,
+    *,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    project = await project_id(session, project)
+    branch = await branch_or_default(session, project, branch)
+    deleted = await session.send(session.neon.roles.delete(project, branch, role))
+    done = f"role {role} was deleted from branch {branch}"
+    await finish(session, deleted, _deleted(role), done=done, wait=wait, timeout=timeout)
