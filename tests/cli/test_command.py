@@ -46,7 +46,7 @@ def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
 
 
 def test_number_of_commands_is_as_documented() -> None:
-    assert len(COMMANDS) == 43
+    assert len(COMMANDS) == 45
 
 
 @pytest.mark.parametrize(
@@ -65,6 +65,7 @@ def test_example_of_every_command_works(
     monkeypatch.setenv("NEON_ROLE", quick.role(id, created.branch.id, "example").role.name)
     monkeypatch.setenv("NEON_ORG_ID", quick.organization().id)
     monkeypatch.setenv("NEON_KEY_ID", str(key.id))
+    Path("tenants.csv").write_text(f"project,branch\n{id},tenant\n")
     result = cli(*example_of(cli, command), at=quick)
     assert result.exit_code == 0, result.output
     assert quick.control_plane.api_key not in result.output

@@ -78,7 +78,7 @@ def _writable(path: Path | None) -> Path | None:
     app,
     "plan",
     "Compare the tenants of a file with the existing branches. Changes nothing.",
-    example="fleet plan $NEON_FLEET",
+    example="fleet plan tenants.csv",
 )
 async def plan_fleet(session: CommandSession, file: FileArgument, org: OrgOption = None) -> None:
     fleet = await _fleet(session, file, org)
@@ -91,7 +91,7 @@ async def plan_fleet(session: CommandSession, file: FileArgument, org: OrgOption
     app,
     "apply",
     "Create the missing branches of a file. Run it again to continue after a failure.",
-    example="fleet apply $NEON_FLEET --canary 1",
+    example="fleet apply tenants.csv --canary 1",
 )
 async def apply_fleet(
     session: CommandSession,
@@ -148,9 +148,7 @@ async def apply_fleet(
             report = await fleet.apply(
                 canary=canary,
                 concurrency=concurrency,
-                wait=WaitOptions(timeout=timeout, connect=connect, on_update=show)
-                if wait
-                else False,
+                wait=options if wait else False,
                 uris=uris is not None,
                 pooled=pooled,
                 on_update=print_failure,

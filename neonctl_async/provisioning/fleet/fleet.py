@@ -43,9 +43,9 @@ class Fleet:
         """Compare the tenants with the existing branches. Changes nothing.
 
         Sends one request per 400 projects of the account, and two requests per project of the
-        fleet: one lists the branches, one the computes. Raises FleetError if a project is missing
-        and its tenants have no region, if a name belongs to more than one project, or if a parent
-        does not exist.
+        fleet: one lists the branches, one the computes. Raises FleetError, with all problems, if a
+        parent or a project does not exist, or if a name belongs to more than one project. A missing
+        project is no problem if a tenant has its region.
         """
         return (await prepare(self._neon, self._tenants, self._org_id)).plan
 

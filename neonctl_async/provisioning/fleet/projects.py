@@ -30,7 +30,7 @@ class FleetProjects(msgspec.Struct, frozen=True, kw_only=True):
     existing: Mapping[str, Project]
     missing: Mapping[str, NewProject]
     problems: Sequence[str]
-    """Why the fleet cannot be provisioned, a sentence for each project."""
+    """A sentence for each project that the fleet cannot use."""
 
 
 def is_project_id(text: str) -> bool:

@@ -46,25 +46,30 @@ class TenantSteps:
                 path=f"/projects/{planned.project_id}/branches",
             )
         project_id = planned.project_id or await self._new_projects.id_of(tenant.project)
-        if planned.branch is not None and planned.is_ready:
-            await self._connect(tenant, project_id, job.endpoint_id)
-            return await self._result(tenant, planned.branch, created=False)
-        is_parent_known = tenant.parent is None or parent_id is not None
-        if planned.branch is None and is_parent_known:
-            try:
-                created = await self._create(tenant, project_id, parent_id)
-            except NeonError as error:
-                if not _may_exist_after(error):
-                    raise
-            else:
-                uris = created.connection_uris
-                return await self._result(tenant, created.branch, created=True, uris=uris)
-        return await self._ensure(tenant, project_id)
+        if planned.branch is None and (tenant.parent is None or parent_id is not None):
+            return await self._create_or_ensure(tenant, project_id, parent_id)
+        if planned.branch is None or not planned.is_ready:
+            return await self._ensure(tenant, project_id)
+        await self._connect(tenant, project_id, job.endpoint_id)
+        return await self._result(tenant, planned.branch, created=False)
+
+    async def _create_or_ensure(
+        self, tenant: Tenant, project_id: str, parent_id: str | None
+    ) -> TenantResult:
+        """Create a branch that was not listed. This needs one request less than ``ensure``."""
+        try:
+            created = await self._create(tenant, project_id, parent_id)
+        except NeonError as error:
+            if not _may_exist_after(error):
+                raise
+            return await self._ensure(tenant, project_id)
+        return await self._result(
+            tenant, created.branch, created=True, uris=created.connection_uris
+        )
 
     async def _create(
         self, tenant: Tenant, project_id: str, parent_id: str | None
     ) -> BranchCreated:
-        """Create a branch that was not in the list. This needs one request less than ``ensure``."""
         return await self._neon.branches.create(
             project_id,
             name=tenant.branch,

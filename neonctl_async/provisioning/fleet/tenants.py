@@ -118,10 +118,11 @@ def check(name: str, value: object, *, strict: bool = True) -> object:
     Unless ``strict`` is set, a text such as ``"0.5"`` is converted to the number.
     """
     try:
-        return msgspec.convert(value, _types()[name], strict=strict)
+        converted: object = msgspec.convert(value, _types()[name], strict=strict)
     except msgspec.ValidationError:
         shown = value.isoformat() if isinstance(value, datetime) else shorten(value)
         raise ValueError(f"{name} is {shown}: expected {EXPECTED[name]}") from None
+    return converted
 
 
 def or_unset(value: T | None) -> T | UnsetType:
