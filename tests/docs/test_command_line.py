@@ -1,5 +1,6 @@
 """The commands that README and docs show work."""
 
+import os
 import re
 from pathlib import Path
 
@@ -29,7 +30,7 @@ def test_commands_of_a_page_work(
     monkeypatch.chdir(tmp_path)  # commands write files
     Path("examples").symlink_to(ROOT / "examples")
     for command, _ in commands(TEXTS[page]):
-        program, *arguments = words(command)
+        program, *arguments = map(os.path.expandvars, words(command))
         if program == "neonctl-async" and arguments[0] not in NOT_RUN:
             result = cli(*arguments, at=quick)
             assert result.exit_code == 0, result.output

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, project_id
@@ -106,6 +107,7 @@ async def create_branch(
         typer.Option(
             "--parent",
             metavar="BRANCH",
+            autocompletion=completion.branches,
             help="The id or the name of the parent; the default branch if left out.",
         ),
     ] = None,
