@@ -46,7 +46,7 @@ def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
 
 
 def test_number_of_commands_is_as_documented() -> None:
-    assert len(COMMANDS) == 46
+    assert len(COMMANDS) == 49
 
 
 def environment_of_examples(quick: Served) -> dict[str, str]:
@@ -75,6 +75,7 @@ def test_example_of_every_command_works(
 ) -> None:
     for name, value in environment_of_examples(quick).items():
         monkeypatch.setenv(name, value)
+    Path("tenants.csv").write_text(f"project,branch\n{os.environ['NEON_PROJECT_ID']},tenant\n")
     result = cli(*example_of(cli, command), at=quick)
     assert result.exit_code == 0, result.output
     assert quick.control_plane.api_key not in result.output

@@ -88,6 +88,22 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/provisioning/test_ensured_branches.py",
         "records without logic, which ensure returns",
     ),
+    "neonctl_async/provisioning/fleet/client.py": (
+        "tests/provisioning/fleet/test_fleet.py",
+        "every test of a fleet passes a client",
+    ),
+    "neonctl_async/provisioning/fleet/plans.py": (
+        "tests/provisioning/fleet/test_fleet.py",
+        "Fleet.plan() returns the plan",
+    ),
+    "neonctl_async/provisioning/fleet/reports.py": (
+        "tests/provisioning/fleet/test_fleet.py",
+        "Fleet.apply() returns the report",
+    ),
+    "neonctl_async/provisioning/fleet/run.py": (
+        "tests/provisioning/fleet/test_fleet.py",
+        "Fleet.apply() is a run",
+    ),
     "neonctl_async/transport/decoding.py": (
         "tests/transport/test_protocol_responses.py",
         "bodies are decoded in responses",
