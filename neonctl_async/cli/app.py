@@ -40,6 +40,12 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
             "Postgres roles of a branch: list, read, create, delete; new passwords.", ("roles",)
         ),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
+        "wait": Entry(
+            "Wait until operations have finished, a branch is ready, computes are active, idle or "
+            "connectable, or something is deleted.",
+            ("wait",),
+            is_group=False,
+        ),
         "api-keys": Entry(
             "API keys: list, create, revoke. Personal keys, or those of --org or --project.",
             ("api_keys",),

@@ -11,6 +11,7 @@ from neonctl_async.cli.names import branch_id, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
+    ConnectOption,
     ExpiresAtOption,
     LimitOption,
     NameOption,
@@ -22,7 +23,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import connection_uri, finish, outcomes
+from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
@@ -128,9 +129,11 @@ async def create_branch(
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
+    connect: ConnectOption = False,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    check_connect(connect=connect, wait=wait, compute=compute)
     if expires_in is not None:
         if expires_at is not None:
             raise ValueError("--expires-in and --expires-at are both set: use one of them")
@@ -148,7 +151,8 @@ async def create_branch(
     created = await session.send(request)
     done = f"branch {created.branch.id} was created"
     view = _created(session.screen)
-    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
+    computes = created.endpoints if connect else []
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=computes)
 
 
 def _in(seconds: int) -> datetime:
