@@ -22,13 +22,15 @@
     └── WaitError                               a wait was not successful
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
-            └── StateTimeoutError           an object did not reach a state
+            ├── StateTimeoutError           an object did not reach a state
+            └── NotConnectableError         a compute does not accept connections
 
 Invalid arguments raise a plain ValueError or TypeError. Cancellation is never converted.
 """
 
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Literal
 
 from neonctl_async.models.operations import Operation, OperationRef
 
@@ -341,6 +343,42 @@ class StateTimeoutError(WaitTimeoutError):
         self.wanted = wanted
         self.state = state
         self.pending_state = pending_state
+
+
+class NotConnectableError(WaitTimeoutError):
+    """A compute did not accept connections within ``timeout`` seconds, or never will.
+
+    ``endpoint_id`` and ``host`` identify the compute. ``stage`` is the step of the connection that
+    failed last: ``dns``, ``tcp``, ``tls`` or ``startup``. ``reason`` describes the failure.
+    ``is_final`` is True if a longer wait would not help. The error is then raised at once. If
+    other computes of the wait did not accept connections either, ``others`` contains their ids.
+    ``settled`` contains the operations that had finished before.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint_id: str,
+        host: str,
+        stage: Literal["dns", "tcp", "tls", "startup"],
+        reason: str,
+        is_final: bool,
+        timeout: float,
+        others: Sequence[str] = (),
+        settled: Sequence[Operation] = (),
+        last_error: NeonError | None = None,
+    ) -> None:
+        super().__init__(timeout=timeout, settled=settled, pending=(), last_error=last_error)
+        verb = "cannot accept connections" if is_final else "does not accept connections"
+        time = "" if is_final else f" after {timeout:g} s"
+        more = f"; nor do {', '.join(others)}" if others else ""
+        Exception.__init__(self, f"compute {endpoint_id} {verb}{time} ({stage}): {reason}{more}")
+        self.endpoint_id = endpoint_id
+        self.host = host
+        self.stage: Literal["dns", "tcp", "tls", "startup"] = stage
+        self.reason = reason
+        self.is_final = is_final
+        self.others: list[str] = list(others)
 
 
 _UNSUCCESSFUL = frozenset({"failed", "error", "cancelled"})

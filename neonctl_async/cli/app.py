@@ -29,7 +29,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         "projects": Entry("Projects: list, read, create, delete.", ("projects",)),
         "branches": Entry(
             "Branches of a project: list, read, create, change, delete.",
-            ("branches", "branch_ensure", "branch_changes"),
+            ("branches", "branch_ensure", "branch_changes", "branch_prune"),
         ),
         "endpoints": Entry(
             "Computes of a project: list, read, create, start, suspend, change, delete.",
