@@ -46,7 +46,7 @@ def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
 
 
 def test_number_of_commands_is_as_documented() -> None:
-    assert len(COMMANDS) == 43
+    assert len(COMMANDS) == 46
 
 
 def environment_of_examples(quick: Served) -> dict[str, str]:
@@ -66,7 +66,9 @@ def environment_of_examples(quick: Served) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "command", [one for one in COMMANDS if one not in {("local",), ("demo",)}], ids=" ".join
+    "command",
+    [one for one in COMMANDS if one not in {("local",), ("demo",), ("psql",)}],
+    ids=" ".join,
 )
 def test_example_of_every_command_works(
     cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
