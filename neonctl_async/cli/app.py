@@ -9,7 +9,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from neonctl_async._streams import exit_with
 from neonctl_async._version import __version__
 from neonctl_async.cli.parameters import QuickGroup
 
@@ -128,6 +127,7 @@ def _options(
     """Handle the options of the program itself."""
 
 
-def main() -> None:
-    """Run the command line and exit with its exit code."""
-    exit_with(lambda: app(prog_name=PROGRAM))
+def run() -> int | None:
+    """Run the command line. It exits with its exit code, or returns None."""
+    app(prog_name=PROGRAM)
+    return None

@@ -105,7 +105,7 @@ def _run(ctx: typer.Context, incomplete: str, find: _Find) -> Sequence[_Record]:
     from neonctl_async.cli.running import new_client
     from neonctl_async.config import RetryPolicy
 
-    client = new_client(ctx.params.get("api_host"), RetryPolicy.never())
+    client = new_client(ctx.params.get("api_host"), retry=RetryPolicy.never())
     records: Sequence[_Record] = []
 
     async def run() -> None:

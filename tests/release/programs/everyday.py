@@ -56,7 +56,7 @@ async def waiting(neon: NeonClient) -> None:
         await neon.operations.wait(begun, on_update=progress, raise_on_failure=False)
     async with neon.branches.ephemeral(PROJECT, ttl_seconds=None) as created:
         assert_type(created, types.BranchCreated)
-        assert_type(created.connection_uri, api.Secret)
+        assert_type(created.connection_uri, api.ConnectionUri)
         assert_type(created.connection_uri.reveal(), str)
 
 

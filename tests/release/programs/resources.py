@@ -25,7 +25,7 @@ async def projects(neon: NeonClient) -> None:
     await neon.projects.assign_vpc_endpoint(PROJECT, "vpc_endpoint", label="label")
     assert_type(
         await neon.projects.connection_uri(PROJECT, database_name="database", role_name="role"),
-        api.Secret,
+        api.ConnectionUri,
     )
     assert_type(await neon.projects.create(), types.ProjectCreated)
     assert_type(await neon.projects.create_transfer_request(PROJECT), types.TransferRequest)
@@ -71,7 +71,7 @@ async def branches(neon: NeonClient) -> None:
     assert_type(await neon.branches.get(PROJECT, BRANCH), types.Branch)
     assert_type(neon.branches.list(PROJECT), api.Paginator[types.Branch])
     assert_type(await neon.branches.list_endpoints(PROJECT, BRANCH), list[types.Endpoint])
-    assert_type(await neon.branches.list_masking_rules(PROJECT, BRANCH), list[api.MaskingRule])
+    assert_type(await neon.branches.list_masking_rules(PROJECT, BRANCH), list[types.MaskingRule])
     assert_type(await neon.branches.recover(PROJECT, BRANCH), types.BranchRecovered)
     assert_type(await neon.branches.reset_from_parent(PROJECT, BRANCH), types.BranchUpdated)
     assert_type(
@@ -89,7 +89,7 @@ async def branches(neon: NeonClient) -> None:
     await neon.branches.wait_for(PROJECT, BRANCH, "deleted")
     assert_type(
         await neon.branches.update_masking_rules(PROJECT, BRANCH, masking_rules=[]),
-        list[api.MaskingRule],
+        list[types.MaskingRule],
     )
 
 
@@ -132,7 +132,7 @@ async def roles(neon: NeonClient) -> None:
 async def snapshots(neon: NeonClient) -> None:
     assert_type(await neon.snapshots.create(PROJECT, BRANCH), types.SnapshotCreated)
     assert_type(await neon.snapshots.delete(PROJECT, "snapshot"), types.OperationsResponse)
-    assert_type(await neon.snapshots.get_schedule(PROJECT, BRANCH), api.BackupSchedule)
+    assert_type(await neon.snapshots.get_schedule(PROJECT, BRANCH), types.BackupSchedule)
     assert_type(await neon.snapshots.list(PROJECT), list[types.Snapshot])
     assert_type(await neon.snapshots.restore(PROJECT, "snapshot"), types.SnapshotRestored)
     await neon.snapshots.set_schedule(PROJECT, BRANCH, schedule=[])
