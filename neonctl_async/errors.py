@@ -22,13 +22,15 @@
     └── WaitError                               a wait was not successful
         ├── OperationFailedError                operations were unsuccessful
         └── WaitTimeoutError (also TimeoutError)
-            └── StateTimeoutError           an object did not reach a state
+            ├── StateTimeoutError           an object did not reach a state
+            └── NotConnectableError         a compute does not accept connections
 
 Invalid arguments raise a plain ValueError or TypeError. Cancellation is never converted.
 """
 
 from collections.abc import Sequence
 from http import HTTPStatus
+from typing import Literal
 
 from neonctl_async.models.operations import Operation, OperationRef
 
@@ -41,6 +43,8 @@ class NeonError(Exception):
     None if the request itself failed."""
     maybe_delivered: bool = False
     """True if Neon may have executed the failed request."""
+    hint: str = ""
+    """The client's guess at the mistake behind the error, which the message contains; or empty."""
 
     def __reduce__(self) -> tuple[object, ...]:
         # By default, exceptions with keyword-only arguments cannot be copied or pickled.
@@ -84,12 +88,14 @@ class APIError(NeonError):
         code: str = "",
         request_id: str = "",
         retry_after: float | None = None,
+        hint: str = "",
     ) -> None:
         # A 4xx other than 408 rejects the request; a 503 postpones it. Both change nothing.
         is_rejected = 400 <= status < 500 and status != 408
         self.maybe_delivered: bool = not is_rejected and status != 503
         note = _execution_note(method) if self.maybe_delivered else ""
-        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{note}")
+        hinted = f"; {hint}" if hint else ""
+        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{hinted}{note}")
         self.status = status
         self.code = code
         self.message = message
@@ -97,6 +103,7 @@ class APIError(NeonError):
         self.method = method
         self.path = path
         self.retry_after = retry_after
+        self.hint = hint
 
     def __str__(self) -> str:
         return f"{self.args[0]} (request {self.request_id})" if self.request_id else self.args[0]
@@ -230,18 +237,21 @@ class InvalidResponseError(NeonError):
         status: int,
         request_id: str = "",
         excerpt: str = "",
+        hint: str = "",
     ) -> None:
         start = f"; it starts with {excerpt!r}" if request_id else ""
+        hinted = f"; {hint}" if hint else ""
         request = f" (request {request_id})" if request_id else ""
         super().__init__(
             f"{method} {path}: {status}, but the body cannot be used: {reason}{start}"
-            f"{_execution_note(method)}{request}"
+            f"{hinted}{_execution_note(method)}{request}"
         )
         self.method = method
         self.path = path
         self.status = status
         self.request_id = request_id
         self.excerpt = excerpt
+        self.hint = hint
 
 
 class WaitError(NeonError):
@@ -341,6 +351,42 @@ class StateTimeoutError(WaitTimeoutError):
         self.wanted = wanted
         self.state = state
         self.pending_state = pending_state
+
+
+class NotConnectableError(WaitTimeoutError):
+    """A compute did not accept connections within ``timeout`` seconds, or never will.
+
+    ``endpoint_id`` and ``host`` identify the compute. ``stage`` is the step of the connection that
+    failed last: ``dns``, ``tcp``, ``tls`` or ``startup``. ``reason`` describes the failure.
+    ``is_final`` is True if a longer wait would not help. The error is then raised at once. If
+    other computes of the wait did not accept connections either, ``others`` contains their ids.
+    ``settled`` contains the operations that had finished before.
+    """
+
+    def __init__(
+        self,
+        *,
+        endpoint_id: str,
+        host: str,
+        stage: Literal["dns", "tcp", "tls", "startup"],
+        reason: str,
+        is_final: bool,
+        timeout: float,
+        others: Sequence[str] = (),
+        settled: Sequence[Operation] = (),
+        last_error: NeonError | None = None,
+    ) -> None:
+        super().__init__(timeout=timeout, settled=settled, pending=(), last_error=last_error)
+        verb = "cannot accept connections" if is_final else "does not accept connections"
+        time = "" if is_final else f" after {timeout:g} s"
+        more = f"; nor do {', '.join(others)}" if others else ""
+        Exception.__init__(self, f"compute {endpoint_id} {verb}{time} ({stage}): {reason}{more}")
+        self.endpoint_id = endpoint_id
+        self.host = host
+        self.stage: Literal["dns", "tcp", "tls", "startup"] = stage
+        self.reason = reason
+        self.is_final = is_final
+        self.others: list[str] = list(others)
 
 
 _UNSUCCESSFUL = frozenset({"failed", "error", "cancelled"})

@@ -15,11 +15,13 @@ from neonctl_async.cli.output import Screen
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.client import NeonClient
 from neonctl_async.config import (
+    ALLOW_HTTP_VARIABLE,
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
     RetryPolicy,
     as_secret,
     resolve_base_url,
+    resolve_http_hosts,
 )
 from neonctl_async.errors import (
     ConfigurationError,
@@ -84,7 +86,9 @@ def new_client(
     base_url: str | None, *, retry: RetryPolicy = RetryPolicy(), hooks: Sequence[Hooks] = ()
 ) -> NeonClient:
     """Return a client that shares its rate budget with other programs of the user."""
-    resolved = resolve_base_url(as_secret(base_url), Secret(os.environ.get(BASE_URL_VARIABLE, "")))
+    environment_url = Secret(os.environ.get(BASE_URL_VARIABLE, ""))
+    http_hosts = resolve_http_hosts(None, os.environ.get(ALLOW_HTTP_VARIABLE, ""))
+    resolved = resolve_base_url(as_secret(base_url), environment_url, http_hosts)
     budget = default_budget(os.environ, resolved)
     return NeonClient(base_url=base_url, retry=retry, budget=budget, hooks=hooks, trust_env=True)
 

@@ -46,11 +46,13 @@ def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
 
 
 def test_number_of_commands_is_as_documented() -> None:
-    assert len(COMMANDS) == 43
+    assert len(COMMANDS) == 46
 
 
 @pytest.mark.parametrize(
-    "command", [one for one in COMMANDS if one not in {("local",), ("demo",)}], ids=" ".join
+    "command",
+    [one for one in COMMANDS if one not in {("local",), ("demo",), ("psql",)}],
+    ids=" ".join,
 )
 def test_example_of_every_command_works(
     cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]

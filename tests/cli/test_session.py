@@ -2,7 +2,9 @@
 
 import asyncio
 import signal
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +30,22 @@ def test_missing_key_error_names_the_next_step(cli: CommandLine) -> None:
     assert line.startswith("error: no API key: create one in the Neon console")
     assert "neonctl-async local" in line
     assert (result.stdout, result.exit_code) == ("", 2)
+
+
+def test_named_host_is_reached_over_plain_http(
+    cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve = socket.getaddrinfo
+
+    def service_names(host: str, *args: Any, **kwargs: Any) -> Any:
+        return resolve({"control-plane": "127.0.0.1"}[host], *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", service_names)
+    url = quick.control_plane.base_url.replace("127.0.0.1", "control-plane")
+    refused = cli("projects", "list", at=quick, NEON_API_HOST=url)
+    assert "or set NEON_ALLOW_HTTP=control-plane" in refused.stderr
+    allowed = {"NEON_API_HOST": url, "NEON_ALLOW_HTTP": "control-plane"}
+    assert cli("projects", "list", "-o", "raw", at=quick, **allowed).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from tests.support.pages import TEXTS, commands, words
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = TEXTS["docs/command-line.md"]
 WITH_COMMANDS = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
-NOT_RUN = {"local", "demo", "--install-completion"}
+NOT_RUN = {"local", "demo", "psql", "--install-completion"}
 """Commands that have other tests, or would change the shell."""
 
 

@@ -88,6 +88,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/engine/test_operations.py",
         "the records of the tables have no logic",
     ),
+    "neonctl_async/provisioning/ensured.py": (
+        "tests/provisioning/test_ensured_branches.py",
+        "records without logic, which ensure returns",
+    ),
     "neonctl_async/transport/decoding.py": (
         "tests/transport/test_protocol_responses.py",
         "bodies are decoded in responses",

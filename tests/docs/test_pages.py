@@ -20,8 +20,10 @@ from tests.support.records import SECRETS
 DOCS = [page for page in TEXTS if page.startswith("docs/") and page != "docs/request.md"]
 NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
-# The import of rich and the first gettempdir() read the current directory, which would block the
-# loop of a test.
+# These imports and the first gettempdir() read files or the current directory, which would block
+# the loop of a test.
+importlib.import_module("fastapi")
+importlib.import_module("psycopg")
 importlib.import_module("rich")
 tempfile.gettempdir()
 
