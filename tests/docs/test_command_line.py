@@ -21,8 +21,13 @@ NOT_RUN = {"local", "demo", "psql", "--install-completion"}
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_commands_of_a_page_work(
-    page: str, cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
+    page: str,
+    cli: CommandLine,
+    quick: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # commands write files
     for command, _ in commands(TEXTS[page]):
         program, *arguments = map(os.path.expandvars, words(command))
         if program == "neonctl-async" and arguments[0] not in NOT_RUN:
