@@ -92,10 +92,12 @@ def command(
     path = " ".join(example.split()[:2])
 
     def register(work: Work[P]) -> Work[P]:
+        common = [
+            each for each in _Shared._fields if each not in inspect.signature(work).parameters
+        ]
+
         def invoke(**values: Any) -> None:  # noqa: ANN401 - the values of all parameters
-            shared = _Shared(
-                **{name: values.pop(name) for name in _Shared._fields if name in values}
-            )
+            shared = _Shared(**{name: values.pop(name) for name in common if name in values})
             if question is not None and not shared.yes and not _lacks_project(question, values):
                 _confirm(question.format(**values))
             called: Callable[..., Coroutine[None, None, None]] = work
