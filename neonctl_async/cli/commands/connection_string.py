@@ -103,10 +103,9 @@ async def show_connection_string(
     )
     if session.screen.output is Output.TABLE:
         session.screen.output = Output.RAW  # one line, also for $(…)
-    session.screen.show(
-        _ConnectionString(_form(uri, driver), uri.host, uri.port, uri.database, uri.role, uri.pooled),
-        _VIEW,
-    )
+    form = _form(uri, driver)
+    shown = _ConnectionString(form, uri.host, uri.port, uri.database, uri.role, uri.pooled)
+    session.screen.show(shown, _VIEW)
 
 
 async def find_uri(
