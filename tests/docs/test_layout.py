@@ -26,7 +26,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/cli/test_command.py",
         "the examples of all commands run there, including the demo",
     ),
-    "neonctl_async/cli/options.py": ("tests/cli/test_command.py", "options are tested in commands"),
     "neonctl_async/cli/running.py": (
         "tests/cli/test_session.py",
         "commands run in sessions",

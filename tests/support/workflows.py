@@ -87,17 +87,13 @@ class Runner:
         self._values = values
         self._environment = environment
         self._file = folder / "env"
-        self._programs = folder / "programs"
-        self._programs.mkdir()
-        own = {
+        self._folder = folder / "programs"
+        self._programs = {
             "python": f'exec "{sys.executable}" -W error "$@"',
             "neonctl-async": f'exec "{sys.executable}" -W error -m neonctl_async "$@"',
             "pip": "true",
+            **programs,
         }
-        for name, script in {**own, **programs}.items():
-            path = self._programs / name
-            path.write_text(f"#!/bin/sh\n{script}\n")
-            path.chmod(0o755)
 
     async def run(self, job: str, directory: Path, *, without: Sequence[str] = ()) -> Log:
         """Run the shell steps of a job, except those with the names in ``without``."""
@@ -105,6 +101,7 @@ class Runner:
 
     def _run_job(self, job: Job, directory: Path, without: Sequence[str]) -> Log:
         self.variables.clear()
+        self._write_programs()
         log = ""
         for step in job.steps:
             if step.run is not None and step.name not in without:
@@ -125,6 +122,13 @@ class Runner:
                 self.variables |= dict(line.split("=", 1) for line in lines)
         return Log(log)
 
+    def _write_programs(self) -> None:
+        self._folder.mkdir(exist_ok=True)
+        for name, script in self._programs.items():
+            path = self._folder / name
+            path.write_text(f"#!/bin/sh\n{script}\n")
+            path.chmod(0o755)
+
     def _variables_of(self, step: Step) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith("NEON_")}
         expressions = {**self._workflow.env, **step.env}
@@ -133,7 +137,7 @@ class Runner:
             **self._environment,
             **self.variables,
             **{name: self._evaluated(value) for name, value in expressions.items()},
-            "PATH": f"{self._programs}{os.pathsep}{os.environ['PATH']}",
+            "PATH": f"{self._folder}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": PACKAGE,
             "GITHUB_ENV": str(self._file),
             "GITHUB_REPOSITORY": "shop/web",
