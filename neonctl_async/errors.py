@@ -284,8 +284,9 @@ class OperationFailedError(WaitError):
         settled: Sequence[Operation],
         pending: Sequence[Operation | OperationRef],
     ) -> None:
+        total = len(settled) + len(pending)
         super().__init__(
-            f"{len(failed)} of {len(settled) + len(pending)} operations failed: {list_operations(failed)}",
+            f"{len(failed)} of {total} operations failed: {list_operations(failed)}",
             settled=settled,
             pending=pending,
         )
