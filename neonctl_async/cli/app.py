@@ -28,7 +28,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         "projects": Entry("Projects: list, read, create, delete.", ("projects",)),
         "branches": Entry(
             "Branches of a project: list, read, create, change, delete.",
-            ("branches", "branch_changes", "branch_prune"),
+            ("branches", "branch_ensure", "branch_changes", "branch_prune"),
         ),
         "endpoints": Entry(
             "Computes of a project: list, read, create, start, suspend, change, delete.",
@@ -45,6 +45,10 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         ),
         "psql": Entry("Connect to a branch with psql.", ("psql",), is_group=False),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
+        "fleet": Entry(
+            "Fleets: create the branches that a file lists, and continue after a failure.",
+            ("fleet",),
+        ),
         "api-keys": Entry(
             "API keys: list, create, revoke. Personal keys, or those of --org or --project.",
             ("api_keys",),

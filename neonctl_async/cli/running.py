@@ -18,6 +18,7 @@ from neonctl_async.config import (
     ALLOW_HTTP_VARIABLE,
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
+    RetryPolicy,
     as_secret,
     resolve_base_url,
     resolve_http_hosts,
@@ -53,7 +54,7 @@ def run(
         return _print_error(screen, ConfigurationError(_NO_KEY))
     hooks = [Hooks(on_response=_request_printer(screen))] if verbose else []
     try:
-        session = CommandSession(screen, _new_client(base_url, hooks))
+        session = CommandSession(screen, new_client(base_url, hooks=hooks))
     except ConfigurationError as error:
         return _print_error(screen, error)
     with _log_on_screen(screen):
@@ -81,13 +82,15 @@ def _request_printer(screen: Screen) -> Callable[[ResponseReceived], object]:
     return print_request
 
 
-def _new_client(base_url: str | None, hooks: Sequence[Hooks]) -> NeonClient:
+def new_client(
+    base_url: str | None, *, retry: RetryPolicy = RetryPolicy(), hooks: Sequence[Hooks] = ()
+) -> NeonClient:
     """Return a client that shares its rate budget with other programs of the user."""
     environment_url = Secret(os.environ.get(BASE_URL_VARIABLE, ""))
     http_hosts = resolve_http_hosts(None, os.environ.get(ALLOW_HTTP_VARIABLE, ""))
     resolved = resolve_base_url(as_secret(base_url), environment_url, http_hosts)
     budget = default_budget(os.environ, resolved)
-    return NeonClient(base_url=base_url, budget=budget, hooks=hooks, trust_env=True)
+    return NeonClient(base_url=base_url, retry=retry, budget=budget, hooks=hooks, trust_env=True)
 
 
 def _outcome(

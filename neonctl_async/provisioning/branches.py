@@ -11,9 +11,9 @@ from neonctl_async.clock import utc_now
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
-from neonctl_async.models.ensured import EnsuredBranch
 from neonctl_async.provisioning.connection_uris import connection_uri
 from neonctl_async.provisioning.deletion import delete_branch
+from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
 from neonctl_async.provisioning.prune import Prune

@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import typer
 
 from neonctl_async._streams import check_stdout
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
@@ -30,6 +31,7 @@ KeyProjectOption = Annotated[
         "--project",
         "-p",
         metavar="PROJECT",
+        autocompletion=completion.projects,
         help="Manage keys scoped to this project of an organization.",
     ),
 ]

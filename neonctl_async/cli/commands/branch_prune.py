@@ -188,8 +188,11 @@ def _progress(session: CommandSession) -> Callable[[Branch], None] | None:
 def _show(session: CommandSession, report: PruneReport) -> None:
     only_deleted = session.screen.output is Output.RAW
     session.screen.show_list(list(_rows(report, only_deleted=only_deleted)), _VIEW)
-    for name in report.not_found:
-        session.screen.print_message(f"no branch has the name {name!r}")
+    if report.not_found:
+        shown = ", ".join(report.not_found[:_MAX_NAMES])
+        more = len(report.not_found) - _MAX_NAMES
+        shown += f" and {more} more" if more > 0 else ""
+        session.screen.print_message(f"names without a branch: {shown}")
     if not report.applied:
         count = len(report.deleted)
         hint = "; --apply deletes them" if count else ""
