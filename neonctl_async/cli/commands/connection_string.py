@@ -103,9 +103,17 @@ async def show_connection_string(
     )
     if session.screen.output is Output.TABLE:
         session.screen.output = Output.RAW  # one line, also for $(…)
-    form = _form(uri, driver)
-    shown = _ConnectionString(form, uri.host, uri.port, uri.database, uri.role, uri.pooled)
-    session.screen.show(shown, _VIEW)
+    session.screen.show(
+        _ConnectionString(
+            connection_string=_form(uri, driver),
+            host=uri.host,
+            port=uri.port,
+            database=uri.database,
+            role=uri.role,
+            pooled=uri.pooled,
+        ),
+        _VIEW,
+    )
 
 
 async def find_uri(
