@@ -34,7 +34,15 @@ async def run(control_plane: LocalControlPlane, plan: Plan) -> Summary:
     return msgspec.json.decode(output, type=Summary)
 
 
-async def check(tmp_path: Path, *, processes: int, branches: int, kills: int, seed: int) -> Summary:
+async def check(
+    tmp_path: Path,
+    *,
+    processes: int,
+    branches: int,
+    kills: int,
+    seed: int,
+    rate_limited: float = 0.03,
+) -> Summary:
     """Run the processes, and compare their results with the server."""
     async with (
         LocalControlPlane(durations=Durations(default=0.02), lock="project") as control_plane,
