@@ -43,6 +43,8 @@ class NeonError(Exception):
     None if the request itself failed."""
     maybe_delivered: bool = False
     """True if Neon may have executed the failed request."""
+    hint: str = ""
+    """The client's guess at the mistake behind the error, which the message contains; or empty."""
 
     def __reduce__(self) -> tuple[object, ...]:
         # By default, exceptions with keyword-only arguments cannot be copied or pickled.
@@ -86,12 +88,14 @@ class APIError(NeonError):
         code: str = "",
         request_id: str = "",
         retry_after: float | None = None,
+        hint: str = "",
     ) -> None:
         # A 4xx other than 408 rejects the request; a 503 postpones it. Both change nothing.
         is_rejected = 400 <= status < 500 and status != 408
         self.maybe_delivered: bool = not is_rejected and status != 503
         note = _execution_note(method) if self.maybe_delivered else ""
-        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{note}")
+        hinted = f"; {hint}" if hint else ""
+        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{hinted}{note}")
         self.status = status
         self.code = code
         self.message = message
@@ -99,6 +103,7 @@ class APIError(NeonError):
         self.method = method
         self.path = path
         self.retry_after = retry_after
+        self.hint = hint
 
     def __str__(self) -> str:
         return f"{self.args[0]} (request {self.request_id})" if self.request_id else self.args[0]
@@ -232,18 +237,21 @@ class InvalidResponseError(NeonError):
         status: int,
         request_id: str = "",
         excerpt: str = "",
+        hint: str = "",
     ) -> None:
         start = f"; it starts with {excerpt!r}" if request_id else ""
+        hinted = f"; {hint}" if hint else ""
         request = f" (request {request_id})" if request_id else ""
         super().__init__(
             f"{method} {path}: {status}, but the body cannot be used: {reason}{start}"
-            f"{_execution_note(method)}{request}"
+            f"{hinted}{_execution_note(method)}{request}"
         )
         self.method = method
         self.path = path
         self.status = status
         self.request_id = request_id
         self.excerpt = excerpt
+        self.hint = hint
 
 
 class WaitError(NeonError):
