@@ -49,6 +49,12 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
             "Fleets: create the branches that a file lists, and continue after a failure.",
             ("fleet",),
         ),
+        "wait": Entry(
+            "Wait until operations have finished, a branch is ready, computes are active, idle or "
+            "connectable, or something is deleted.",
+            ("wait",),
+            is_group=False,
+        ),
         "api-keys": Entry(
             "API keys: list, create, revoke. Personal keys, or those of --org or --project.",
             ("api_keys",),

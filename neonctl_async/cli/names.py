@@ -72,6 +72,11 @@ def is_branch_id(text: str | None) -> bool:
     return text is not None and _BRANCH_ID.fullmatch(text) is not None
 
 
+def is_endpoint_id(text: str) -> bool:
+    """Return whether a text has the form of the id of a compute."""
+    return _ENDPOINT_ID.fullmatch(text) is not None
+
+
 async def project_id(session: "CommandSession", project: str | None) -> str:
     """Return the id of the selected project.
 

@@ -172,6 +172,9 @@ WaitOption = Annotated[
         "--wait/--no-wait", help="Wait until all operations have finished, or return at once."
     ),
 ]
+ConnectOption = Annotated[
+    bool, typer.Option("--connect", help="Also wait until the computes accept connections.")
+]
 TimeoutOption = Annotated[
     float,
     typer.Option(

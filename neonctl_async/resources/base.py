@@ -1,6 +1,6 @@
 """The base of all resources: send requests, list pages, wait for operations."""
 
-from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
@@ -70,7 +70,7 @@ def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     """Return the values of a list parameter. Raise TypeError for a string."""
     if isinstance(values, UnsetType):
         return UNSET
-    if isinstance(values, str | bytes):
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is {shorten(values)}: expected a list")
     return list(values)
 

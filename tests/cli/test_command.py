@@ -46,7 +46,7 @@ def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
 
 
 def test_number_of_commands_is_as_documented() -> None:
-    assert len(COMMANDS) == 49
+    assert len(COMMANDS) == 50
 
 
 def environment_of_examples(quick: Served) -> dict[str, str]:

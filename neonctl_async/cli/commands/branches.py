@@ -12,6 +12,7 @@ from neonctl_async.cli.names import branch_id, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
+    ConnectOption,
     ExpiresAtOption,
     LimitOption,
     NameOption,
@@ -23,7 +24,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import connection_uri, finish, outcomes
+from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
@@ -130,9 +131,11 @@ async def create_branch(
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
+    connect: ConnectOption = False,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    check_connect(connect=connect, wait=wait, compute=compute)
     expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
     if parent is not None:
@@ -147,7 +150,8 @@ async def create_branch(
     created = await session.send(request)
     done = f"branch {created.branch.id} was created"
     view = _created(session.screen)
-    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
+    computes = created.endpoints if connect else []
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=computes)
 
 
 def expiry(expires_in: int | None, expires_at: datetime | None) -> datetime | None:
