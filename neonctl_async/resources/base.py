@@ -93,6 +93,18 @@ def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) 
         raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
 
 
+def checked_wait(wait: Wait, *, no_compute: str) -> WaitOptions | None:
+    """Return the options of a wait, None for False.
+
+    ``no_compute`` is the reason why there is no compute to connect to. Then a wait for connections
+    raises ValueError.
+    """
+    options = wait_options(wait)
+    if options is not None and options.connect and no_compute:
+        raise ValueError(f"wait requires a connection, but {no_compute}")
+    return options
+
+
 class Requester:
     """Sends the requests of all resources of a client."""
 
@@ -127,9 +139,7 @@ class Requester:
         If the request leaves no compute to connect to, ``no_compute`` is the reason. Then a wait
         for connections raises ValueError before the request.
         """
-        options = wait_options(wait)
-        if options is not None and options.connect and no_compute:
-            raise ValueError(f"wait requires a connection, but {no_compute}")
+        options = checked_wait(wait, no_compute=no_compute)
         response = await self.send(request)
         return response if options is None else await self.finish(response, options)
 

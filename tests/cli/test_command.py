@@ -177,6 +177,31 @@ def test_deletion_needs_confirmation_on_a_terminal(
     assert bool(left) == (code != 0)
 
 
+@pytest.mark.parametrize(
+    ("command", "question"),
+    [
+        (("branches", "delete", "preview"), ""),
+        (("branches", "delete", "preview", "-p", "shop"), "Delete branch preview of project shop?"),
+        (("api-keys", "revoke", "1"), "Revoke key 1 permanently?"),
+    ],
+)
+def test_question_is_asked_unless_no_project_is_selected(
+    quick: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+    question: str,
+) -> None:
+    for name, value in quick.environment.items():
+        monkeypatch.setenv(name, value)
+    with typing("n\n") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(SystemExit) as end:
+            app(list(command))
+    assert capsys.readouterr().err.startswith(question or "error: no project: set --project")
+    assert end.value.code == (130 if question else 2)
+
+
 @contextmanager
 def typing(line: str) -> Generator[TextIO]:
     """A terminal on which somebody types a line."""

@@ -29,6 +29,7 @@ def test_commands_of_a_page_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # commands write files
     Path("examples").symlink_to(ROOT / "examples")
+    monkeypatch.setenv("NEON_PROJECT_ID", quick.project().project.id)
     for command, _ in commands(TEXTS[page]):
         program, *arguments = map(os.path.expandvars, words(command))
         if program == "neonctl-async" and arguments[0] not in NOT_RUN:

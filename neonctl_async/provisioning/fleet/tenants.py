@@ -108,7 +108,7 @@ _REQUIRED = ("project", "branch", "compute")
 
 
 @cache
-def _types() -> dict[str, type]:
+def _types() -> dict[str, type[object]]:
     return {field.name: field.type for field in msgspec.structs.fields(Tenant)}
 
 
@@ -118,7 +118,7 @@ def check(name: str, value: object, *, strict: bool = True) -> object:
     Unless ``strict`` is set, a text such as ``"0.5"`` is converted to the number.
     """
     try:
-        converted: object = msgspec.convert(value, _types()[name], strict=strict)
+        converted = msgspec.convert(value, _types()[name], strict=strict)
     except msgspec.ValidationError:
         shown = value.isoformat() if isinstance(value, datetime) else shorten(value)
         raise ValueError(f"{name} is {shown}: expected {EXPECTED[name]}") from None
