@@ -61,12 +61,6 @@ from neonctl_async.models.endpoints import (
     PoolerMode,
     PreloadLibraries,
 )
-from neonctl_async.models.ensured import (
-    EnsuredBranch,
-    EnsuredDatabase,
-    EnsuredEndpoint,
-    EnsuredRole,
-)
 from neonctl_async.models.operations import (
     Operation,
     OperationAction,
@@ -138,6 +132,12 @@ from neonctl_async.models.users import (
     PlanDetails,
     PlanVersion,
     SubscriptionType,
+)
+from neonctl_async.provisioning.ensured import (
+    EnsuredBranch,
+    EnsuredDatabase,
+    EnsuredEndpoint,
+    EnsuredRole,
 )
 from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, PruneReport
 from neonctl_async.resources.base import SortOrder

@@ -6,6 +6,7 @@ from neonctl_async import _streams
 from neonctl_async.errors import (
     ConfigurationError,
     NeonError,
+    NotConnectableError,
     OperationFailedError,
     WaitTimeoutError,
 )
@@ -34,6 +35,8 @@ def exit_code(error: Exception) -> ExitCode:
             return ExitCode.OPERATION_FAILED
         case WaitTimeoutError() if any(one.status in UNSUCCESSFUL for one in error.settled):
             return ExitCode.OPERATION_FAILED  # a longer wait would not change it
+        case NotConnectableError() if error.is_final:
+            return ExitCode.OPERATION_FAILED
         case WaitTimeoutError():
             return ExitCode.TIMED_OUT
         case NeonError() if not isinstance(error, ConfigurationError):

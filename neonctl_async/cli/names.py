@@ -72,6 +72,11 @@ def is_branch_id(text: str | None) -> bool:
     return text is not None and _BRANCH_ID.fullmatch(text) is not None
 
 
+def is_endpoint_id(text: str) -> bool:
+    """Return whether a text has the form of the id of a compute."""
+    return _ENDPOINT_ID.fullmatch(text) is not None
+
+
 async def project_id(session: "CommandSession", project: str | None) -> str:
     """Return the id of the selected project.
 
@@ -165,7 +170,10 @@ async def _find_assumed(session: "CommandSession") -> bool:
     assumed = list(session.names.assumed.items())
     session.names.assumed.clear()
     for key, search in assumed:
-        matches = await search.matches()
+        try:
+            matches = await search.matches()
+        except NeonError:  # the first error says more
+            continue
         if all(one.id != search.text for one in matches) and (found := _exact(search, matches)):
             session.names.ids[key] = found
             return True

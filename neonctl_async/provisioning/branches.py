@@ -11,16 +11,17 @@ from neonctl_async.clock import utc_now
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
-from neonctl_async.models.ensured import EnsuredBranch
 from neonctl_async.provisioning.connection_uris import connection_uri
 from neonctl_async.provisioning.deletion import delete_branch
+from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
 from neonctl_async.provisioning.prune import Prune
 from neonctl_async.provisioning.prune_plan import PruneReport
 from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.provisioning.readiness import wait_until_ready
-from neonctl_async.resources.base import check_within
+from neonctl_async.resources.base import check_within, checked_wait
+from neonctl_async.resources.branch_data import NO_ENDPOINTS
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.databases import Databases
 from neonctl_async.resources.endpoints import Endpoints
@@ -226,12 +227,7 @@ class ProvisionedBranches(Branches):
         Raises MismatchError if the branch exists, but differs. Raises NotFoundError if the parent
         does not exist. Otherwise, raises the errors of :meth:`create`.
         """
-        options = wait_options(wait)
-        if options is not None and options.connect and not endpoints:
-            raise ValueError(
-                "cannot wait for connections: the branch has no compute to connect to: pass "
-                "endpoints="
-            )
+        options = checked_wait(wait, no_compute="" if endpoints else NO_ENDPOINTS)
         request = BranchRequest(
             project_id=project_id,
             name=name,

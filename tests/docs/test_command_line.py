@@ -15,7 +15,7 @@ from tests.support.pages import ROOT, TEXTS, commands, words
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = TEXTS["docs/command-line.md"]
 WITH_COMMANDS = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
-NOT_RUN = {"local", "demo", "--install-completion"}
+NOT_RUN = {"local", "demo", "psql", "--install-completion"}
 """Commands that have other tests, or would change the shell."""
 
 
@@ -29,6 +29,7 @@ def test_commands_of_a_page_work(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # commands write files
     Path("examples").symlink_to(ROOT / "examples")
+    monkeypatch.setenv("NEON_PROJECT_ID", quick.project().project.id)
     for command, _ in commands(TEXTS[page]):
         program, *arguments = map(os.path.expandvars, words(command))
         if program == "neonctl-async" and arguments[0] not in NOT_RUN:
