@@ -22,6 +22,7 @@ from neonctl_async.config import (
     resolve_base_url,
     resolve_http_hosts,
 )
+from neonctl_async.connections.waits import ConnectionWaits
 from neonctl_async.hooks import Hooks
 from neonctl_async.models.secret import Secret
 from neonctl_async.provisioning.branches import ProvisionedBranches
@@ -134,7 +135,10 @@ class NeonClient:
         self._states = StateWaits(
             source, polling, self._waiter, dispatcher, per_minute=budget.per_minute
         )
-        self._requester = Requester(self._session, self._waiter, locks, self._states)
+        self._connections = ConnectionWaits(polling, dispatcher)
+        self._requester = Requester(
+            self._session, self._waiter, locks, self._states, self._connections
+        )
         self.operations = Operations(self._requester)
         self.projects = Projects(self._requester)
         self.branches = ProvisionedBranches(self._requester)
@@ -259,6 +263,7 @@ class NeonClient:
 
     async def aclose(self) -> None:
         """Close all connections. Running calls and waits raise ClientClosedError."""
+        self._connections.close()
         try:
             await self._requester.shared_lists.aclose()
             await self._states.aclose()

@@ -23,6 +23,7 @@ from neonctl_async import (
     LockedError,
     MismatchError,
     NeonError,
+    NotConnectableError,
     NotFoundError,
     OperationFailedError,
     OperationRef,
@@ -125,6 +126,18 @@ def never_ready(**more: Any) -> StateTimeoutError:
     return StateTimeoutError(**{**fields, **more})
 
 
+def not_connectable(**more: Any) -> NotConnectableError:
+    fields: dict[str, Any] = {
+        "endpoint_id": "ep-1",
+        "host": "ep-1.example.com",
+        "stage": "tcp",
+        "reason": "no TCP connection to ep-1.example.com:5432: Connection refused",
+        "is_final": False,
+        "timeout": 2.5,
+    }
+    return NotConnectableError(**{**fields, **more})
+
+
 def mismatch() -> MismatchError:
     return MismatchError(
         "branch 'preview' (br-1) of project p-1",
@@ -151,6 +164,8 @@ EVERY_ERROR: list[NeonError] = [
     timed_out(),
     timed_out(last_error=api_error(503)),
     never_ready(),
+    not_connectable(),
+    not_connectable(is_final=True, others=["ep-2"], settled=[operation("op-1", "finished")]),
     never_ready(state=None, pending_state=None, pending=[], last_error=api_error(503)),
 ]
 

@@ -6,6 +6,7 @@ from neonctl_async import _streams
 from neonctl_async.errors import (
     ConfigurationError,
     NeonError,
+    NotConnectableError,
     OperationFailedError,
     WaitTimeoutError,
 )
@@ -22,7 +23,7 @@ class ExitCode(IntEnum):
     TIMED_OUT = 4
     OUTPUT_ERROR = _streams.OUTPUT_ERROR
     """Standard output could not be written: it is closed, or the disk is full."""
-    INTERRUPTED = 130
+    INTERRUPTED = _streams.INTERRUPTED
     BROKEN_PIPE = _streams.BROKEN_PIPE
     """Standard output was closed, e.g. by ``head``: the status of a process killed by SIGPIPE."""
 
@@ -34,6 +35,8 @@ def exit_code(error: Exception) -> ExitCode:
             return ExitCode.OPERATION_FAILED
         case WaitTimeoutError() if any(one.status in UNSUCCESSFUL for one in error.settled):
             return ExitCode.OPERATION_FAILED  # a longer wait would not change it
+        case NotConnectableError() if error.is_final:
+            return ExitCode.OPERATION_FAILED
         case WaitTimeoutError():
             return ExitCode.TIMED_OUT
         case NeonError() if not isinstance(error, ConfigurationError):

@@ -72,6 +72,11 @@ def is_branch_id(text: str | None) -> bool:
     return text is not None and _BRANCH_ID.fullmatch(text) is not None
 
 
+def is_endpoint_id(text: str) -> bool:
+    """Return whether a text has the form of the id of a compute."""
+    return _ENDPOINT_ID.fullmatch(text) is not None
+
+
 async def project_id(session: "CommandSession", project: str | None) -> str:
     """Return the id of the selected project.
 
@@ -82,7 +87,7 @@ async def project_id(session: "CommandSession", project: str | None) -> str:
     if project is None:
         await asyncio.to_thread(context.load, session.context_file)  # raises its errors
         raise ValueError(NO_PROJECT)
-    org_id = os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id
+    org_id = await default_org(session)
     org = org_id or UNSET
 
     async def matches() -> list[_Named]:
@@ -95,6 +100,11 @@ async def project_id(session: "CommandSession", project: str | None) -> str:
 
     scope = f"organization {org_id}" if org_id else "the API key's account"
     return await _resolve(session, Search("project", scope, project, matches, sample), _PROJECT_ID)
+
+
+async def default_org(session: "CommandSession") -> str | None:
+    """Return the organization of NEON_ORG_ID or of the context, or None."""
+    return os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id or None
 
 
 async def branch_id(session: "CommandSession", project_id: str, branch: str) -> str:
@@ -160,7 +170,10 @@ async def _find_assumed(session: "CommandSession") -> bool:
     assumed = list(session.names.assumed.items())
     session.names.assumed.clear()
     for key, search in assumed:
-        matches = await search.matches()
+        try:
+            matches = await search.matches()
+        except NeonError:  # the first error explains more
+            continue
         if all(one.id != search.text for one in matches) and (found := _exact(search, matches)):
             session.names.ids[key] = found
             return True

@@ -1,19 +1,23 @@
 """The options that commands share."""
 
+import re
 import sys
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated, TypeVar
+from datetime import datetime, timedelta
+from typing import Annotated, Final, TypeVar
 
 import typer
 from msgspec import UNSET, UnsetType
 from typer.core import TyperCommand
 
-from neonctl_async.cli import context
+from neonctl_async.cli import completion, context
 from neonctl_async.cli.exits import ExitCode
 
 WAIT_SECONDS = 300.0
 """The default timeout of commands that wait, in seconds: that of the library."""
+
+_UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?)([{''.join(_UNIT_SECONDS)}])", re.ASCII)
 
 
 T = TypeVar("T")
@@ -24,11 +28,30 @@ def or_unset(value: T | None) -> T | UnsetType:
     return UNSET if value is None else value
 
 
+def duration(text: str) -> timedelta:
+    """Return the duration that a text such as ``12h`` means.
+
+    Raises BadParameter for another form, and for a duration that is 0 or too long.
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if found is None or not float(found[1]):
+        raise typer.BadParameter(
+            f"{text!r} is not a duration: expected a number above 0 and a unit, such as 30m, 12h "
+            "or 7d"
+        )
+    try:
+        return timedelta(seconds=float(found[1]) * _UNIT_SECONDS[found[2]])
+    except OverflowError:
+        raise typer.BadParameter(f"{text!r} is too long: expected a smaller number") from None
+
+
 def check_not_empty(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
     """Exit with a usage error if an option or argument is empty.
 
     The empty text usually comes from a shell variable that is not set.
     """
+    if ctx.resilient_parsing:  # for a completion
+        return
     values, _, _ = command.make_parser(ctx).parse_args(list(args))
     for parameter in command.get_params(ctx):
         value = values.get(parameter.name or "")
@@ -77,6 +100,7 @@ ProjectOption = Annotated[
         envvar="NEON_PROJECT_ID",
         metavar="PROJECT",
         callback=_project,
+        autocompletion=completion.projects,
         help="The id or the name of the project; that of the .neon file if left out.",
         show_default=False,
     ),
@@ -95,12 +119,20 @@ OrgOption = Annotated[
 ProjectArgument = Annotated[
     str,
     typer.Argument(
-        metavar="PROJECT", help="The id or the name of the project.", show_default=False
+        metavar="PROJECT",
+        autocompletion=completion.projects,
+        help="The id or the name of the project.",
+        show_default=False,
     ),
 ]
 BranchArgument = Annotated[
     str,
-    typer.Argument(metavar="BRANCH", help="The id or the name of the branch.", show_default=False),
+    typer.Argument(
+        metavar="BRANCH",
+        autocompletion=completion.branches,
+        help="The id or the name of the branch.",
+        show_default=False,
+    ),
 ]
 BranchOption = Annotated[
     str | None,
@@ -108,6 +140,7 @@ BranchOption = Annotated[
         "--branch",
         "-b",
         metavar="BRANCH",
+        autocompletion=completion.branches,
         help="The id or the name of the branch; that of the .neon file, else the default branch.",
         show_default=False,
     ),
@@ -138,6 +171,9 @@ WaitOption = Annotated[
     typer.Option(
         "--wait/--no-wait", help="Wait until all operations have finished, or return at once."
     ),
+]
+ConnectOption = Annotated[
+    bool, typer.Option("--connect", help="Also wait until the computes accept connections.")
 ]
 TimeoutOption = Annotated[
     float,

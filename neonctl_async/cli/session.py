@@ -13,6 +13,8 @@ from neonctl_async.cli.output import Output, Screen
 from neonctl_async.models.operations import Operation, OperationRef
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from neonctl_async.client import NeonClient
 
 T = TypeVar("T")
@@ -26,6 +28,9 @@ class CommandSession:
         self.screen = screen
         self.neon = neon
         self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
+        self.resumed: Path | None = None
+        """The file of an earlier command with the operations to wait for."""
+        self.waited = False
         self.names = NameCache()
         self.context_file: str | None = None
 
@@ -53,7 +58,8 @@ class CommandSession:
         if not operations:
             return
         self.tracked = tracked.TrackedOperations(operations)
-        with await self._display(on_update) as show:
+        self.waited = True
+        with await self.display(on_update) as show:
 
             def note(operation: Operation) -> None:
                 self.tracked.note(operation)
@@ -61,7 +67,7 @@ class CommandSession:
 
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
 
-    async def _display(self, on_update: OnUpdate | None) -> AbstractContextManager[OnUpdate]:
+    async def display(self, on_update: OnUpdate | None = None) -> AbstractContextManager[OnUpdate]:
         """Return a context with the function that receives each record; scripts see nothing."""
         if on_update is not None:
             return nullcontext(on_update)

@@ -1,9 +1,9 @@
 """Wait for the operations of a response, and show the result."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
@@ -13,8 +13,10 @@ from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.styles import Text
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated
+from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.operations import Operation, OperationsResponse
 
+T = TypeVar("T")
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
 
 
@@ -26,10 +28,12 @@ async def finish(
     done: str,
     wait: bool,
     timeout: float,
+    connect: Sequence[Endpoint] = (),
 ) -> None:
     """Wait for the operations of a response, then show it with their newest records.
 
-    If the wait fails, ``done`` is printed first: it names what the request has created.
+    Before that, wait until the computes in ``connect`` accept connections. If a wait fails,
+    ``done`` is printed first: it names what the request has created.
     """
 
     def show() -> None:
@@ -38,13 +42,44 @@ async def finish(
 
     try:
         if wait:
+            deadline = asyncio.get_running_loop().time() + timeout
             await session.wait(response.operations, timeout=timeout)
+            await wait_connectable(session, connect, deadline)
     except (NeonError, asyncio.CancelledError):
         session.screen.print_message(done)
         with suppress(OSError):  # the error of the wait is reported anyway
             show()
         raise
     show()
+
+
+def check_connect(*, connect: bool, wait: bool, compute: bool = True) -> None:
+    """Raise ValueError if ``--connect`` contradicts another option."""
+    if connect and not wait:
+        raise ValueError("--connect and --no-wait are both set: leave one of them out")
+    if connect and not compute:
+        raise ValueError("--connect and --no-compute are both set: leave one of them out")
+
+
+async def wait_connectable(
+    session: CommandSession, computes: Iterable[Endpoint], deadline: float
+) -> list[Endpoint]:
+    """Wait until computes accept connections. ``deadline`` is a time on the clock of the loop."""
+    left = max(deadline - asyncio.get_running_loop().time(), 0.0)
+    return await in_parallel(
+        session.neon.endpoints.wait_connectable(one.project_id, one.id, timeout=left)
+        for one in computes
+    )
+
+
+async def in_parallel(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results of waits that run at the same time. Raises the first error of them."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(wait) for wait in waits]
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def connection_uri(screen: Screen, created: BranchCreated) -> str:

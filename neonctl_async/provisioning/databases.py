@@ -1,8 +1,8 @@
 """The database methods that combine more than one request."""
 
 from neonctl_async.errors import MismatchError, NotFoundError
-from neonctl_async.models.ensured import EnsuredDatabase
 from neonctl_async.provisioning.attempts import adopt_or_create
+from neonctl_async.provisioning.ensured import EnsuredDatabase
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.base import check_name
@@ -42,12 +42,13 @@ class ProvisionedDatabases(Databases):
                 )
             lists = ProjectLists(self._requester, project_id)
             operations = await lists.work_of_object(branch_id, found.created_at)
-            return Ensured(EnsuredDatabase(database=found, operations=operations, created=False))
+            adopted = EnsuredDatabase(database=found, operations=operations, created=False)
+            return Ensured(result=adopted, branch_id=branch_id)
 
         async def create() -> Ensured[EnsuredDatabase]:
             created = await self.create(project_id, branch_id, name=name, owner_name=owner_name)
             return Ensured(
-                EnsuredDatabase(
+                result=EnsuredDatabase(
                     database=created.database, operations=created.operations, created=True
                 )
             )

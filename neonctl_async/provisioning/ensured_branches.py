@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from neonctl_async.errors import MismatchError, NotFoundError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointType
-from neonctl_async.models.ensured import EnsuredBranch
 from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import (
     BranchSettings,
@@ -18,6 +17,7 @@ from neonctl_async.provisioning.differences import (
     expires_too_early,
     match_computes,
 )
+from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured
 from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
@@ -142,7 +142,7 @@ class BranchEnsurer:
         adopted = EnsuredBranch(
             branch=branch, endpoints=computes, operations=operations, created=False
         )
-        return Ensured(adopted, unexplained)
+        return Ensured(result=adopted, unexplained=unexplained)
 
     async def _create(self) -> Ensured[EnsuredBranch]:
         wanted = self._wanted
@@ -157,7 +157,7 @@ class BranchEnsurer:
             annotation_value=wanted.annotation_value,
         )
         return Ensured(
-            EnsuredBranch(
+            result=EnsuredBranch(
                 branch=created.branch,
                 endpoints=created.endpoints,
                 operations=created.operations,

@@ -3,20 +3,23 @@
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Literal, Protocol, TypeAlias, TypeVar, cast
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
 from neonctl_async._shorten import shorten
 from neonctl_async.config import RetryPolicy
+from neonctl_async.connections.waits import ConnectionWaits, Deadline
+from neonctl_async.errors import NeonError, WaitError
 from neonctl_async.models.base import Pagination
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Page, Paginator
+from neonctl_async.resources.connecting import Connector
 from neonctl_async.transport.protocol import QueryValue, Request, check_aware, request
 from neonctl_async.transport.session import Session
 from neonctl_async.waiting.locks import ProjectLocks
-from neonctl_async.waiting.options import Wait, wait_options
+from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
 from neonctl_async.waiting.states.shared_reads import SharedReads
 from neonctl_async.waiting.states.waits import StateWaits
 from neonctl_async.waiting.waiter import Waiter
@@ -33,6 +36,9 @@ T = TypeVar("T")
 TimestampT = TypeVar("TimestampT", bound=datetime | UnsetType | None)
 PageT = TypeVar("PageT", bound=_PageResponse)
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
+
+NO_DELETED_COMPUTE: Final = "the call deletes the computes: use wait=True"
+"""The reason why a deletion leaves no compute to connect to."""
 
 SortOrder: TypeAlias = Literal["asc", "desc"]
 
@@ -87,14 +93,32 @@ def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) 
         raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
 
 
+def checked_wait(wait: Wait, *, no_compute: str) -> WaitOptions | None:
+    """Return the options of a wait, None for False.
+
+    ``no_compute`` is the reason why there is no compute to connect to. Then a wait for connections
+    raises ValueError.
+    """
+    options = wait_options(wait)
+    if options is not None and options.connect and no_compute:
+        raise ValueError(f"wait requires a connection, but {no_compute}")
+    return options
+
+
 class Requester:
     """Sends the requests of all resources of a client."""
 
     def __init__(
-        self, session: Session, waiter: Waiter, locks: ProjectLocks, states: StateWaits
+        self,
+        session: Session,
+        waiter: Waiter,
+        locks: ProjectLocks,
+        states: StateWaits,
+        connections: ConnectionWaits,
     ) -> None:
         self.waiter = waiter
         self.states = states
+        self.connector = Connector(self.send, connections)
         self.retry: RetryPolicy = session.retry
         self.shared_lists: SharedReads = SharedReads("a call to ensure")
         """The requests for lists that concurrent calls share."""
@@ -108,16 +132,43 @@ class Requester:
         return self._session.send(request, lock)
 
     async def start(
-        self, request: Request[OperationsResponseT], *, wait: Wait
+        self, request: Request[OperationsResponseT], *, wait: Wait, no_compute: str = ""
     ) -> OperationsResponseT:
-        """Send a request that starts operations. With ``wait``, wait until they have finished."""
-        options = wait_options(wait)
-        if options is not None and options.connect:
-            raise NotImplementedError("wait='connect' follows")
+        """Send a request that starts operations. With ``wait``, wait until they have finished.
+
+        If the request leaves no compute to connect to, ``no_compute`` is the reason. Then a wait
+        for connections raises ValueError before the request.
+        """
+        options = checked_wait(wait, no_compute=no_compute)
         response = await self.send(request)
-        if options is None:
-            return response
-        return await self.waiter.finish(response, options.timeout, options.on_update)
+        return response if options is None else await self.finish(response, options)
+
+    async def finish(
+        self, response: OperationsResponseT, options: WaitOptions
+    ) -> OperationsResponseT:
+        """Wait for the operations of ``response``, and with ``connect`` for connections.
+
+        Returns the response with the final records. An error of the wait has it as its ``result``.
+        """
+        deadline = Deadline.after(options.timeout)
+        response = await self.waiter.finish(response, options.timeout, options.on_update)
+        if options.connect:
+            await self.connect(response, deadline)
+        return response
+
+    async def connect(self, response: OperationsResponse, deadline: Deadline) -> None:
+        """Wait until the computes of ``response`` accept connections.
+
+        An error of the wait has ``response`` as its ``result``.
+        """
+        try:
+            await self.connector.connect(response, deadline)
+        except NeonError as error:
+            error.result = response
+            error.maybe_delivered = True
+            if isinstance(error, WaitError):
+                error.settled = response.operations
+            raise
 
     def paginate(
         self,
@@ -166,8 +217,11 @@ class Resource:
         query: Mapping[str, QueryValue] | None = None,
         body: object = UNSET,
         wait: Wait,
+        no_compute: str = "",
     ) -> Coroutine[None, None, OperationsResponseT]:
         """Send a :func:`request` that starts operations. With ``wait``, wait for them."""
         return self._requester.start(
-            request(method, template, response_type, *ids, query=query, body=body), wait=wait
+            request(method, template, response_type, *ids, query=query, body=body),
+            wait=wait,
+            no_compute=no_compute,
         )

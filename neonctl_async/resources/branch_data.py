@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import UNSET, UnsetType
 
@@ -21,6 +21,11 @@ from neonctl_async.waiting.options import Wait
 _ANONYMIZED = "/projects/{project_id}/branch_anonymized"
 _BRANCH = "/projects/{project_id}/branches/{branch_id}"
 _RULES = f"{_BRANCH}/masking_rules"
+
+NO_ENDPOINTS: Final = (
+    "the branch has no compute: pass endpoints=[EndpointSpec(type='read_write')], or use wait=True"
+)
+"""The reason why a creation without ``endpoints`` leaves no compute to connect to."""
 
 
 def branch_and_computes(endpoints: Sequence[EndpointSpec], **branch: object) -> dict[str, object]:
@@ -128,7 +133,13 @@ class BranchData(Resource):
             start_anonymization=start_anonymization,
         )
         return await self._start(
-            "POST", _ANONYMIZED, BranchCreated, project_id, body=body, wait=wait
+            "POST",
+            _ANONYMIZED,
+            BranchCreated,
+            project_id,
+            body=body,
+            wait=wait,
+            no_compute="" if endpoints else NO_ENDPOINTS,
         )
 
     async def list_masking_rules(self, project_id: str, branch_id: str) -> list[MaskingRule]:

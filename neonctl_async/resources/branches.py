@@ -23,8 +23,14 @@ from neonctl_async.models.branches import (
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointsResponse
 from neonctl_async.models.operations import OperationsResponse
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import SortOrder, check_within, drop_unset, whole_seconds
-from neonctl_async.resources.branch_data import BranchData, branch_and_computes
+from neonctl_async.resources.base import (
+    NO_DELETED_COMPUTE,
+    SortOrder,
+    check_within,
+    drop_unset,
+    whole_seconds,
+)
+from neonctl_async.resources.branch_data import NO_ENDPOINTS, BranchData, branch_and_computes
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import BranchSource
@@ -142,7 +148,15 @@ class Branches(BranchData):
             init_source=init_source,
             expires_at=whole_seconds(expires_at),
         ) | drop_unset(annotation_value=annotation_value)
-        return await self._start("POST", _BRANCHES, BranchCreated, project_id, body=body, wait=wait)
+        return await self._start(
+            "POST",
+            _BRANCHES,
+            BranchCreated,
+            project_id,
+            body=body,
+            wait=wait,
+            no_compute="" if endpoints else NO_ENDPOINTS,
+        )
 
     async def update(
         self,
@@ -157,7 +171,14 @@ class Branches(BranchData):
         """Change a branch. Neon deletes it at ``expires_at``; None removes the expiry."""
         spec = drop_unset(name=name, protected=protected, expires_at=whole_seconds(expires_at))
         return await self._start(
-            "PATCH", _BRANCH, BranchUpdated, project_id, branch_id, body={"branch": spec}, wait=wait
+            "PATCH",
+            _BRANCH,
+            BranchUpdated,
+            project_id,
+            branch_id,
+            body={"branch": spec},
+            wait=wait,
+            no_compute="the call does not change the computes of the branch: use wait=True",
         )
 
     async def set_as_default(
@@ -264,6 +285,7 @@ class Branches(BranchData):
             branch_id,
             query={"hard_delete": hard_delete},
             wait=wait,
+            no_compute=NO_DELETED_COMPUTE,
         )
 
     async def recover(self, project_id: str, branch_id: str) -> BranchRecovered:

@@ -1,25 +1,28 @@
 """Computes. The API calls them endpoints."""
 
 import builtins
-from typing import Literal, overload
+from typing import Final, Literal, overload
 
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.connections.waits import Deadline
 from neonctl_async.models.endpoints import (
     Endpoint,
     EndpointDeleted,
     EndpointResponse,
     EndpointSettings,
     EndpointsResponse,
+    EndpointState,
     EndpointUpdated,
 )
-from neonctl_async.resources.base import Resource, drop_unset
+from neonctl_async.resources.base import NO_DELETED_COMPUTE, Resource, drop_unset
 from neonctl_async.waiting.options import Wait
 from neonctl_async.waiting.states.sources import ComputeSource
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 _ENDPOINTS = "/projects/{project_id}/endpoints"
 _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
+DISABLED_COMPUTE: Final = "a disabled compute accepts none: use wait=True"
 
 
 class Endpoints(Resource):
@@ -80,7 +83,13 @@ class Endpoints(Resource):
             suspend_timeout_seconds=suspend_timeout_seconds,
         )
         return await self._start(
-            "POST", _ENDPOINTS, EndpointUpdated, project_id, body={"endpoint": spec}, wait=wait
+            "POST",
+            _ENDPOINTS,
+            EndpointUpdated,
+            project_id,
+            body={"endpoint": spec},
+            wait=wait,
+            no_compute=DISABLED_COMPUTE if disabled is True else "",
         )
 
     async def update(
@@ -120,6 +129,7 @@ class Endpoints(Resource):
             endpoint_id,
             body={"endpoint": spec},
             wait=wait,
+            no_compute=DISABLED_COMPUTE if disabled is True else "",
         )
 
     async def delete(
@@ -127,7 +137,13 @@ class Endpoints(Resource):
     ) -> EndpointDeleted:
         """Delete a compute, and close its connections."""
         return await self._start(
-            "DELETE", _ENDPOINT, EndpointDeleted, project_id, endpoint_id, wait=wait
+            "DELETE",
+            _ENDPOINT,
+            EndpointDeleted,
+            project_id,
+            endpoint_id,
+            wait=wait,
+            no_compute=NO_DELETED_COMPUTE,
         )
 
     @overload
@@ -177,6 +193,30 @@ class Endpoints(Resource):
         source = ComputeSource(project_id, endpoint_id)
         return await self._requester.states.wait_for(source, state, timeout)
 
+    async def wait_connectable(
+        self, project_id: str, endpoint_id: str, *, timeout: float | None = DEFAULT_TIMEOUT
+    ) -> Endpoint:
+        """Wait until a compute accepts connections. Return the compute.
+
+        If Neon is creating or starting the compute, the call waits for that first. Then it repeats
+        the start of a Postgres session, without a password, until the server requests
+        authentication. At Neon, this does not start an idle compute: its proxy requests
+        authentication in place of the compute, and starts the compute after the login.
+
+        Raises NotConnectableError after ``timeout`` seconds, or at once if the compute is disabled
+        or its host name can never be resolved. Raises StateTimeoutError if the compute has not
+        started by then, and NotFoundError if it does not exist.
+        """
+        check_timeout(timeout)
+        deadline = Deadline.after(timeout)
+        compute = await self._requester.connector.read(project_id, endpoint_id, deadline)
+        if _is_starting(compute):
+            await self.wait_for(project_id, endpoint_id, "active", timeout=deadline.left)
+        await self._requester.connector.connect_to(compute, deadline)
+        if compute.current_state == EndpointState.ACTIVE:
+            return compute
+        return await self.get(project_id, endpoint_id)
+
     async def start(
         self, project_id: str, endpoint_id: str, *, wait: Wait = False
     ) -> EndpointUpdated:
@@ -187,7 +227,13 @@ class Endpoints(Resource):
         self, project_id: str, endpoint_id: str, *, wait: Wait = False
     ) -> EndpointUpdated:
         """Suspend a compute. Starts ``suspend_compute``."""
-        return await self._act("suspend", project_id, endpoint_id, wait=wait)
+        return await self._act(
+            "suspend",
+            project_id,
+            endpoint_id,
+            wait=wait,
+            no_compute="a suspended compute has none: use wait=True",
+        )
 
     async def restart(
         self, project_id: str, endpoint_id: str, *, wait: Wait = False
@@ -196,8 +242,19 @@ class Endpoints(Resource):
         return await self._act("restart", project_id, endpoint_id, wait=wait)
 
     async def _act(
-        self, action: str, project_id: str, endpoint_id: str, *, wait: Wait
+        self, action: str, project_id: str, endpoint_id: str, *, wait: Wait, no_compute: str = ""
     ) -> EndpointUpdated:
         return await self._start(
-            "POST", f"{_ENDPOINT}/{action}", EndpointUpdated, project_id, endpoint_id, wait=wait
+            "POST",
+            f"{_ENDPOINT}/{action}",
+            EndpointUpdated,
+            project_id,
+            endpoint_id,
+            wait=wait,
+            no_compute=no_compute,
         )
+
+
+def _is_starting(compute: Endpoint) -> bool:
+    is_new = compute.current_state == EndpointState.INIT
+    return is_new or compute.pending_state == EndpointState.ACTIVE

@@ -25,7 +25,7 @@ from neonctl_async.models.projects import (
     ProjectUpdated,
 )
 from neonctl_async.pagination import Paginator
-from neonctl_async.resources.base import check_within, drop_unset
+from neonctl_async.resources.base import NO_DELETED_COMPUTE, check_within, drop_unset
 from neonctl_async.resources.project_access import ProjectAccess
 from neonctl_async.transport.protocol import request
 from neonctl_async.waiting.options import Wait
@@ -172,7 +172,14 @@ class Projects(ProjectAccess):
         ``wait`` waits for the operations of the response, such as ``delete_tenant``. Neon's
         published description does not mention them.
         """
-        return await self._start("DELETE", _PROJECT, ProjectDeleted, project_id, wait=wait)
+        return await self._start(
+            "DELETE",
+            _PROJECT,
+            ProjectDeleted,
+            project_id,
+            wait=wait,
+            no_compute=NO_DELETED_COMPUTE,
+        )
 
     async def recover(self, project_id: str, *, wait: Wait = False) -> ProjectRecovered:
         """Recover a deleted project with all its branches. For ``wait``, see :meth:`delete`."""

@@ -3,6 +3,7 @@
 import builtins
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 from msgspec import UNSET, UnsetType
 
@@ -24,6 +25,7 @@ _BRANCH = "/projects/{project_id}/branches/{branch_id}"
 _SCHEDULE = f"{_BRANCH}/backup_schedule"
 _SNAPSHOTS = "/projects/{project_id}/snapshots"
 _SNAPSHOT = f"{_SNAPSHOTS}/{{snapshot_id}}"
+_NO_COMPUTE: Final = "a snapshot has no compute: use wait=True"
 
 
 class Snapshots(Resource):
@@ -62,6 +64,7 @@ class Snapshots(Resource):
             branch_id,
             query={"name": name, "lsn": lsn, "timestamp": timestamp, "expires_at": expires_at},
             wait=wait,
+            no_compute=_NO_COMPUTE,
         )
 
     async def update(
@@ -79,7 +82,13 @@ class Snapshots(Resource):
     ) -> OperationsResponse:
         """Delete a snapshot."""
         return await self._start(
-            "DELETE", _SNAPSHOT, OperationsResponse, project_id, snapshot_id, wait=wait
+            "DELETE",
+            _SNAPSHOT,
+            OperationsResponse,
+            project_id,
+            snapshot_id,
+            wait=wait,
+            no_compute=_NO_COMPUTE,
         )
 
     async def restore(

@@ -1,5 +1,6 @@
 """The commands that README and docs show work."""
 
+import os
 import re
 from pathlib import Path
 
@@ -9,21 +10,28 @@ from neonctl_async.cli.exits import ExitCode
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.cli.test_command import COMMANDS
-from tests.support.pages import TEXTS, commands, words
+from tests.support.pages import ROOT, TEXTS, commands, words
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = TEXTS["docs/command-line.md"]
 WITH_COMMANDS = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
-NOT_RUN = {"local", "demo", "--install-completion"}
+NOT_RUN = {"local", "demo", "psql", "--install-completion"}
 """Commands that have other tests, or would change the shell."""
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_commands_of_a_page_work(
-    page: str, cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
+    page: str,
+    cli: CommandLine,
+    quick: Served,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # commands write files
+    Path("examples").symlink_to(ROOT / "examples")
+    monkeypatch.setenv("NEON_PROJECT_ID", quick.project().project.id)
     for command, _ in commands(TEXTS[page]):
-        program, *arguments = words(command)
+        program, *arguments = map(os.path.expandvars, words(command))
         if program == "neonctl-async" and arguments[0] not in NOT_RUN:
             result = cli(*arguments, at=quick)
             assert result.exit_code == 0, result.output

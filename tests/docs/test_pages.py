@@ -20,10 +20,11 @@ from tests.support.records import SECRETS
 DOCS = [page for page in TEXTS if page.startswith("docs/") and page != "docs/request.md"]
 NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
-# The imports of rich and fastapi and the first gettempdir() read files, which would block the loop
-# of a test.
-importlib.import_module("rich")
+# These imports and the first gettempdir() read files or the current directory, which would block
+# the loop of a test.
 importlib.import_module("fastapi")
+importlib.import_module("psycopg")
+importlib.import_module("rich")
 tempfile.gettempdir()
 
 

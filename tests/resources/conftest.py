@@ -8,6 +8,8 @@ import pytest
 
 from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
+from tests.connections.postgres_server import PostgresServer, authenticating
+from tests.resources.computes import Api
 from tests.support.records import EPOCH
 
 
@@ -40,3 +42,17 @@ async def project_id(neon: NeonClient) -> str:
 async def branch_id(neon: NeonClient, project_id: str) -> str:
     """The default branch of the project."""
     return (await neon.branches.default(project_id)).id
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[PostgresServer]:
+    """A server that requests authentication."""
+    async with PostgresServer(authenticating) as server:
+        yield server
+
+
+@pytest.fixture
+async def api(server: PostgresServer) -> AsyncIterator[Api]:
+    """An API whose computes are behind the server."""
+    async with Api(port=server.port) as api:
+        yield api

@@ -5,12 +5,14 @@ from typing import Annotated, Final
 
 import typer
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
+    ConnectOption,
     ExpiresAtOption,
     LimitOption,
     NameOption,
@@ -22,7 +24,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import connection_uri, finish, outcomes
+from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.branches import Branch, BranchCreated, BranchDeleted
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 
@@ -106,6 +108,7 @@ async def create_branch(
         typer.Option(
             "--parent",
             metavar="BRANCH",
+            autocompletion=completion.branches,
             help="The id or the name of the parent; the default branch if left out.",
         ),
     ] = None,
@@ -128,13 +131,12 @@ async def create_branch(
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
+    connect: ConnectOption = False,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
-    if expires_in is not None:
-        if expires_at is not None:
-            raise ValueError("--expires-in and --expires-at are both set: use one of them")
-        expires_at = _in(expires_in)
+    check_connect(connect=connect, wait=wait, compute=compute)
+    expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
     if parent is not None:
         parent = await branch_id(session, project, parent)
@@ -148,15 +150,21 @@ async def create_branch(
     created = await session.send(request)
     done = f"branch {created.branch.id} was created"
     view = _created(session.screen)
-    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
+    computes = created.endpoints if connect else []
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=computes)
 
 
-def _in(seconds: int) -> datetime:
+def expiry(expires_in: int | None, expires_at: datetime | None) -> datetime | None:
+    """Return the time of ``--expires-in`` or ``--expires-at``. Raises ValueError for both."""
+    if expires_in is None:
+        return expires_at
+    if expires_at is not None:
+        raise ValueError("--expires-in and --expires-at are both set: use one of them")
     try:
-        return datetime.now(UTC) + timedelta(seconds=seconds)
+        return datetime.now(UTC) + timedelta(seconds=expires_in)
     except OverflowError:
         raise ValueError(
-            f"--expires-in {seconds} is too large: the year would exceed 9999"
+            f"--expires-in {expires_in} is too large: the year would exceed 9999"
         ) from None
 
 

@@ -9,6 +9,7 @@ from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
+    ConnectOption,
     LimitOption,
     NameOption,
     OrgOption,
@@ -20,7 +21,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import connection_uri, finish, outcomes
+from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.projects import Project, ProjectCreated, ProjectDeleted
 
 MAX_PAGE = 400
@@ -99,9 +100,11 @@ async def create_project(
     *,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
+    connect: ConnectOption = False,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    check_connect(connect=connect, wait=wait)
     request = session.neon.projects.create(
         name=or_unset(name),
         region_id=or_unset(region),
@@ -111,7 +114,8 @@ async def create_project(
     created = await session.send(request)
     done = f"project {created.project.id} was created"
     view = _created(session.screen)
-    await finish(session, created, view, done=done, wait=wait, timeout=timeout)
+    computes = created.endpoints if connect else []
+    await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=computes)
 
 
 @command(

@@ -1,0 +1,168 @@
+"""Waits until computes accept connections: repeated probes up to a deadline."""
+
+import asyncio
+import logging
+import math
+import random
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import anyio
+
+from neonctl_async.config import PollPolicy
+from neonctl_async.connections.addresses import Address
+from neonctl_async.connections.probe import NotReadyError, Probe
+from neonctl_async.errors import ClientClosedError, NeonError, NotConnectableError
+from neonctl_async.hooks import WaitEnded, WaitStarted
+from neonctl_async.transport.dispatcher import HookDispatcher
+from neonctl_async.waiting.timing.schedule import delay
+
+MAX_CONCURRENT_PROBES: Final = 64
+"""Number of connections that the probes of one client have open at a time."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Target(NamedTuple):
+    """A compute to connect to."""
+
+    endpoint_id: str
+    address: Address
+
+
+class Deadline(NamedTuple):
+    """The end of a call, which its operations and its connections share."""
+
+    timeout: float | None
+    """The timeout of the call, in seconds, None for no limit."""
+    at: float
+    """The time on the clock of the loop."""
+
+    @classmethod
+    def after(cls, timeout: float | None) -> "Deadline":
+        """Return a deadline ``timeout`` seconds from now."""
+        return cls(timeout, math.inf if timeout is None else _time() + timeout)
+
+    @property
+    def left(self) -> float | None:
+        """The seconds until the deadline, at least 0; None for no limit."""
+        return None if self.timeout is None else max(self.at - _time(), 0.0)
+
+
+class _Attempts:
+    """The attempts to connect to one compute."""
+
+    def __init__(self, target: Target) -> None:
+        self.target: Final = target
+        self.is_connectable = False
+        self._probe = Probe(target.address)
+        self._failure: NotReadyError | None = None
+
+    async def run(self, policy: PollPolicy, limit: asyncio.Semaphore) -> bool:
+        """Return whether the compute accepts connections. Return False if it never will."""
+        started = _time()
+        while True:
+            self._probe = Probe(self.target.address)
+            try:
+                async with limit:
+                    await self._probe.run()
+            except NotReadyError as failure:
+                self._failure = failure
+                _logger.debug("compute %s is not connectable: %s", self.target.endpoint_id, failure)
+                if failure.is_final:
+                    return False
+            else:
+                self.is_connectable = True
+                return True
+            await anyio.sleep(delay(policy, _time() - started, random.random()))  # noqa: S311 - spreads the load, protects no secret
+
+    @property
+    def failure(self) -> NotReadyError:
+        """The failure of the last attempt, or the state of the first one."""
+        return self._failure or NotReadyError(self._probe.stage, self._probe.pending)
+
+
+class ConnectionWaits:
+    """Runs all waits for connections of one client."""
+
+    def __init__(self, policy: PollPolicy, dispatcher: HookDispatcher) -> None:
+        self._policy = policy
+        self._dispatcher = dispatcher
+        self._limit = asyncio.Semaphore(MAX_CONCURRENT_PROBES)
+        self._running: set[anyio.CancelScope] = set()
+        self._is_closed = False
+
+    async def wait(self, targets: Sequence[Target], deadline: Deadline) -> None:
+        """Wait until all computes accept connections.
+
+        Raises NotConnectableError at the deadline, or as soon as a compute turns out never to
+        accept connections.
+        """
+        if not targets:
+            return
+        started = _time()
+        names = ", ".join(target.endpoint_id for target in targets)
+        verb = "accepts" if len(targets) == 1 else "accept"
+        wait = WaitStarted(operations=(), timeout=deadline.left, goal=f"{names} {verb} connections")
+        self._dispatcher.wait_started(wait)
+        failure: NeonError | None = None
+        try:
+            await self._run([_Attempts(target) for target in targets], deadline)
+        except NeonError as error:
+            failure = error
+            raise
+        finally:
+            seconds = _time() - started
+            ended = WaitEnded(wait=wait, unsuccessful=0, pending=0, error=failure, seconds=seconds)
+            self._dispatcher.wait_ended(ended)
+
+    async def _run(self, computes: Sequence[_Attempts], deadline: Deadline) -> None:
+        if self._is_closed:
+            raise _closed()
+        failed: list[_Attempts] = []
+
+        async def run(attempts: _Attempts) -> None:
+            if not await attempts.run(self._policy, self._limit):
+                failed.append(attempts)
+                scope.cancel()
+
+        with anyio.CancelScope(deadline=deadline.at) as scope:
+            self._running.add(scope)
+            try:
+                async with anyio.create_task_group() as probes:
+                    for attempts in computes:
+                        probes.start_soon(run, attempts)
+            finally:
+                self._running.discard(scope)
+        if self._is_closed:
+            raise _closed()
+        if unready := failed or [one for one in computes if not one.is_connectable]:
+            raise _error(unready, deadline)
+
+    def close(self) -> None:
+        """End all waits with ClientClosedError."""
+        self._is_closed = True
+        for scope in self._running:
+            scope.cancel()
+
+
+def _error(unready: Sequence[_Attempts], deadline: Deadline) -> NotConnectableError:
+    first, failure = unready[0].target, unready[0].failure
+    others = dict.fromkeys(one.target.endpoint_id for one in unready)
+    return NotConnectableError(
+        endpoint_id=first.endpoint_id,
+        host=first.address.host,
+        stage=failure.stage,
+        reason=str(failure),
+        is_final=failure.is_final,
+        timeout=deadline.timeout or 0.0,
+        others=[other for other in others if other != first.endpoint_id],
+    )
+
+
+def _closed() -> ClientClosedError:
+    return ClientClosedError("the client was closed")
+
+
+def _time() -> float:
+    return asyncio.get_running_loop().time()
