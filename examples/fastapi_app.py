@@ -4,9 +4,10 @@
     curl -H 'Content-Type: application/json' -d '{"name": "pr-17"}' localhost:8000/previews
 
 POST responds 202 when Neon has started the creation. GET returns the state of the preview, DELETE
-deletes it. When the application stops, it logs the pending previews with the references that resume
-the waits. It needs fastapi, and uvicorn to serve it. Without NEON_API_KEY, it uses a local control
-plane and works offline; with it, it uses the project NEON_PROJECT_ID.
+deletes it. GET /branches lists the branches of the project. When the application stops, it logs the
+pending previews with the references that resume the waits. It needs fastapi, and uvicorn to serve
+it. Without NEON_API_KEY, it uses a local control plane and works offline; with it, it uses the
+project NEON_PROJECT_ID.
 """
 
 import asyncio
@@ -15,7 +16,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager, suppress
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from fastapi import Depends, FastAPI, HTTPException, Request, Response, status
@@ -124,6 +125,10 @@ class Previews:
         if waiter := self._waiters.pop(preview.id, None):
             waiter.cancel()
 
+    async def branches(self) -> list[dict[str, Any]]:
+        """Return all branches of the project. FastAPI encodes dicts, but no records."""
+        return [branch.to_dict() async for branch in self._neon.branches.list(self._project_id)]
+
     def stop(self) -> None:
         """Cancel all waits, and log how to resume them."""
         for waiter in self._waiters.values():
@@ -196,6 +201,12 @@ async def create(wanted: PreviewRequest, response: Response, previews: AllPrevie
 async def read(preview: OnePreview) -> Preview:
     """Return the preview."""
     return preview
+
+
+@app.get("/branches")
+async def branches(previews: AllPreviews) -> list[dict[str, Any]]:
+    """Return the branches of the project, as Neon describes them."""
+    return await previews.branches()
 
 
 @app.delete("/previews/{preview_id}", status_code=status.HTTP_204_NO_CONTENT)

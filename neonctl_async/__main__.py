@@ -4,20 +4,22 @@ import sys
 
 from neonctl_async._streams import exit_with
 
-try:
-    from neonctl_async.cli.app import main
-except ImportError as _missing:
-    if _missing.name not in {"rich", "typer"}:
-        raise
 
-    def main() -> None:
-        """Name the extra that is missing."""
-        exit_with(_name_the_extra)
+def main() -> None:
+    """Run the command line and exit with its exit code."""
+    exit_with(_run)
 
 
-def _name_the_extra() -> int:
-    sys.stderr.write("neonctl-async needs an extra: pip install 'neonctl-async[cli]'\n")
-    return 2
+def _run() -> int | None:
+    try:
+        # Here, an interrupted import ends like an interrupted command.
+        from neonctl_async.cli.app import run  # noqa: PLC0415
+    except ImportError as missing:
+        if missing.name not in {"rich", "typer"}:
+            raise
+        sys.stderr.write("neonctl-async needs an extra: pip install 'neonctl-async[cli]'\n")
+        return 2
+    return run()
 
 
 if __name__ == "__main__":

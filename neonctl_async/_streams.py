@@ -9,6 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 OUTPUT_ERROR: Final = 74
 """The exit status of a program that cannot write its standard output."""
+INTERRUPTED: Final = 130
+"""The exit status of a program that was interrupted by Ctrl-C."""
 BROKEN_PIPE: Final = 141
 """The exit status of a program whose reader has closed the pipe, as after a SIGPIPE."""
 
@@ -46,6 +49,8 @@ def exit_with(program: Callable[[], int | None]) -> NoReturn:
         # Typer and rich replace a BrokenPipeError by an exit with status 1.
         pipe = isinstance(end.__context__, BrokenPipeError)
         status = BROKEN_PIPE if pipe else end.code
+    except KeyboardInterrupt:
+        status = INTERRUPTED
     except OSError as error:
         if error.errno not in _WRITE_ERRORS:
             _flush_stdout()
@@ -67,6 +72,12 @@ def _flush_stdout() -> OSError | None:
         discard_stdout()
         return error
     return None
+
+
+def check_stdout() -> None:
+    """Raise OSError if standard output is closed. A full disk is noticed only by writing."""
+    with suppress(io.UnsupportedOperation):  # a test replaces standard output
+        os.write(sys.stdout.fileno(), b"")
 
 
 def discard_stdout() -> None:

@@ -8,6 +8,7 @@ from typing import Any, Self, TypeVar, cast, overload
 from msgspec import UNSET
 
 from neonctl_async.config import (
+    ALLOW_HTTP_VARIABLE,
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
     Config,
@@ -19,6 +20,7 @@ from neonctl_async.config import (
     check_hooks,
     resolve_api_key,
     resolve_base_url,
+    resolve_http_hosts,
 )
 from neonctl_async.connections.waits import ConnectionWaits
 from neonctl_async.hooks import Hooks
@@ -60,7 +62,9 @@ class NeonClient:
     ``NEON_API_HOST`` or Neon's address. The client sends at most ``max_connections`` requests at
     the same time. It rejects responses larger than ``max_response_bytes``. ``ca_file`` is a PEM
     file of certificates to trust instead of the system's. With ``trust_env``, requests use the
-    proxies of the environment (``HTTPS_PROXY``, ``NO_PROXY``).
+    proxies of the environment (``HTTPS_PROXY``, ``NO_PROXY``). ``allow_http`` names the hosts other
+    than loopback to which the API key may be sent unencrypted, such as a local control plane in
+    another container. It defaults to ``NEON_ALLOW_HTTP``, names with commas between them.
 
     Raises ConfigurationError for a missing or invalid setting, before any request.
     """
@@ -104,12 +108,15 @@ class NeonClient:
         max_response_bytes: int = 64 * 1024 * 1024,
         ca_file: str | os.PathLike[str] | None = None,
         trust_env: bool = False,
+        allow_http: Sequence[str] | None = None,
     ) -> None:
         # From here on no frame holds a secret in the clear.
         api_key, base_url = as_secret(api_key), as_secret(base_url)
+        http_hosts = resolve_http_hosts(allow_http, os.environ.get(ALLOW_HTTP_VARIABLE, ""))
+        environment_url = Secret(os.environ.get(BASE_URL_VARIABLE, ""))
         self._config = Config(
             api_key=resolve_api_key(api_key, Secret(os.environ.get(API_KEY_VARIABLE, ""))),
-            base_url=resolve_base_url(base_url, Secret(os.environ.get(BASE_URL_VARIABLE, ""))),
+            base_url=resolve_base_url(base_url, environment_url, http_hosts),
             timeout=timeout,
             retry=retry,
             budget=budget,
@@ -180,6 +187,16 @@ class NeonClient:
         event loop of the client.
         """
         return self._session.requests_last_minute
+
+    @property
+    def held_seconds(self) -> float:
+        """The time for which waiting calls and polls cannot be sent, in seconds; 0.0 if they can.
+
+        It is above zero while the requests of a minute are used up, by this client or by others
+        that share its budget. A pause after a 429 counts too. Read this property on the event loop
+        of the client.
+        """
+        return self._session.held_seconds
 
     @property
     def poll_stretch(self) -> float:

@@ -3,9 +3,10 @@
 import ipaddress
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from typing import Self
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 import msgspec
@@ -19,6 +20,7 @@ from neonctl_async.models.secret import Secret
 DEFAULT_BASE_URL = "https://console.neon.tech/api/v2"
 API_KEY_VARIABLE = "NEON_API_KEY"
 BASE_URL_VARIABLE = "NEON_API_HOST"
+ALLOW_HTTP_VARIABLE = "NEON_ALLOW_HTTP"
 
 
 class Timeout(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,22 +243,62 @@ def resolve_api_key(argument: Secret | None, environment: Secret) -> Secret:
     return key
 
 
-def resolve_base_url(argument: Secret | None, environment: Secret) -> str:
+def resolve_http_hosts(argument: Sequence[str] | None, environment: str) -> frozenset[str]:
+    """Return the hosts to which plain http is allowed, from the argument or the environment.
+
+    The value of the environment variable is a list with commas. Raises ConfigurationError for a
+    value that is not a host name or an IP address, and for hosts of Neon.
+    """
+    values = environment.split(",") if argument is None else argument
+    source = ALLOW_HTTP_VARIABLE if argument is None else "allow_http"
+    example = "as in allow_http=['control-plane']"
+    if not _are_texts(values):
+        raise ConfigurationError(
+            f"{source} is {shorten(values)}: expected a sequence of host names, {example}"
+        )
+    hosts = frozenset(host for value in values if (host := value.strip().strip("[]").lower()))
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise ConfigurationError(
+                f"{source} contains {shorten(host)}: expected a host name or an IP address, "
+                f"without a scheme, port or wildcard, {example}"
+            )
+        if f".{host.rstrip('.')}".endswith(_NEON_DOMAINS):
+            raise ConfigurationError(
+                f"{source} contains {shorten(host)}: requests to Neon are always encrypted, so use "
+                "https"
+            )
+    return hosts
+
+
+def _are_texts(values: Iterable[object]) -> bool:
+    with suppress(TypeError):  # not iterable
+        return not isinstance(values, str) and all(isinstance(value, str) for value in values)
+    return False
+
+
+_HOST: Final = re.compile(r"[\w.-]+|[0-9a-f:.]+", re.ASCII)
+_NEON_DOMAINS: Final = (".neon.tech", ".neon.com", ".neon.build")
+
+
+def resolve_base_url(
+    argument: Secret | None, environment: Secret, http_hosts: AbstractSet[str] = frozenset()
+) -> str:
     """Return the base URL from the argument, else the environment, else Neon's.
 
     The values are secrets because a mistaken URL may contain a key or a password. Raises
-    ConfigurationError unless the URL is https, or http to a loopback address.
+    ConfigurationError unless the URL is https, or http to a loopback address or ``http_hosts``.
     """
     source = BASE_URL_VARIABLE if argument is None else "base_url"
     value = (environment or Secret(DEFAULT_BASE_URL)) if argument is None else argument
     _check_text("base_url", value)
-    problem = _url_problem(value.reveal().strip())
+    problem = _url_problem(value.reveal().strip(), http_hosts)
     if problem is not None:
         raise ConfigurationError(f"{source} {problem}")
     return value.reveal().strip().rstrip("/")
 
 
-def _url_problem(url: str) -> str | None:
+def _url_problem(url: str, http_hosts: AbstractSet[str]) -> str | None:
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -277,10 +319,11 @@ def _url_problem(url: str) -> str | None:
             "contains a space, a backslash, a query, a fragment or a character that is not ASCII: "
             f"expected a URL like {DEFAULT_BASE_URL}"
         )
-    if parts.scheme == "http" and not is_loopback(host):
+    if parts.scheme == "http" and not is_loopback(host) and host not in http_hosts:
         return (
-            f"is {shorten(url)}: plain http would send the API key unencrypted; use https "
-            "(http is allowed for loopback addresses only)"
+            f"is {shorten(url)}: plain http would send the API key unencrypted; use https. For a "
+            f"local control plane in a network that you trust, pass allow_http=[{host!r}] or set "
+            f"{ALLOW_HTTP_VARIABLE}={host}"
         )
     return None
 

@@ -43,6 +43,8 @@ class NeonError(Exception):
     None if the request itself failed."""
     maybe_delivered: bool = False
     """True if Neon may have executed the failed request."""
+    hint: str = ""
+    """The client's guess at the mistake behind the error, which the message contains; or empty."""
 
     def __reduce__(self) -> tuple[object, ...]:
         # By default, exceptions with keyword-only arguments cannot be copied or pickled.
@@ -86,12 +88,14 @@ class APIError(NeonError):
         code: str = "",
         request_id: str = "",
         retry_after: float | None = None,
+        hint: str = "",
     ) -> None:
         # A 4xx other than 408 rejects the request; a 503 postpones it. Both change nothing.
         is_rejected = 400 <= status < 500 and status != 408
         self.maybe_delivered: bool = not is_rejected and status != 503
         note = _execution_note(method) if self.maybe_delivered else ""
-        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{note}")
+        hinted = f"; {hint}" if hint else ""
+        super().__init__(f"{method} {path}: {status} {_phrase(status)}: {message}{hinted}{note}")
         self.status = status
         self.code = code
         self.message = message
@@ -99,6 +103,7 @@ class APIError(NeonError):
         self.method = method
         self.path = path
         self.retry_after = retry_after
+        self.hint = hint
 
     def __str__(self) -> str:
         return f"{self.args[0]} (request {self.request_id})" if self.request_id else self.args[0]
@@ -106,9 +111,8 @@ class APIError(NeonError):
     @classmethod
     def for_status(cls, status: int) -> "type[APIError]":
         """Return the class for an HTTP status."""
-        if status in _BY_STATUS:
-            return _BY_STATUS[status]
-        return ServerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else APIError
+        default = ServerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else APIError
+        return _BY_STATUS.get(status, default)
 
 
 class AuthenticationError(APIError):
@@ -232,18 +236,21 @@ class InvalidResponseError(NeonError):
         status: int,
         request_id: str = "",
         excerpt: str = "",
+        hint: str = "",
     ) -> None:
         start = f"; it starts with {excerpt!r}" if request_id else ""
+        hinted = f"; {hint}" if hint else ""
         request = f" (request {request_id})" if request_id else ""
         super().__init__(
             f"{method} {path}: {status}, but the body cannot be used: {reason}{start}"
-            f"{_execution_note(method)}{request}"
+            f"{hinted}{_execution_note(method)}{request}"
         )
         self.method = method
         self.path = path
         self.status = status
         self.request_id = request_id
         self.excerpt = excerpt
+        self.hint = hint
 
 
 class WaitError(NeonError):
@@ -348,11 +355,9 @@ class StateTimeoutError(WaitTimeoutError):
 class NotConnectableError(WaitTimeoutError):
     """A compute did not accept connections within ``timeout`` seconds, or never will.
 
-    ``endpoint_id`` and ``host`` identify the compute. ``stage`` is the step of the connection that
-    failed last: ``dns``, ``tcp``, ``tls`` or ``startup``. ``reason`` describes the failure.
-    ``is_final`` is True if a longer wait would not help. The error is then raised at once. If
-    other computes of the wait did not accept connections either, ``others`` contains their ids.
-    ``settled`` contains the operations that had finished before.
+    ``stage`` is the step of the connection to ``host`` that failed last: ``dns``, ``tcp``, ``tls``
+    or ``startup``; ``reason`` describes the failure. ``is_final`` is True if a longer wait would
+    not help. ``others`` contains the ids of further computes that do not accept connections.
     """
 
     def __init__(
@@ -365,19 +370,14 @@ class NotConnectableError(WaitTimeoutError):
         is_final: bool,
         timeout: float,
         others: Sequence[str] = (),
-        settled: Sequence[Operation] = (),
-        last_error: NeonError | None = None,
     ) -> None:
-        super().__init__(timeout=timeout, settled=settled, pending=(), last_error=last_error)
-        verb = "cannot accept connections" if is_final else "does not accept connections"
-        time = "" if is_final else f" after {timeout:g} s"
-        more = f"; nor do {', '.join(others)}" if others else ""
-        Exception.__init__(self, f"compute {endpoint_id} {verb}{time} ({stage}): {reason}{more}")
-        self.endpoint_id = endpoint_id
-        self.host = host
+        super().__init__(timeout=timeout, settled=(), pending=(), last_error=None)
+        problem = "is never connectable" if is_final else f"is not connectable after {timeout:g} s"
+        more = f"; nor are {', '.join(others)}" if others else ""
+        Exception.__init__(self, f"compute {endpoint_id} {problem} ({stage}): {reason}{more}")
+        self.endpoint_id, self.host = endpoint_id, host
         self.stage: Literal["dns", "tcp", "tls", "startup"] = stage
-        self.reason = reason
-        self.is_final = is_final
+        self.reason, self.is_final = reason, is_final
         self.others: list[str] = list(others)
 
 

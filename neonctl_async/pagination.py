@@ -11,13 +11,19 @@ from collections.abc import (
     Iterator,
 )
 from contextlib import aclosing
-from typing import Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, NoReturn, Self, TypeVar
 
 import msgspec
 
+from neonctl_async._shorten import shorten
 from neonctl_async.models.base import Pagination
 
 T = TypeVar("T")
+
+_USAGE = (
+    "write `async for record in neon.projects.list()` for one record after another, or "
+    "`await neon.projects.list().collect()` for a list of all records"
+)
 
 
 class Page(msgspec.Struct, Generic[T], frozen=True):
@@ -66,8 +72,10 @@ class Paginator(Generic[T]):
     async def collect(self, limit: int | None = None) -> list[T]:
         """Return a list of at most ``limit`` records, with no more requests than needed.
 
-        Raises ValueError for a negative ``limit``.
+        Raises ValueError for a negative ``limit``, and TypeError unless it is an int or None.
         """
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
+            raise TypeError(f"limit is {shorten(limit)}: expected an int, or None for all")
         if limit is not None and limit < 0:
             raise ValueError(f"limit is {limit}: expected 0 or more, or None for all")
         if limit == 0:
@@ -77,6 +85,22 @@ class Paginator(Generic[T]):
             async for page in pages:
                 records += page
         return records[:limit]
+
+    if not TYPE_CHECKING:  # a type checker reports these mistakes itself
+
+        def __await__(self) -> NoReturn:
+            raise TypeError(f"a list is not awaited: {_USAGE}")
+
+        def __iter__(self) -> NoReturn:
+            raise TypeError(f"a plain 'for' cannot iterate over a list: {_USAGE}")
+
+        def __getitem__(self, index: object) -> NoReturn:
+            raise TypeError(f"a list has no index: {_USAGE}")
+
+        async def __aenter__(self) -> NoReturn:
+            raise TypeError(f"a list is not entered with 'async with': {_USAGE}")
+
+        async def __aexit__(self, *_: object) -> None: ...
 
     async def _pages(self, limit: float) -> AsyncGenerator[list[T]]:
         seen: set[Hashable] = set()

@@ -1,4 +1,4 @@
-"""All records of the API, and the types of its parameters.
+"""All records of the API, the results of provisioning, and the types of parameters.
 
 The package root exports the most important names. This module exports all of them.
 """
@@ -60,12 +60,6 @@ from neonctl_async.models.endpoints import (
     EndpointUpdated,
     PoolerMode,
     PreloadLibraries,
-)
-from neonctl_async.models.ensured import (
-    EnsuredBranch,
-    EnsuredDatabase,
-    EnsuredEndpoint,
-    EnsuredRole,
 )
 from neonctl_async.models.operations import (
     Operation,
@@ -139,6 +133,13 @@ from neonctl_async.models.users import (
     PlanVersion,
     SubscriptionType,
 )
+from neonctl_async.provisioning.ensured import (
+    EnsuredBranch,
+    EnsuredDatabase,
+    EnsuredEndpoint,
+    EnsuredRole,
+)
+from neonctl_async.provisioning.prune_plan import FailedDeletion, KeptBranch, PruneReport
 from neonctl_async.resources.base import SortOrder
 from neonctl_async.resources.consumption import Granularity
 from neonctl_async.transport.decoding import Json
@@ -204,12 +205,14 @@ __all__ = [
     "EnsuredDatabase",
     "EnsuredEndpoint",
     "EnsuredRole",
+    "FailedDeletion",
     "Granularity",
     "IdentityProvider",
     "Invitation",
     "InvitationSpec",
     "JWKSCreated",
     "Json",
+    "KeptBranch",
     "MaintenanceWindow",
     "MaskingRule",
     "Member",
@@ -245,6 +248,7 @@ __all__ = [
     "ProjectRecovered",
     "ProjectSettings",
     "ProjectUpdated",
+    "PruneReport",
     "ReferencedTable",
     "Region",
     "Role",

@@ -146,8 +146,8 @@ def neon_postgres(request: pytest.FixtureRequest) -> Postgres:
 def neon_migrations() -> "Migrate | None":
     """The function that prepares the database which all branches are copies of, or None.
 
-    Override this fixture to return a function or coroutine function of a connection URI. It runs
-    once per test run, whatever the number of workers of pytest-xdist.
+    Override this fixture to return a function or coroutine function that takes a ``ConnectionUri``.
+    It runs once per test run, whatever the number of workers of pytest-xdist.
     """
     return None
 

@@ -80,7 +80,8 @@ async def test_each_retry_is_reported_before_it_is_sent(caplog: pytest.LogCaptur
     retried = [RequestSent, ResponseReceived, RetryPlanned]
     assert kinds == [*retried, *retried, RequestSent, ResponseReceived]
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
-    assert [record.name for record in warnings] == ["neonctl_async.transport.retry"] * 2
+    loggers = ["neonctl_async.transport.retry", "neonctl_async.transport.budget"]
+    assert [record.name for record in warnings] == loggers
     assert "503" in warnings[0].getMessage()
 
 

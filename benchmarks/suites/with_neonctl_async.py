@@ -8,4 +8,4 @@ from neonctl_async.types import BranchCreated
 @pytest.fixture
 def database_uri(neon_branch: BranchCreated) -> str:
     """The URI of a new branch."""
-    return neon_branch.connection_uri.reveal()
+    return neon_branch.connection_uri.asyncpg

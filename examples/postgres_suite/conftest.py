@@ -16,14 +16,15 @@ import pytest
 import pytest_asyncio
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 
+from neonctl_async import ConnectionUri
 from neonctl_async.types import BranchCreated
 
 MIGRATIONS = sorted(Path(__file__).with_name("migrations").glob("*.sql"))
 
 
-async def migrate(connection_uri: str) -> None:
+async def migrate(connection_uri: ConnectionUri) -> None:
     """Create the tables and the first items."""
-    connection = await asyncpg.connect(connection_uri)
+    connection = await asyncpg.connect(connection_uri.asyncpg)
     try:
         for migration in MIGRATIONS:
             await connection.execute(migration.read_text(encoding="utf-8"))
@@ -32,7 +33,7 @@ async def migrate(connection_uri: str) -> None:
 
 
 @pytest.fixture(scope="session")
-def neon_migrations() -> Callable[[str], Awaitable[None]]:
+def neon_migrations() -> Callable[[ConnectionUri], Awaitable[None]]:
     """The migrations. They run once; then all tests branch from the migrated database."""
     return migrate
 
@@ -40,7 +41,7 @@ def neon_migrations() -> Callable[[str], Awaitable[None]]:
 @pytest_asyncio.fixture
 async def connection(neon_branch: BranchCreated) -> AsyncIterator[asyncpg.Connection]:
     """A connection of asyncpg to the branch of the test."""
-    connection = await asyncpg.connect(neon_branch.connection_uri.reveal())
+    connection = await asyncpg.connect(neon_branch.connection_uri.asyncpg)
     yield connection
     await connection.close()
 
@@ -48,8 +49,7 @@ async def connection(neon_branch: BranchCreated) -> AsyncIterator[asyncpg.Connec
 @pytest_asyncio.fixture
 async def session(neon_branch: BranchCreated) -> AsyncIterator[AsyncSession]:
     """A session of SQLAlchemy on the branch of the test."""
-    uri = neon_branch.connection_uri.reveal()
-    engine = create_async_engine("postgresql+asyncpg://", connect_args={"dsn": uri})
+    engine = create_async_engine(neon_branch.connection_uri.sqlalchemy("asyncpg"))
     async with AsyncSession(engine) as session:
         yield session
     await engine.dispose()

@@ -33,7 +33,7 @@ async def test_order_beyond_the_stock_changes_nothing(connection: asyncpg.Connec
 async def test_last_items_are_sold_once(
     connection: asyncpg.Connection, neon_branch: BranchCreated
 ) -> None:
-    other = await asyncpg.connect(neon_branch.connection_uri.reveal())
+    other = await asyncpg.connect(neon_branch.connection_uri.asyncpg)
     buyers = (connection, other)
     outcomes = await asyncio.gather(
         *(order(buyer, "book", 6) for buyer in buyers), return_exceptions=True

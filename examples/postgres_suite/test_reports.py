@@ -30,7 +30,7 @@ async def test_order_on_a_preview_does_not_change_its_parent(
 ) -> None:
     await order(connection, "book", 1)  # the preview contains this order
     preview = await neon_branch_factory(parent_id=neon_branch.branch.id)
-    other = await asyncpg.connect(preview.connection_uri.reveal())
+    other = await asyncpg.connect(preview.connection_uri.asyncpg)
     assert await order(other, "book", 1) == 2
     await other.close()
     assert await connection.fetchval("SELECT count(*) FROM orders") == 1

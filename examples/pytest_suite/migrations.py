@@ -1,6 +1,6 @@
 """The migration that the suite tests; it needs no Postgres.
 
-A real migration would connect to ``created.connection_uri.reveal()`` and run SQL.
+A real migration would connect to ``created.connection_uri.asyncpg`` and run SQL.
 """
 
 from neonctl_async import NeonClient

@@ -9,7 +9,6 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
-from neonctl_async._streams import exit_with
 from neonctl_async._version import __version__
 from neonctl_async.cli.parameters import QuickGroup
 
@@ -29,7 +28,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         "projects": Entry("Projects: list, read, create, delete.", ("projects",)),
         "branches": Entry(
             "Branches of a project: list, read, create, change, delete.",
-            ("branches", "branch_changes"),
+            ("branches", "branch_ensure", "branch_changes", "branch_prune"),
         ),
         "endpoints": Entry(
             "Computes of a project: list, read, create, start, suspend, change, delete.",
@@ -39,6 +38,12 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         "roles": Entry(
             "Postgres roles of a branch: list, read, create, delete; new passwords.", ("roles",)
         ),
+        "connection-string": Entry(
+            "Print the connection URI of a branch, which includes the password.",
+            ("connection_string",),
+            is_group=False,
+        ),
+        "psql": Entry("Connect to a branch with psql.", ("psql",), is_group=False),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
         "wait": Entry(
             "Wait until operations have finished, a branch is ready, computes are active, idle or "
@@ -134,6 +139,7 @@ def _options(
     """Handle the options of the program itself."""
 
 
-def main() -> None:
-    """Run the command line and exit with its exit code."""
-    exit_with(lambda: app(prog_name=PROGRAM))
+def run() -> int | None:
+    """Run the command line. It exits with its exit code, or returns None."""
+    app(prog_name=PROGRAM)
+    return None

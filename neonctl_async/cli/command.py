@@ -3,11 +3,11 @@
 import inspect
 import sys
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any, Concatenate, ParamSpec
+from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 
 import typer
 
-from neonctl_async.cli import names
+from neonctl_async.cli import lists, names
 from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.options import check_not_empty
@@ -23,8 +23,8 @@ OutputOption = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Print a table, JSON, one line of JSON per record, or raw: only the ids, and for a "
-        "new key only the key.",
+        help="Print a table, JSON, one line of JSON per record, YAML, or raw: only the ids, and "
+        "for a new key only the key.",
     ),
 ]
 HostOption = Annotated[
@@ -57,49 +57,56 @@ NoColorOption = Annotated[
 ]
 
 
+VerboseOption = Annotated[
+    bool,
+    typer.Option("--verbose", "-v", help="Print each request and its status on standard error."),
+]
+
+
 class CheckedCommand(QuickCommand):
     """A command that rejects empty values of options and arguments."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the class of the base is private
         """Parse the arguments. Exit with a usage error if one is empty."""
+        args = lists.with_seconds(args)
         check_not_empty(self, ctx, args)
         return super().parse_args(ctx, args)
 
 
 def command(
-    group: typer.Typer, name: str, summary: str, *, example: str, question: str | None = None
+    group: typer.Typer,
+    name: str,
+    summary: str,
+    *,
+    example: str,
+    question: str | None = None,
+    is_list: bool = False,
 ) -> Callable[[Work[P]], Work[P]]:
     """Return a decorator that makes a coroutine function a command of a group.
 
     The command gets the shared options and passes a CommandSession to the function. The help shows
     ``summary`` instead of a docstring, because ``python -OO`` removes docstrings. On a terminal
     the user confirms ``question`` first, unless ``--yes`` is set. It may name arguments in braces.
+    Commands named ``list`` and those with ``is_list`` have the options of lists.
     """
+    path = " ".join(example.split()[:2])
 
     def register(work: Work[P]) -> Work[P]:
-        def invoke(
-            output: OutputOption,
-            api_host: HostOption,
-            no_color: NoColorOption,
-            context_file: ContextFileOption,
-            *args: P.args,
-            **kwargs: P.kwargs,
-        ) -> None:
-            if question is not None and not kwargs.pop("yes"):
-                _confirm(question.format(**kwargs))
-            screen = Screen(output, no_color=no_color)
-
-            def start(session: CommandSession) -> Coroutine[None, None, None]:
-                session.context_file = context_file
-                return names.with_names(session, lambda: work(session, *args, **kwargs))
-
-            from neonctl_async.cli.running import run  # imports the HTTP client
-
-            raise typer.Exit(run(screen, api_host, start))
+        def invoke(**values: Any) -> None:  # noqa: ANN401 - the values of all parameters
+            shared = _Shared(
+                **{name: values.pop(name) for name in _Shared._fields if name in values}
+            )
+            if question is not None and not shared.yes:
+                _confirm(question.format(**values))
+            called: Callable[..., Coroutine[None, None, None]] = work
+            raise typer.Exit(_run(shared, path, lambda session: called(session, **values)))
 
         # typer reads the options from this signature.
         invoke.__dict__["__signature__"] = _signature(
-            work, *([] if question is None else [_confirmed]), _common
+            work,
+            *([] if question is None else [_confirmed]),
+            *([lists.options] if is_list or name == "list" else []),
+            _common,
         )
         group.command(
             name,
@@ -113,12 +120,48 @@ def command(
     return register
 
 
+class _Shared(NamedTuple):
+    """The values of the options that commands share."""
+
+    output: Output
+    api_host: str | None
+    no_color: bool
+    context_file: str | None
+    verbose: bool
+    columns: str | None = None
+    watch: float | None = None
+    yes: bool = False
+
+
+def _run(
+    shared: _Shared, name: str, work: Callable[[CommandSession], Coroutine[None, None, None]]
+) -> int:
+    title = None
+    if shared.watch is not None:
+        lists.check_watch(shared.output)
+        title = lists.title(name, shared.watch)
+    columns = lists.selected(shared.columns, shared.output)
+    screen = Screen(shared.output, no_color=shared.no_color, columns=columns, title=title)
+
+    def start(session: CommandSession) -> Coroutine[None, None, None]:
+        session.context_file = shared.context_file
+        return once(session) if shared.watch is None else lists.repeat(session, once, shared.watch)
+
+    def once(session: CommandSession) -> Coroutine[None, None, None]:
+        return names.with_names(session, lambda: work(session))
+
+    from neonctl_async.cli.running import run  # imports the HTTP client
+
+    return run(screen, shared.api_host, start, verbose=shared.verbose)
+
+
 def _common(
     *,
     output: OutputOption = Output.TABLE,
     api_host: HostOption = None,
     no_color: NoColorOption = False,
     context_file: ContextFileOption = None,
+    verbose: VerboseOption = False,
 ) -> None:
     """Define the options of every command."""
 

@@ -23,7 +23,7 @@ class ExitCode(IntEnum):
     TIMED_OUT = 4
     OUTPUT_ERROR = _streams.OUTPUT_ERROR
     """Standard output could not be written: it is closed, or the disk is full."""
-    INTERRUPTED = 130
+    INTERRUPTED = _streams.INTERRUPTED
     BROKEN_PIPE = _streams.BROKEN_PIPE
     """Standard output was closed, e.g. by ``head``: the status of a process killed by SIGPIPE."""
 

@@ -59,6 +59,11 @@ def moment_label(moment: datetime | None) -> str:
     return "" if moment is None else f"{moment.astimezone():%Y-%m-%d %H:%M:%S}"
 
 
+def minute_label(moment: datetime | None) -> str:
+    """Return a time in the local time zone, to the minute, for narrow tables."""
+    return moment_label(moment)[:16]
+
+
 def printable(text: str) -> str:
     """Return a text with its control characters escaped, so that it stays on one line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

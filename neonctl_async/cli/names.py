@@ -87,7 +87,7 @@ async def project_id(session: "CommandSession", project: str | None) -> str:
     if project is None:
         await asyncio.to_thread(context.load, session.context_file)  # raises its errors
         raise ValueError(NO_PROJECT)
-    org_id = os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id
+    org_id = await default_org(session)
     org = org_id or UNSET
 
     async def matches() -> list[_Named]:
@@ -100,6 +100,11 @@ async def project_id(session: "CommandSession", project: str | None) -> str:
 
     scope = f"organization {org_id}" if org_id else "the API key's account"
     return await _resolve(session, Search("project", scope, project, matches, sample), _PROJECT_ID)
+
+
+async def default_org(session: "CommandSession") -> str | None:
+    """Return the organization of NEON_ORG_ID or of the context, or None."""
+    return os.environ.get("NEON_ORG_ID") or (await _context(session)).org_id or None
 
 
 async def branch_id(session: "CommandSession", project_id: str, branch: str) -> str:

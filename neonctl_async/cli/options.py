@@ -9,7 +9,7 @@ import typer
 from msgspec import UNSET, UnsetType
 from typer.core import TyperCommand
 
-from neonctl_async.cli import context
+from neonctl_async.cli import completion, context
 from neonctl_async.cli.exits import ExitCode
 
 WAIT_SECONDS = 300.0
@@ -29,6 +29,8 @@ def check_not_empty(command: TyperCommand, ctx: typer.Context, args: Sequence[st
 
     The empty text usually comes from a shell variable that is not set.
     """
+    if ctx.resilient_parsing:  # for a completion
+        return
     values, _, _ = command.make_parser(ctx).parse_args(list(args))
     for parameter in command.get_params(ctx):
         value = values.get(parameter.name or "")
@@ -77,6 +79,7 @@ ProjectOption = Annotated[
         envvar="NEON_PROJECT_ID",
         metavar="PROJECT",
         callback=_project,
+        autocompletion=completion.projects,
         help="The id or the name of the project; that of the .neon file if left out.",
         show_default=False,
     ),
@@ -95,12 +98,20 @@ OrgOption = Annotated[
 ProjectArgument = Annotated[
     str,
     typer.Argument(
-        metavar="PROJECT", help="The id or the name of the project.", show_default=False
+        metavar="PROJECT",
+        autocompletion=completion.projects,
+        help="The id or the name of the project.",
+        show_default=False,
     ),
 ]
 BranchArgument = Annotated[
     str,
-    typer.Argument(metavar="BRANCH", help="The id or the name of the branch.", show_default=False),
+    typer.Argument(
+        metavar="BRANCH",
+        autocompletion=completion.branches,
+        help="The id or the name of the branch.",
+        show_default=False,
+    ),
 ]
 BranchOption = Annotated[
     str | None,
@@ -108,6 +119,7 @@ BranchOption = Annotated[
         "--branch",
         "-b",
         metavar="BRANCH",
+        autocompletion=completion.branches,
         help="The id or the name of the branch; that of the .neon file, else the default branch.",
         show_default=False,
     ),

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, TextIO, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TextIO, TypeVar
 
 import msgspec
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 T = TypeVar("T")
+_CLEAR: Final = "\x1b[H\x1b[J"
+"""The code that clears a terminal."""
 
 
 class Output(StrEnum):
@@ -28,6 +30,7 @@ class Output(StrEnum):
     TABLE = "table"
     JSON = "json"
     JSONL = "jsonl"
+    YAML = "yaml"
     RAW = "raw"
 
 
@@ -48,12 +51,23 @@ class Screen:
     """Standard output and standard error of one command.
 
     Standard output contains only records. Secrets are hidden unless ``show_secrets`` is set.
+    ``columns`` selects columns of lists. With ``title``, each list replaces the previous one on the
+    terminal, below this title.
     """
 
-    def __init__(self, output: Output, *, no_color: bool = False) -> None:
+    def __init__(
+        self,
+        output: Output,
+        *,
+        no_color: bool = False,
+        columns: Sequence[str] = (),
+        title: Callable[[], str] | None = None,
+    ) -> None:
         self.output = output
         self.show_secrets = False
         self._no_color = no_color
+        self._columns = columns
+        self._title = title
 
     @cached_property
     def errors(self) -> "Console":
@@ -66,11 +80,9 @@ class Screen:
         """Show records, one per line of a table."""
         match self.output:
             case Output.TABLE:
-                rows = [[_cell(of(record)) for of in view.columns.values()] for record in records]
-                for line in table(list(view.columns), rows, width=_width(), whole=view.whole):
-                    self._print(line)
-            case Output.JSON:
-                _write(msgspec.json.format(self._encoded(records), indent=2))
+                self._show_table(records, view)
+            case Output.JSON | Output.YAML:
+                self._write_document(records)
             case Output.JSONL:
                 for record in records:
                     _write(self._encoded(record))
@@ -83,8 +95,8 @@ class Screen:
         match self.output:
             case Output.TABLE:
                 self._print(_details(record, view))
-            case Output.JSON:
-                _write(msgspec.json.format(self._encoded(record), indent=2))
+            case Output.JSON | Output.YAML:
+                self._write_document(record)
             case _:
                 self.show_list([record], view)
 
@@ -104,6 +116,28 @@ class Screen:
         """Return the text to show for a secret."""
         return secret.reveal() if self.show_secrets else str(secret)
 
+    def _show_table(self, records: Sequence[T], view: View[T]) -> None:
+        shown = select(view.columns, self._columns)
+        rows = [[_cell(of(record)) for of in shown.values()] for record in records]
+        lines = table(
+            list(shown), rows, width=_width(), whole=view.whole, keep_all=bool(self._columns)
+        )
+        if self._title is None:
+            self._print(Text("\n").join(lines))
+        else:
+            # One write, so that the terminal does not flicker.
+            title = Text(f"{_CLEAR}{printable(self._title())}\n\n")
+            self._print(title.append(Text("\n").join(lines)))
+
+    def _write_document(self, value: object) -> None:
+        encoded = self._encoded(value)
+        if self.output is Output.YAML:
+            from msgspec import yaml  # imports PyYAML
+
+            _write(yaml.encode(msgspec.json.decode(encoded)).rstrip(b"\n"))
+        else:
+            _write(msgspec.json.format(encoded, indent=2))
+
     def _encoded(self, record: object) -> bytes:
         return msgspec.json.encode(record, enc_hook=self._plain)
 
@@ -112,11 +146,25 @@ class Screen:
             return self.secret(value)
         raise NotImplementedError(f"cannot encode a {type(value).__name__}")
 
-    def _print(self, line: Text) -> None:
-        _write(self._shown(line, sys.stdout).encode())
+    def _print(self, text: Text) -> None:
+        _write(self._shown(text, sys.stdout).encode())
 
     def _shown(self, text: Text, stream: TextIO) -> str:
         return text.ansi() if not self._no_color and has_colours(stream) else text.plain
+
+
+def select(columns: Mapping[str, T], names: Sequence[str]) -> Mapping[str, T]:
+    """Return the columns with these names, in any case, or all columns without names.
+
+    Raises ValueError for an unknown name.
+    """
+    titles = {title.lower(): title for title in columns}
+    for name in names:
+        if name.lower() not in titles:
+            raise ValueError(
+                f"--columns names {name!r}, which is no column: choose from {', '.join(columns)}"
+            )
+    return {titles[name.lower()]: columns[titles[name.lower()]] for name in names} or columns
 
 
 def has_colours(stream: TextIO) -> bool:

@@ -4,8 +4,9 @@ import asyncio
 import logging
 import os
 import signal
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager, suppress
+from urllib.parse import urlsplit
 
 from neonctl_async._streams import discard_stdout
 from neonctl_async.cli import tracked
@@ -14,10 +15,13 @@ from neonctl_async.cli.output import Screen
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.client import NeonClient
 from neonctl_async.config import (
+    ALLOW_HTTP_VARIABLE,
     API_KEY_VARIABLE,
     BASE_URL_VARIABLE,
+    RetryPolicy,
     as_secret,
     resolve_base_url,
+    resolve_http_hosts,
 )
 from neonctl_async.errors import (
     ConfigurationError,
@@ -25,6 +29,7 @@ from neonctl_async.errors import (
     NotFoundError,
     OperationFailedError,
 )
+from neonctl_async.hooks import Hooks, ResponseReceived
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.shared.defaults import default_budget
 
@@ -35,27 +40,57 @@ _NO_KEY = (
 
 
 def run(
-    screen: Screen, base_url: str | None, work: Callable[[CommandSession], Awaitable[None]]
+    screen: Screen,
+    base_url: str | None,
+    work: Callable[[CommandSession], Awaitable[None]],
+    *,
+    verbose: bool = False,
 ) -> int:
-    """Run a command. Print its errors, one line each, and return its exit code."""
+    """Run a command. Print its errors, one line each, and return its exit code.
+
+    With ``verbose``, also print its requests.
+    """
     if not os.environ.get(API_KEY_VARIABLE):
         return _print_error(screen, ConfigurationError(_NO_KEY))
+    hooks = [Hooks(on_response=_request_printer(screen))] if verbose else []
     try:
-        session = CommandSession(screen, _new_client(base_url))
+        session = CommandSession(screen, new_client(base_url, hooks=hooks))
     except ConfigurationError as error:
         return _print_error(screen, error)
     with _log_on_screen(screen):
         code = _outcome(session, work)
     if code not in {ExitCode.DONE, ExitCode.USAGE, ExitCode.BROKEN_PIPE}:
         _save_pending(session)
+    if session.resumed is not None and session.waited and not session.tracked.pending:
+        with suppress(OSError):
+            session.resumed.unlink()
     return code
 
 
-def _new_client(base_url: str | None) -> NeonClient:
+def _request_printer(screen: Screen) -> Callable[[ResponseReceived], object]:
+    """Return a hook that prints requests."""
+
+    def print_request(received: ResponseReceived) -> None:
+        request = received.request
+        outcome = str(received.status or received.error or "cancelled")
+        screen.print_message(
+            f"{request.method} {urlsplit(request.url).path}: {outcome} "
+            f"after {received.seconds * 1000:.0f} ms",
+            "dim",
+        )
+
+    return print_request
+
+
+def new_client(
+    base_url: str | None, *, retry: RetryPolicy = RetryPolicy(), hooks: Sequence[Hooks] = ()
+) -> NeonClient:
     """Return a client that shares its rate budget with other programs of the user."""
-    resolved = resolve_base_url(as_secret(base_url), Secret(os.environ.get(BASE_URL_VARIABLE, "")))
+    environment_url = Secret(os.environ.get(BASE_URL_VARIABLE, ""))
+    http_hosts = resolve_http_hosts(None, os.environ.get(ALLOW_HTTP_VARIABLE, ""))
+    resolved = resolve_base_url(as_secret(base_url), environment_url, http_hosts)
     budget = default_budget(os.environ, resolved)
-    return NeonClient(base_url=base_url, budget=budget, trust_env=True)
+    return NeonClient(base_url=base_url, retry=retry, budget=budget, hooks=hooks, trust_env=True)
 
 
 def _outcome(
@@ -136,7 +171,7 @@ def _save_pending(session: CommandSession) -> None:
     if not pending:
         return
     try:
-        path = tracked.write(pending)
+        path = tracked.write(pending, session.resumed)
     except OSError as error:
         session.screen.print_message(
             f"cannot write the file of pending operations: {error}", "bold red"

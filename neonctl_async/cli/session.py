@@ -13,6 +13,8 @@ from neonctl_async.cli.output import Output, Screen
 from neonctl_async.models.operations import Operation, OperationRef
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from neonctl_async.client import NeonClient
 
 T = TypeVar("T")
@@ -26,6 +28,9 @@ class CommandSession:
         self.screen = screen
         self.neon = neon
         self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
+        self.resumed: Path | None = None
+        """The file of an earlier command with the operations to wait for."""
+        self.waited = False
         self.names = NameCache()
         self.context_file: str | None = None
 
@@ -53,6 +58,7 @@ class CommandSession:
         if not operations:
             return
         self.tracked = tracked.TrackedOperations(operations)
+        self.waited = True
         with await self._display(on_update) as show:
 
             def note(operation: Operation) -> None:

@@ -8,6 +8,7 @@ from neonctl_async.cli.styles import Text, cell_width
 T = TypeVar("T")
 MIN_WIDTH: Final = 11
 """The smallest width of a column that is cut; it shows the day of a date."""
+_SHORTEST: Final = 3
 _GAP: Final = 2
 
 
@@ -17,43 +18,43 @@ def table(
     *,
     width: int | None = None,
     whole: Collection[str] = (),
+    keep_all: bool = False,
 ) -> Iterator[Text]:
     """Yield the lines of a table.
 
     If the table is wider than ``width``, its widest columns are cut, down to MIN_WIDTH. Columns at
-    its end that do not fit even then are left out. Columns in ``whole`` are never cut.
+    its end that do not fit even then are left out. With ``keep_all``, columns are cut further
+    before any is left out. Columns in ``whole`` are never cut.
     """
     widths = {
         title: max([cell_width(title), *(row[number].width for row in rows)])
         for number, title in enumerate(titles)
     }
     if width is not None:
-        widths = fitted(widths, width, whole)
+        widths = fitted(widths, width, whole, min_width=_SHORTEST if keep_all else MIN_WIDTH)
     shown = [(titles.index(title), each) for title, each in widths.items()]
     yield _line([Text(titles[number], "bold") for number, _ in shown], list(widths.values()))
     for row in rows:
         yield _line([row[number] for number, _ in shown], list(widths.values()))
 
 
-def fitted(widths: Mapping[str, int], width: int, whole: Collection[str]) -> dict[str, int]:
+def fitted(
+    widths: Mapping[str, int], width: int, whole: Collection[str], min_width: int = MIN_WIDTH
+) -> dict[str, int]:
     """Return the widths of the columns that are shown, in a table of at most this width."""
     shown = dict(widths)
-    while len(shown) > 1 and _total(_smallest(shown, whole)) > width:
+    smallest = {
+        title: each if title in whole else min(each, max(min_width, cell_width(title)))
+        for title, each in widths.items()
+    }
+    while len(shown) > 1 and _total({title: smallest[title] for title in shown}) > width:
         shown.popitem()
-    smallest = _smallest(shown, whole)
     while _total(shown) > width:
         cuttable = [title for title in shown if shown[title] > smallest[title]]
         if not cuttable:
             break  # a single column is wider than the screen
         shown[max(cuttable, key=shown.__getitem__)] -= 1
     return shown
-
-
-def _smallest(widths: Mapping[str, int], whole: Collection[str]) -> dict[str, int]:
-    return {
-        title: each if title in whole else min(each, max(MIN_WIDTH, cell_width(title)))
-        for title, each in widths.items()
-    }
 
 
 def _total(widths: Mapping[T, int]) -> int:

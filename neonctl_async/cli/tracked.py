@@ -1,6 +1,9 @@
 """The operations that a command waits for, and the file that resumes an unfinished wait."""
 
+import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,11 +13,21 @@ from neonctl_async.cli.labels import is_pending
 from neonctl_async.models.operations import Operation, OperationRef
 from neonctl_async.waiting.status import UNSUCCESSFUL
 
+_FILE_NAME = "neonctl-async-pending-{}.jsonl"
+
 
 class References(NamedTuple):
     """References to operations from a file with one JSON object per line."""
 
     operations: Sequence[OperationRef]
+    written: Path | None = None
+    """The file, if a command wrote it. It is replaced, or removed when all have finished."""
+
+
+class _Record(msgspec.Struct):
+    """A record of a call that started operations."""
+
+    operations: list[OperationRef]
 
 
 class TrackedOperations:
@@ -59,14 +72,24 @@ def _refers_to(ref: OperationRef) -> tuple[str, str]:
     return of_project, f"{of_project}/{ref.id}"
 
 
-def write(operations: Sequence[OperationRef]) -> Path:
-    """Write references to a new file in the current directory and return its path.
+def write(operations: Sequence[OperationRef], path: Path | None = None) -> Path:
+    """Write references to a file and return its path. Raises OSError if writing fails.
 
-    Never overwrites a file. Raises OSError and removes the file if writing fails.
+    ``path`` is replaced as a whole. For None, it is a new file in the current directory, which is
+    removed if writing fails.
     """
+    lines = msgspec.json.Encoder().encode_lines(operations)
+    if path is not None:
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        try:
+            part.write_bytes(lines)
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+        return path
     path = _new_file()
     try:
-        path.write_bytes(msgspec.json.Encoder().encode_lines(operations))
+        path.write_bytes(lines)
     except OSError:
         path.unlink()
         raise
@@ -76,7 +99,7 @@ def write(operations: Sequence[OperationRef]) -> Path:
 def _new_file() -> Path:
     number = 1
     while True:
-        path = Path(f"neonctl-async-pending-{number}.jsonl")
+        path = Path(_FILE_NAME.format(number))
         try:
             path.touch(exist_ok=False)
         except FileExistsError:
@@ -85,18 +108,37 @@ def _new_file() -> Path:
             return path
 
 
-def parse(lines: Iterable[str]) -> References:
-    """Parse the lines of a file: references, or operations as ``--output jsonl`` prints them.
+def read(path: Path) -> References:
+    """Read a file of references. Raises OSError or ValueError if the file cannot be used."""
+    with path.open(encoding="utf-8") as lines:
+        references = parse(lines)
+    return (
+        references._replace(written=path)
+        if fnmatch(path.name, _FILE_NAME.format("*"))
+        else references
+    )
 
-    Raises ValueError with the line number for any other line.
+
+def parse(lines: Iterable[str]) -> References:
+    """Parse the lines of a file: references, or records as ``--output jsonl`` prints them.
+
+    A record is an operation, or the record of a call that started operations. Raises ValueError
+    with the line number for any other line.
     """
     found: list[OperationRef] = []
     for number, line in enumerate(lines, 1):
         if line.strip():
-            try:
-                found.append(msgspec.json.decode(line, type=OperationRef))
-            except msgspec.DecodeError as error:
-                raise ValueError(
-                    f"line {number} is not a reference to an operation: {error}"
-                ) from None
+            found += _references(line, number)
     return References(found)
+
+
+def _references(line: str, number: int) -> Sequence[OperationRef]:
+    try:
+        return [msgspec.json.decode(line, type=OperationRef)]
+    except msgspec.DecodeError as error:
+        with suppress(msgspec.DecodeError):
+            return msgspec.json.decode(line, type=_Record).operations
+        raise ValueError(
+            f"line {number} is not a reference to an operation, and has no operations: {error}; "
+            "expected lines of --output jsonl"
+        ) from None

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TextIO, TypeVar
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -38,9 +39,10 @@ def main(
     parser = _parser(prog)
     options = parser.parse_args(arguments)
     if not is_loopback(options.host):
-        if not options.expose:
+        if options.expose is False:
             parser.error(
-                f"--host {options.host} is not a loopback address: add --expose to allow it"
+                f"--host {options.host} is not a loopback address: add --expose NAME to allow it; "
+                "NAME is the host name by which clients reach the server"
             )
         sys.stderr.write(
             f"warning: serving on {options.host}: keys and passwords are sent unencrypted\n"
@@ -141,6 +143,9 @@ async def _announce(control_plane: LocalControlPlane, key_name: str | None, out:
         out.write(f"export NEON_API_HOST={control_plane.base_url}\n")
         if token is not None:
             out.write(f"export NEON_API_KEY={token}\n")
+        host = urlsplit(control_plane.base_url).hostname or ""
+        if not is_loopback(host):
+            out.write(f"export NEON_ALLOW_HTTP={host}\n")
         out.flush()
     except OSError as error:
         raise RuntimeError(f"standard output cannot be written: {error}") from error
@@ -151,13 +156,21 @@ async def _announce(control_plane: LocalControlPlane, key_name: str | None, out:
 def _parser(prog: str) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=prog,
-        description="Serve a local control plane until interrupted. Prints two lines to paste "
-        "into a shell: the base URL and, at the first start, the first API key.",
+        description="Serve a local control plane until interrupted. Prints lines to paste into a "
+        "shell: the base URL and, at the first start, the first API key.",
         epilog="Example: %(prog)s --port 0 --data control-plane.db",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
-    add("--expose", action="store_true", help="allow an address that is not a loopback address")
+    add(
+        "--expose",
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="NAME",
+        help="allow an address that is not a loopback address; NAME is the host name or address "
+        "by which clients reach the server, for the printed lines and connection URIs",
+    )
     add(
         "--port",
         type=_port,

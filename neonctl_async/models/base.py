@@ -2,15 +2,32 @@
 
 import enum
 from datetime import datetime
-from typing import Annotated, Self, dataclass_transform
+from typing import Annotated, Any, Self, dataclass_transform
 
 import msgspec
+
+from neonctl_async.models.secret import Secret
 
 
 # Type checkers do not see that subclasses inherit frozen=True from msgspec.
 @dataclass_transform(frozen_default=True, field_specifiers=(msgspec.field,))
 class Model(msgspec.Struct, frozen=True):
     """A record of the API. It ignores unknown fields. Equal records compare equal."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the record as a dict that any JSON library encodes, with secrets hidden.
+
+        Timestamps are RFC 3339 strings, and enumerations strings. Nested records are dicts. Names
+        are those of the API. Fields that are UNSET are left out.
+        """
+        fields: dict[str, Any] = msgspec.to_builtins(self, enc_hook=_hide)
+        return fields
+
+
+def _hide(value: object) -> str:
+    if isinstance(value, Secret):
+        return str(value)
+    raise TypeError(f"a record contains a {type(value).__name__}, which is no JSON")
 
 
 class Empty(Model):

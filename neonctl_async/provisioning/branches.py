@@ -1,25 +1,29 @@
 """The branch methods that combine more than one request."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime, timedelta
 from uuid import uuid4
 
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.clock import utc_now
-from neonctl_async.errors import NotFoundError
-from neonctl_async.models.branches import BranchCreated
+from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
-from neonctl_async.models.ensured import EnsuredBranch
 from neonctl_async.provisioning.connection_uris import connection_uri
+from neonctl_async.provisioning.deletion import delete_branch
+from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
+from neonctl_async.provisioning.prune import Prune
+from neonctl_async.provisioning.prune_plan import PruneReport
+from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.provisioning.readiness import wait_until_ready
 from neonctl_async.resources.base import check_within
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.databases import Databases
+from neonctl_async.resources.endpoints import Endpoints
 from neonctl_async.resources.projects import Projects
 from neonctl_async.waiting.options import Wait, wait_options
 from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
@@ -120,10 +124,73 @@ class ProvisionedBranches(Branches):
             return next((branch.id for branch in branches if branch.name == generated_name), None)
 
         async def delete(branch_id: str) -> None:
-            with suppress(NotFoundError):
-                await self.delete(project_id, branch_id)
+            await delete_branch(self, project_id, branch_id)
 
         return ephemeral_branch(create, finish, None if is_named else find, delete)
+
+    async def prune(
+        self,
+        project_id: str,
+        *,
+        name_prefix: str | None = None,
+        pattern: str | None = None,
+        names: Collection[str] | None = None,
+        older_than: timedelta | None = None,
+        idle_for: timedelta | None = None,
+        apply: bool = False,
+        report_all: bool = False,
+        on_deleted: Callable[[Branch], object] | None = None,
+        wait: Wait = False,
+    ) -> PruneReport:
+        """Delete the branches that meet all given criteria. By default, only report them.
+
+        - ``name_prefix``: the start of the name.
+        - ``pattern``: a pattern for the whole name, such as ``preview/pr-*``. ``*`` matches any
+          text, ``?`` one character, and ``[…]`` one of some characters.
+        - ``names``: the exact names. An empty list selects no branch.
+        - ``older_than``: the smallest age of the branch.
+        - ``idle_for``: the smallest time since the branch was last created, changed or reset, or
+          one of its computes was active. A branch with a running compute is not idle.
+        - ``apply``: False for a dry run, which deletes nothing.
+        - ``report_all``: report every branch that is kept, even if its name does not match.
+        - ``on_deleted``: a plain function that is called with each deleted branch.
+        - ``wait``: with ``apply``, wait for the operations of all deletions; see :meth:`create`.
+
+        Default, protected and root branches are kept, and so is the parent of every kept branch.
+        Ages are measured with the clock of the server. Children are deleted before their parents.
+        Each branch is read again before its deletion, and kept if it has changed meanwhile.
+
+        A deletion that fails stops no other deletion; the report lists it. After a cancellation,
+        the CancelledError has a note with the deletions so far. Deleted branches can be recovered
+        for seven days.
+
+        Raises ValueError without any criterion.
+        """
+        policy = PrunePolicy(
+            name_prefix=name_prefix,
+            pattern=pattern,
+            names=names,
+            older_than=older_than,
+            idle_for=idle_for,
+        )
+        prune = Prune(
+            policy,
+            project_id=project_id,
+            branches=self,
+            endpoints=Endpoints(self._requester),
+            now=self._requester.waiter.server_now,
+        )
+        options = wait_options(wait)
+        if options is not None and options.connect:
+            raise ValueError("cannot wait for connections: a deletion leaves no compute: wait=True")
+
+        async def finish(report: PruneReport) -> PruneReport:
+            if options is None:
+                return report
+            return await self._requester.waiter.finish(report, options.timeout, options.on_update)
+
+        report = await prune.plan(report_all=report_all)
+        return await prune.apply(report, on_deleted, finish) if apply else report
 
     async def ensure(
         self,

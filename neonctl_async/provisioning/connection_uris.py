@@ -43,14 +43,11 @@ def choose_database(branch_id: str, databases: Sequence[Database], name: str | N
     Raises ValueError, with the names, if there is no such database or more than one.
     """
     if not databases:
-        raise ValueError(f"branch {branch_id} has no database: create one with databases.create()")
+        raise ValueError(f"branch {branch_id} has no database: create one first")
     names = ", ".join(sorted(database.name for database in databases))
     found = [database for database in databases if name in {None, database.name}]
     if not found:
         raise ValueError(f"branch {branch_id} has no database {name!r}: it has {names}")
     if len(found) > 1:
-        raise ValueError(
-            f"branch {branch_id} has {len(found)} databases: choose one of {names} with "
-            "database_name="
-        )
+        raise ValueError(f"branch {branch_id} has {len(found)} databases, {names}: choose one")
     return found[0]

@@ -7,9 +7,9 @@ from msgspec import UNSET, UnsetType
 
 from neonctl_async.errors import MismatchError
 from neonctl_async.models.endpoints import EndpointSettings, EndpointType, EndpointUpdated
-from neonctl_async.models.ensured import EnsuredEndpoint
 from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import compute_differences
+from neonctl_async.provisioning.ensured import EnsuredEndpoint
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.endpoints import Endpoints

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from neonctl_async.errors import MismatchError, NotFoundError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.endpoints import Endpoint, EndpointSpec, EndpointType
-from neonctl_async.models.ensured import EnsuredBranch
 from neonctl_async.provisioning.attempts import adopt_or_create
 from neonctl_async.provisioning.differences import (
     BranchSettings,
@@ -18,6 +17,7 @@ from neonctl_async.provisioning.differences import (
     expires_too_early,
     match_computes,
 )
+from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured
 from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds

@@ -17,9 +17,6 @@ CLEANUP_SECONDS = 30.0
 """Longest time for the cleanup, because Ctrl-C, a test run or a task group waits for it."""
 SEARCH_DELAYS = (0.0, 1.0, 2.0)
 """Seconds before each search for a branch that may have been created without a response."""
-DELETE_ATTEMPTS = 3
-"""Requests to delete a branch if responses are lost: deleting a deleted branch does no harm."""
-_PAUSE = 0.25
 _LEFTOVER = "the ephemeral branch may still exist"
 
 Find: TypeAlias = Callable[[], Coroutine[None, None, str | None]]
@@ -53,7 +50,7 @@ async def ephemeral_branch(
         return created
 
     async def run_delete() -> None:
-        await _delete_branch(branch_id or await _find_branch(find), delete)
+        await delete(branch_id or await _find_branch(find))
 
     try:
         yield await finish(await _run_uninterrupted("creating", run_create()))
@@ -88,19 +85,6 @@ async def _find_branch(find: Find | None) -> str:
         if branch_id is not None:
             return branch_id
     raise TimeoutError(f"not found in {len(SEARCH_DELAYS)} searches, but Neon may still create it")
-
-
-async def _delete_branch(branch_id: str, delete: Delete) -> None:
-    for _ in range(DELETE_ATTEMPTS - 1):
-        try:
-            await delete(branch_id)
-        except NeonError as error:
-            if not error.maybe_delivered:
-                raise
-            await asyncio.sleep(_PAUSE)
-        else:
-            return
-    await delete(branch_id)
 
 
 async def _run_uninterrupted(

@@ -3,9 +3,9 @@
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.errors import MismatchError, NotFoundError
-from neonctl_async.models.ensured import EnsuredRole
 from neonctl_async.models.roles import Role
 from neonctl_async.provisioning.attempts import adopt_or_create
+from neonctl_async.provisioning.ensured import EnsuredRole
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
 from neonctl_async.resources.base import check_name

@@ -24,7 +24,7 @@ from neonctl_async.errors import (
     RequestTimeoutError,
     TransportError,
 )
-from neonctl_async.transport.calls import Call
+from neonctl_async.transport.calls import Call, running_loop
 from neonctl_async.transport.protocol import DEFAULT_HEADERS, Request, Response, Wire
 from neonctl_async.transport.proxies import proxy_for
 
@@ -56,9 +56,9 @@ class AiohttpAdapter:
     def open(self) -> aiohttp.ClientSession:
         """Return the aiohttp session, created by the first call.
 
-        Raises ConfigurationError on any other event loop than that of the first call.
+        Raises ConfigurationError without an event loop, or on another one than the first call.
         """
-        loop = asyncio.get_running_loop()
+        loop = running_loop()
         if self._http is None:
             self._loop = loop
             self._http = aiohttp.ClientSession(

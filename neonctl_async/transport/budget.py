@@ -1,11 +1,19 @@
 """The rate budget: keeps the requests of a client within Neon's rate limits."""
 
 import asyncio
+import logging
 import math
+from typing import Final
 
 from neonctl_async.config import RateBudget
-from neonctl_async.transport.account import Account, LocalAccount
+from neonctl_async.transport.account import MINUTE, Account, LocalAccount
+from neonctl_async.transport.calls import running_loop
 from neonctl_async.transport.scheduler import Scheduler, Ticket
+
+HELD_SECONDS: Final = 5.0
+"""The shortest time without a free slot that is logged, in seconds."""
+
+_logger = logging.getLogger(__name__)
 
 
 class Slot(Ticket):
@@ -45,10 +53,19 @@ class Budget:
         self._scheduler = Scheduler[Slot](self._account, connections)
         self._timer: asyncio.Handle | None = None
         self._is_scheduled = False
+        self._hold_reported_at = -math.inf
 
     def requests_last_minute(self) -> int:
         """Return the number of requests that count against the limit per minute now."""
         return self._account.used(_time())
+
+    def held_seconds(self) -> float:
+        """Return for how long waiting requests cannot be sent, 0.0 if there is no such request."""
+        if not self._scheduler.has_waiting:
+            return 0.0
+        now = _time()
+        until = self._scheduler.held_until(now)
+        return until - now if now < until < math.inf else 0.0
 
     def share(self) -> float:
         """Return how many polls the rest of the minute allows for each pending wait."""
@@ -99,7 +116,14 @@ class Budget:
 
     def hold_back(self, retry_after: float | None) -> None:
         """Pause after a 429, for ``retry_after`` seconds or for a growing time without it."""
-        self._scheduler.hold_back(retry_after, _time())
+        now = _time()
+        before = max(self._scheduler.paused_until, now)
+        self._scheduler.hold_back(retry_after, now)
+        if self._scheduler.paused_until > before:
+            _logger.warning(
+                "rate limit of the account exceeded (429): this client sends nothing for %.3g s",
+                self._scheduler.paused_until - now,
+            )
         self._schedule()
 
     async def aclose(self) -> None:
@@ -122,9 +146,27 @@ class Budget:
         while isinstance(step := self._scheduler.next(_time()), Slot):
             if not step.granted.cancelled():  # else its task runs soon, and gives the slot back
                 step.granted.set_result(None)
+        self._report_hold()
         if step < math.inf and self._scheduler.has_waiting:
             self._timer = asyncio.get_running_loop().call_at(step, self._give_out)
 
+    def _report_hold(self) -> None:
+        """Log that requests wait for the next minute, at most once a minute."""
+        now = _time()
+        if now < self._hold_reported_at + MINUTE or not self._scheduler.has_waiting:
+            return
+        seconds = self._account.refill_at(now, 1) - now
+        if not HELD_SECONDS <= seconds < math.inf:
+            return
+        self._hold_reported_at = now
+        _logger.warning(
+            "requests wait for %.0f s: the limit of %s requests a minute is used up, %d of them "
+            "by this client",
+            seconds,
+            self._account.limit,
+            self.requests_last_minute(),
+        )
+
 
 def _time() -> float:
-    return asyncio.get_running_loop().time()
+    return running_loop().time()

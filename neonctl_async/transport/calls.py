@@ -4,7 +4,7 @@ import asyncio
 import math
 from typing import Final, Literal, Self, TypeAlias
 
-from neonctl_async.errors import ClientClosedError
+from neonctl_async.errors import ClientClosedError, ConfigurationError
 
 LATE_SECONDS: Final = 0.05
 """The delay of a timer that shows that the event loop was blocked."""
@@ -21,6 +21,17 @@ State: TypeAlias = Literal[
 ]
 
 _CLOSED = "the client is closed: create a new NeonClient"
+
+
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Return the running event loop. Raises ConfigurationError without one, such as under trio."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        raise ConfigurationError(
+            "no asyncio event loop is running: use the NeonClient in a coroutine that "
+            "asyncio.run() or an asyncio framework runs (trio and curio are not supported)"
+        ) from None
 
 
 class Call:
@@ -49,7 +60,7 @@ class Call:
     """The timeout that interrupted the request, in words."""
 
     def __init__(self, calls: "Calls") -> None:
-        task = asyncio.current_task()
+        task = asyncio.current_task(running_loop())
         assert task is not None
         self._task = task
         self._cancelling = task.cancelling()
@@ -60,8 +71,7 @@ class Call:
         """The time at which the request in flight reaches its next timeout."""
 
     def __enter__(self) -> Self:
-        if self._calls.is_closed:
-            raise ClientClosedError(_CLOSED)
+        self._calls.check_open()
         self._calls.running.add(self)
         return self
 
@@ -166,6 +176,11 @@ class Calls:
         self._stop_timer()
         self.check_at = at
         self._timer = asyncio.get_running_loop().call_at(at, self._check)
+
+    def check_open(self) -> None:
+        """Raise ClientClosedError if the client is closed."""
+        if self.is_closed:
+            raise ClientClosedError(_CLOSED)
 
     def close(self) -> None:
         """Make all running calls raise ClientClosedError, and refuse new calls."""

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 from urllib.parse import quote, unquote, urlencode
@@ -18,7 +17,9 @@ from neonctl_async.errors import APIError, InvalidResponseError
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.compression import ACCEPT_ENCODING, decompress
 from neonctl_async.transport.decoding import UNREADABLE, decode
+from neonctl_async.transport.hints import address_hint, id_hint
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
+from neonctl_async.transport.server_clock import http_date
 
 T = TypeVar("T")
 
@@ -180,6 +181,8 @@ class Wire:
         self.authorization: Secret = Secret(f"Bearer {api_key.reveal()}")
         """The value of the header ``Authorization``."""
         self._max_bytes = max_response_bytes
+        self._is_address_right = False
+        """True after the first successful response."""
 
     def url(self, request: Request[T]) -> str:
         """Return the percent-encoded URL of a request."""
@@ -205,9 +208,13 @@ class Wire:
         if not 200 <= response.status < 300:
             raise self._error(request, request_id, response)
         try:
-            return self._record(request, response)
+            record = self._record(request, response)
         except UNREADABLE as error:
             cause = self._without_body(error)
+        else:
+            self._is_address_right = True
+            return record
+        is_page = response.body.lstrip().startswith(b"<")
         raise InvalidResponseError(
             str(cause),
             method=request.method,
@@ -215,6 +222,7 @@ class Wire:
             status=response.status,
             request_id=self._request_id(response, request_id),
             excerpt=self._excerpt(response),
+            hint=self._address_hint(response, is_json=not is_page),
         ) from cause
 
     def _record(self, request: Request[T], response: Response) -> T:
@@ -227,6 +235,9 @@ class Wire:
             content = self._content(response, min(MAX_ERROR_BYTES, self._max_bytes))
             fields = _ERROR_BODY.decode(content)
         message = fields.message if isinstance(fields.message, str) else ""
+        hint = self._address_hint(response, is_json=bool(message))
+        if response.status == 404 and not hint:
+            hint = id_hint(request.path)
         return APIError.for_status(response.status)(
             status=response.status,
             code=self._hide(str(fields.code or "")),
@@ -235,7 +246,13 @@ class Wire:
             method=request.method,
             path=request.path,
             retry_after=retry_after(response.headers),
+            hint=hint,
         )
+
+    def _address_hint(self, response: Response, *, is_json: bool) -> str:
+        if self._is_address_right:
+            return ""
+        return address_hint(self._base_url, response.status, is_json=is_json)
 
     def _content(self, response: Response, limit: int) -> bytes:
         """Return the decompressed body. Raises ValueError if it is invalid or too large."""
@@ -285,15 +302,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
     now = http_date(headers.get("Date", "")) or datetime.now(UTC)
     return max(0.0, (until - now).total_seconds())
-
-
-def http_date(value: str) -> datetime | None:
-    """Return the date in an HTTP header, None if it is invalid."""
-    try:
-        date = parsedate_to_datetime(value)
-    except (ValueError, TypeError, IndexError, OverflowError):
-        return None
-    return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
 def path_segment(name: str, value: str | int) -> str:

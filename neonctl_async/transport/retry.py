@@ -3,10 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import anyio
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, wait_random_exponential
+from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_random_exponential
 
 from neonctl_async.config import RetryPolicy
 from neonctl_async.errors import (
@@ -52,6 +52,17 @@ class ProjectLock(Protocol):
         """Wait until the running operations finish. Return False if none is running."""
         ...
 
+    def report(self) -> None:
+        """Log that the project is locked, once for all calls that were rejected."""
+        ...
+
+
+class _Failed:
+    """The result of an attempt that raised a NeonError."""
+
+
+_FAILED: Final = _Failed()
+
 
 class Retries(Generic[T]):
     """All attempts of one call but the first, which had a transient failure.
@@ -92,6 +103,7 @@ class Retries(Generic[T]):
         if project_lock is None or not isinstance(self._newest_failure, LockedError):
             return await self._run()
         lock = project_lock()
+        lock.report()
         with anyio.CancelScope(deadline=self._deadline) as scope:
             await lock.retry_slot.acquire()
         if scope.cancelled_caught:
@@ -103,26 +115,33 @@ class Retries(Generic[T]):
 
     async def _run(self, lock: ProjectLock | None = None) -> T:
         retrying = AsyncRetrying(
-            retry=retry_if_exception(lambda error: may_retry(error, self._method)),
+            retry=retry_if_result(self._may_retry),
             wait=lambda state: max(self._backoff(state), _retry_after(self._newest_failure)),
             stop=self._is_exhausted,
-            before_sleep=self._report,
+            before_sleep=lambda state: self._report(state, lock),
             sleep=lambda seconds: self._pause(seconds, lock),
-            reraise=True,
+            retry_error_callback=lambda _state: _FAILED,
         )
-        return await retrying(self._attempt)
+        outcome: T | _Failed = await retrying(self._attempt)
+        if isinstance(outcome, _Failed):
+            raise self._newest_failure
+        return outcome
 
-    async def _attempt(self) -> T:
-        # The first attempt runs without tenacity, which costs as much time as a small request.
-        # Raising its failure here makes tenacity count it as the first attempt.
+    async def _attempt(self) -> T | _Failed:
+        # A failure is returned: raised, it would pass through tenacity, whose frames would then
+        # fill the traceback. The first attempt runs without tenacity, which costs as much time as
+        # a small request. Returning its failure here makes tenacity count it.
         if not self._is_replayed:
             self._is_replayed = True
-            raise self._newest_failure
+            return _FAILED
         try:
             return await self._send(self._newest_failure)
         except NeonError as error:
             self._newest_failure = error
-            raise
+            return _FAILED
+
+    def _may_retry(self, outcome: T | _Failed) -> bool:
+        return outcome is _FAILED and may_retry(self._newest_failure, self._method)
 
     def _is_exhausted(self, state: RetryCallState) -> bool:
         if isinstance(self._newest_failure, RateLimitedError):
@@ -132,12 +151,22 @@ class Retries(Generic[T]):
         next_attempt_at = self._time() + state.upcoming_sleep
         return next_attempt_at >= self._deadline - MIN_ATTEMPT_SECONDS
 
-    def _report(self, state: RetryCallState) -> None:
+    def _report(self, state: RetryCallState, lock: ProjectLock | None) -> None:
         retry = RetryPlanned(
             error=self._newest_failure, attempt=state.attempt_number, delay=state.upcoming_sleep
         )
-        _logger.warning("retrying in %.3g s, after %s", retry.delay, retry.error)
+        _logger.log(self._level(lock), "retrying in %.3g s, after %s", retry.delay, retry.error)
         self._notify(retry)
+
+    def _level(self, lock: ProjectLock | None) -> int:
+        """Return DEBUG for a failure that is logged once for many calls, else WARNING."""
+        match self._newest_failure:
+            case RateLimitedError():
+                return logging.DEBUG
+            case LockedError() if lock is not None:
+                return logging.DEBUG
+            case _:
+                return logging.WARNING
 
     async def _pause(self, seconds: float, lock: ProjectLock | None) -> None:
         started = self._time()

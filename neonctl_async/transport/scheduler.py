@@ -98,6 +98,18 @@ class Scheduler(Generic[T]):
         """True if any request waits for a slot."""
         return bool(self._calls.length or self._polls.length)
 
+    @property
+    def paused_until(self) -> float:
+        """The end of the newest pause after a 429."""
+        return self._pause.sendable_at
+
+    def held_until(self, now: float) -> float:
+        """Return the time before which the limits of the account allow no request.
+
+        The result is ``now`` or earlier if they allow one now, and inf if the time is unknown.
+        """
+        return max(self._pause.sendable_at, self._account.refill_at(now, 1))
+
     def note_pending(self, waits: int, projects: int) -> None:
         """Set the number of pending waits, and of the projects that they need polls of."""
         self._pending_waits = waits

@@ -1,8 +1,7 @@
 """The time of day on the server, from the header ``Date`` of its responses. Pure: no I/O."""
 
-from datetime import datetime, timedelta
-
-from neonctl_async.transport.protocol import http_date
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
 
 TOLERANCE = timedelta(seconds=2)
 """Difference of the clocks up to which the local clock is used: ``Date`` has whole seconds."""
@@ -37,3 +36,12 @@ class ServerClock:
         except OverflowError:  # a date at the end of the year 9999
             return date
         return local if abs(server - local) <= TOLERANCE else server
+
+
+def http_date(value: str) -> datetime | None:
+    """Return the date in an HTTP header, None if it is invalid."""
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, TypeError, IndexError, OverflowError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)

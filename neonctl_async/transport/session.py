@@ -57,12 +57,21 @@ class Session:
         """The number of requests that count against the limit per minute now."""
         return self._budget.requests_last_minute()
 
+    @property
+    def held_seconds(self) -> float:
+        """The time for which waiting requests cannot be sent because of the rate limits."""
+        return self._budget.held_seconds()
+
     def server_now(self) -> datetime:
         """Return the time of day on the server, as its newest response shows it."""
         return self._server_clock.utc_now(self._calls.time(), utc_now())
 
     def open(self) -> None:
-        """Bind to the running event loop. Raises ConfigurationError if bound to another one."""
+        """Bind to the running event loop. Raises ConfigurationError if bound to another one.
+
+        Raises ClientClosedError if the client was closed before.
+        """
+        self._calls.check_open()
         self._adapter.open()
 
     async def send(

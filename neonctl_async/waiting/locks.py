@@ -1,6 +1,9 @@
 """Waiting for a locked project: a mutation gets a 423 while operations are running."""
 
 import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
 from weakref import WeakValueDictionary
 
 from neonctl_async.errors import NeonError
@@ -8,8 +11,12 @@ from neonctl_async.waiting.source import OperationSource
 from neonctl_async.waiting.status import Outcome, outcome
 from neonctl_async.waiting.waiter import Waiter
 
-NEWEST_OPERATIONS = 100
+NEWEST_OPERATIONS: Final = 100
 """Number of a project's newest operations that are searched for running ones."""
+REPORT_SECONDS: Final = 60.0
+"""The shortest time between two log lines about the lock of one project, in seconds."""
+
+_logger = logging.getLogger(__name__)
 
 
 class ProjectLock:
@@ -19,11 +26,22 @@ class ProjectLock:
     retry one after another.
     """
 
-    def __init__(self, project_id: str, source: OperationSource, waiter: Waiter) -> None:
+    def __init__(
+        self,
+        project_id: str,
+        source: OperationSource,
+        waiter: Waiter,
+        report: Callable[[str], None],
+    ) -> None:
         self.retry_slot: asyncio.Lock = asyncio.Lock()
         self._project_id = project_id
         self._source = source
         self._waiter = waiter
+        self._report = report
+
+    def report(self) -> None:
+        """Log that the project is locked, unless that was logged a short time ago."""
+        self._report(self._project_id)
 
     async def settle(self) -> bool:
         """Wait until the project's running operations have reached a terminal state.
@@ -54,10 +72,24 @@ class ProjectLocks:
         self._source = source
         self._waiter = waiter
         self._locks: WeakValueDictionary[str, ProjectLock] = WeakValueDictionary()
+        self._reported_at: dict[str, float] = {}
 
     def of(self, project_id: str) -> ProjectLock:
         """Return the lock of a project: the same object while any call holds a reference to it."""
         lock = self._locks.get(project_id)
         if lock is None:
-            lock = self._locks[project_id] = ProjectLock(project_id, self._source, self._waiter)
+            lock = ProjectLock(project_id, self._source, self._waiter, self._report)
+            self._locks[project_id] = lock
         return lock
+
+    def _report(self, project_id: str) -> None:
+        now = asyncio.get_running_loop().time()
+        if now < self._reported_at.get(project_id, -REPORT_SECONDS) + REPORT_SECONDS:
+            return
+        recent = {id: at for id, at in self._reported_at.items() if now < at + REPORT_SECONDS}
+        self._reported_at = {**recent, project_id: now}
+        _logger.info(
+            "project %s is locked (423): rejected calls wait for its running operations, and are "
+            "sent again one at a time",
+            project_id,
+        )

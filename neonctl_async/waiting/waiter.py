@@ -17,6 +17,7 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import NeonError, OperationFailedError, WaitTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation, OperationsResponse
+from neonctl_async.transport.calls import running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.change_queue import ChangeQueue
 from neonctl_async.waiting.registry import PollerRegistry
@@ -149,7 +150,7 @@ class Waiter:
         Raises WaitTimeoutError at the deadline, and the failure of a poll that ends the wait. At
         the deadline, failures that no later poll has confirmed are final.
         """
-        started = asyncio.get_running_loop().time()
+        started = running_loop().time()
         deadline = math.inf if timeout is None else started + timeout
         queue = ChangeQueue(deadline, reports_each=reports_each)
         wait = WaitStarted(operations=tuple(progress.records), timeout=timeout)

@@ -104,6 +104,13 @@ for command in {[*groups, *COMMANDS]}:
 
 
 @pytest.mark.process
+def test_interrupted_import_is_an_interrupted_command(tmp_path: Path) -> None:
+    (tmp_path / "typer.py").write_text("raise KeyboardInterrupt")
+    with started(*COMMAND, "projects", "list", PYTHONPATH=f"{tmp_path}:{PACKAGE}") as process:
+        assert ended(process) == ("", "", 130)
+
+
+@pytest.mark.process
 def test_missing_extra_is_named_with_its_install_command(tmp_path: Path) -> None:
     (tmp_path / "typer.py").write_text("raise ModuleNotFoundError(name='typer')")
     with started(*COMMAND, PYTHONPATH=f"{tmp_path}:{PACKAGE}") as process:

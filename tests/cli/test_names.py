@@ -12,6 +12,7 @@ def test_project_and_branch_are_found_by_name(cli: CommandLine, quick: Served) -
     project_id = quick.project("by-name").project.id
     branch_id = quick.branch(project_id, "feature/login").branch.id
     result = cli("branches", "get", "feature/login", "-p", "by-name", "-o", "json", at=quick)
+    assert result.stderr == ""
     branch = msgspec.json.decode(result.stdout, type=Branch)
     assert (branch.id, branch.project_id) == (branch_id, project_id)
 

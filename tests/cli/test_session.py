@@ -1,8 +1,12 @@
 """The exit of a command: its exit code, its messages and its files."""
 
 import asyncio
+import errno
+import re
 import signal
+import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,6 +32,22 @@ def test_missing_key_error_names_the_next_step(cli: CommandLine) -> None:
     assert line.startswith("error: no API key: create one in the Neon console")
     assert "neonctl-async local" in line
     assert (result.stdout, result.exit_code) == ("", 2)
+
+
+def test_named_host_is_reached_over_plain_http(
+    cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resolve = socket.getaddrinfo
+
+    def service_names(host: str, *args: Any, **kwargs: Any) -> Any:
+        return resolve({"control-plane": "127.0.0.1"}[host], *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", service_names)
+    url = quick.control_plane.base_url.replace("127.0.0.1", "control-plane")
+    refused = cli("projects", "list", at=quick, NEON_API_HOST=url)
+    assert "or set NEON_ALLOW_HTTP=control-plane" in refused.stderr
+    allowed = {"NEON_API_HOST": url, "NEON_ALLOW_HTTP": "control-plane"}
+    assert cli("projects", "list", "-o", "raw", at=quick, **allowed).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -62,11 +82,32 @@ def test_unwritable_standard_output_is_reported(quick: Served, stdout: str) -> N
     command = (*COMMAND, "api-keys", "create", "lost", "-o", "raw")
     output = redirected(stdout.format("1"), *command, **quick.environment)
     keys = quick.run(lambda neon: neon.api_keys.list())
-    key = max((key for key in keys if key.name == "lost"), key=lambda key: key.id)
-    warning, error = output.err.splitlines()
-    assert warning.startswith(f"store the token of key {key.id} now: ")
+    assert [key for key in keys if key.name == "lost"] == []
+    *revoked, error = output.err.splitlines()
     assert error.startswith("error: standard output cannot be written: ")
+    if "full" in stdout:
+        assert re.fullmatch(
+            r"key \d+ was revoked, because its token could not be printed", *revoked
+        )
+    else:
+        assert revoked == []  # no key was created
     assert output.code == 74
+
+
+def test_lost_key_that_cannot_be_revoked_is_named(
+    cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_line: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("neonctl_async.cli.output._write", fail)
+    quick.control_plane.inject(Fault(route="DELETE /api_keys/{key_id}", status=403, times=1))
+    result = cli("api-keys", "create", "kept", at=quick)
+    key = max(quick.run(lambda neon: neon.api_keys.list()), key=lambda key: key.id)
+    lost, _ = result.stderr.splitlines()
+    assert lost.startswith(f"the token of key {key.id} could not be printed, and the key could not")
+    assert lost.endswith(f"to revoke it: neonctl-async api-keys revoke {key.id}")
+    assert result.exit_code == 74
 
 
 def test_wait_continues_after_its_stderr_is_closed(slow: Served) -> None:

@@ -1,5 +1,6 @@
 """The commands that README and docs show work."""
 
+import os
 import re
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from tests.support.pages import TEXTS, commands, words
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = TEXTS["docs/command-line.md"]
 WITH_COMMANDS = [name for name, text in TEXTS.items() if "$ neonctl-async " in text]
-NOT_RUN = {"local", "demo", "--install-completion"}
+NOT_RUN = {"local", "demo", "psql", "--install-completion"}
 """Commands that have other tests, or would change the shell."""
 
 
@@ -23,7 +24,7 @@ def test_commands_of_a_page_work(
     page: str, cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for command, _ in commands(TEXTS[page]):
-        program, *arguments = words(command)
+        program, *arguments = map(os.path.expandvars, words(command))
         if program == "neonctl-async" and arguments[0] not in NOT_RUN:
             result = cli(*arguments, at=quick)
             assert result.exit_code == 0, result.output

@@ -27,10 +27,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "the examples of all commands run there, including the demo",
     ),
     "neonctl_async/cli/options.py": ("tests/cli/test_command.py", "options are tested in commands"),
-    "neonctl_async/cli/output.py": (
-        "tests/cli/commands/test_operations.py",
-        "commands print each format",
-    ),
     "neonctl_async/cli/running.py": (
         "tests/cli/test_session.py",
         "commands run in sessions",
@@ -87,6 +83,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/local/storage/tables.py": (
         "tests/local/engine/test_operations.py",
         "the records of the tables have no logic",
+    ),
+    "neonctl_async/provisioning/ensured.py": (
+        "tests/provisioning/test_ensured_branches.py",
+        "records without logic, which ensure returns",
     ),
     "neonctl_async/transport/decoding.py": (
         "tests/transport/test_protocol_responses.py",

@@ -22,6 +22,7 @@ NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
 # These imports and the first gettempdir() read files or the current directory, which would block
 # the loop of a test.
+importlib.import_module("fastapi")
 importlib.import_module("psycopg")
 importlib.import_module("rich")
 tempfile.gettempdir()

@@ -13,6 +13,7 @@ from fastapi_app import app
 
 from neonctl_async import NeonClient, OperationRef
 from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.types import Branch
 
 slow = pytest.mark.control_plane(durations=Durations(default=30.0))
 
@@ -100,6 +101,18 @@ async def test_deletion_of_a_preview_succeeds_even_if_its_branch_is_gone(
     assert await neon.branches.count(project_id, search="pr-17") == 0
     assert (await http.get(path)).status_code == 404
     assert (await http.delete(path)).status_code == 404
+
+
+@slow
+async def test_branches_are_returned_as_json(
+    http: httpx.AsyncClient, neon: NeonClient, project_id: str
+) -> None:
+    await create(http)
+    response = await http.get("/branches")
+    assert response.status_code == 200
+    branches = await neon.branches.list(project_id).collect()
+    assert msgspec.convert(response.json(), list[Branch]) == branches
+    assert {branch.name for branch in branches} == {"main", "pr-17"}
 
 
 @slow

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from neonctl_async import NeonClient
 from neonctl_async.local.__main__ import main
 from tests.local.client import Http
 from tests.support.server_process import serving
@@ -110,7 +111,7 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
     ("arguments", "word"),
     [
         (["--host", "0.0.0.0"], "--expose"),
-        (["--host", "example.com"], "--expose"),
+        (["--host", "example.com"], "--expose NAME"),
         (["--fault", "{"], "--fault"),
         (["--fault", '{"route": "x"}'], "route"),
         (["--fail", "{}"], "action"),
@@ -136,6 +137,24 @@ async def test_exposed_address_prints_a_warning() -> None:
     async with serving("--host", "0.0.0.0", "--expose") as served:
         _, _, err = await served.end()
     assert err.startswith("warning: serving on 0.0.0.0")
+
+
+async def test_address_of_a_server_on_all_addresses_can_be_pasted_on_the_same_machine() -> None:
+    arguments = ("--host", "0.0.0.0", "--expose")
+    async with (
+        serving(*arguments) as served,
+        NeonClient(served.api_key, base_url=served.base_url) as neon,
+    ):
+        assert await neon.projects.list().collect() == []
+        _, out, _ = await served.end()
+    assert out == ""
+
+
+async def test_exposed_name_is_printed_with_the_variable_that_allows_http() -> None:
+    async with serving("--host", "0.0.0.0", "--expose", "control-plane") as served:
+        _, out, _ = await served.end()
+    assert served.base_url.startswith("http://control-plane:")
+    assert out == "export NEON_ALLOW_HTTP=control-plane\n"
 
 
 def test_startup_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@ import copy
 import json
 import pickle
 from datetime import UTC, datetime, timedelta
+from types import NoneType
 from typing import Any
 
 import msgspec
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neonctl_async import InvalidResponseError, OperationStatus
+from neonctl_async import EndpointSpec, InvalidResponseError, Operation, OperationStatus
 from neonctl_async.models.base import OpenEnum
 from neonctl_async.models.operations import OperationsPage
 from neonctl_async.types import ApiKey, EndpointState, EndpointType, OperationAction, Pagination
@@ -94,6 +95,29 @@ def test_timestamp_decodes_to_utc(text: str, moment: datetime) -> None:
 def test_timestamp_without_time_zone_is_rejected(text: str) -> None:
     with pytest.raises(InvalidResponseError):
         decode(ApiKey, {"id": 1, "name": "ci", "created_at": text})
+
+
+def test_dict_of_a_record_contains_plain_values_only() -> None:
+    created_at = datetime(2026, 11, 22, 18, 30, tzinfo=UTC)
+    operation = Operation(
+        id="op-1",
+        project_id="p-1",
+        action=OperationAction.CREATE_BRANCH,
+        status=OperationStatus("paused"),
+        created_at=created_at,
+        updated_at=created_at + timedelta(microseconds=1500),
+    )
+    fields = OperationsPage(operations=[operation]).to_dict()["operations"][0]
+    assert {type(value) for value in fields.values()} <= {str, int, NoneType}
+    assert (fields["action"], fields["status"]) == ("create_branch", "paused")
+    assert fields["created_at"] == "2026-11-22T18:30:00Z"
+    assert fields["updated_at"] == "2026-11-22T18:30:00.001500Z"
+    assert fields["error"] is None
+
+
+def test_dict_of_a_record_contains_no_unset_field() -> None:
+    spec = EndpointSpec(type="read_write", autoscaling_limit_max_cu=2)
+    assert spec.to_dict() == {"type": "read_write", "autoscaling_limit_max_cu": 2}
 
 
 def test_pagination_accepts_cursor_and_next() -> None:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.pretty import pprint
 
 from neonctl_async import Secret, types
+from neonctl_async.models.base import Model
 from neonctl_async.models.secret import decode_hook
 
 MARK = "kq7zmark1kq7z"
@@ -42,7 +43,7 @@ def sample_json(kind: inspect.Type) -> object:
         case inspect.UnionType():
             return sample_json(kind.types[0])
         case inspect.CustomType():
-            return MARK if kind.cls is Secret else "anything"
+            return MARK if issubclass(kind.cls, Secret) else "anything"
         case inspect.Metadata():
             return sample_json(kind.type)
         case _:
@@ -76,6 +77,8 @@ def test_only_known_records_contain_secrets() -> None:
         "ConnectionDetails",
         "ConnectionParameters",
         "CurrentUser",
+        "EnsuredBranch",
+        "EnsuredRole",
         "ProjectCreated",
         "Role",
         "RoleDeleted",
@@ -98,6 +101,14 @@ def test_record_hides_its_secrets(kind: type[msgspec.Struct]) -> None:
             assert MARK not in str(caught.value)
         else:
             encode(record)
+
+
+@pytest.mark.parametrize("kind", STRUCTS, ids=lambda kind: kind.__name__)
+def test_record_becomes_a_dict_with_hidden_secrets(kind: type[msgspec.Struct]) -> None:
+    record, _ = build(kind)
+    assert isinstance(record, Model)
+    content = json.dumps(sample_json(inspect.type_info(kind)))
+    assert record.to_dict() == json.loads(content.replace(MARK, "*" * 10))
 
 
 def test_revealed_key_can_be_encoded() -> None:

@@ -247,7 +247,8 @@ async def test_lost_response_to_the_postponement_is_repeated(
 async def test_invalid_arguments_are_refused_before_any_request(
     neon: NeonClient, project_id: str, settings: Any, error: type[Exception], message: str
 ) -> None:
+    arguments: dict[str, Any] = {"name": "preview", **settings}
     before = neon.requests_sent
     with pytest.raises(error, match=message):
-        await neon.branches.ensure(project_id, **{"name": "preview", **settings})
+        await neon.branches.ensure(project_id, **arguments)
     assert neon.requests_sent == before

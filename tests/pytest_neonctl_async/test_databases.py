@@ -25,7 +25,7 @@ CONFTEST = """
     @pytest.fixture(scope="session")
     def neon_migrations():
         async def migrate(uri):
-            connection = await asyncpg.connect(uri)
+            connection = await asyncpg.connect(uri.asyncpg)
             await connection.execute("CREATE TABLE people AS SELECT 'Ada' AS name")
             await connection.close()
 
@@ -180,7 +180,7 @@ WAITS_IN_MIGRATIONS = """
     @pytest.fixture(scope="session")
     def neon_migrations():
         def migrate(uri):
-            with psycopg.connect(uri) as connection:
+            with psycopg.connect(uri.psycopg) as connection:
                 pathlib.Path("ready").touch()
                 connection.execute("SELECT pg_sleep(60)")
 

@@ -28,7 +28,7 @@ MIGRATIONS = """
     @pytest.fixture(scope="session")
     def neon_migrations():
         async def migrate(uri):
-            assert uri.startswith("postgresql://")
+            assert uri.reveal().startswith("postgresql://")
             with RUNS.open("a") as file:
                 file.write(os.environ.get("PYTEST_XDIST_WORKER", "main") + "\\n")
             {body}
@@ -125,8 +125,9 @@ async def test_worker_that_finishes_first_deletes_nothing_that_others_use(
 async def test_failed_migrations_are_the_error_of_every_worker(
     run_in_cloud: RunInCloud, pytester: pytest.Pytester, neon: NeonClient, project_id: str
 ) -> None:
-    run = await run_in_cloud(FOUR, "raise ValueError('no such table')", "-n2")
+    run = await run_in_cloud(FOUR, "raise ValueError('no such table')", "-n2", "-l")
     run.assert_outcomes(errors=4)
+    run.stdout.fnmatch_lines("uri * = ConnectionUri('[*][*]*')")
     error = "could not be prepared: ValueError: no such table"
     assert sum(line.startswith("E  ") and error in line for line in run.outlines) == 4
     assert len(await lines(pytester, "runs")) == 1

@@ -12,16 +12,21 @@ from neonctl_async.resources.base import Resource
 CONVENIENCES: Mapping[str, str] = {
     "branches.connection_uri": "finds the database and its owner first",
     "branches.default": "searches the pages of a listing",
+    "branches.ensure": "searches, then verifies or creates",
     "branches.ephemeral": "creates, waits and deletes",
+    "branches.prune": "lists the branches, then reads and deletes some",
     "branches.reset_from_parent": "reads the branch, then restores it",
     "branches.wait_for": "polls",
     "endpoints.wait_connectable": "reads the compute, then connects to it",
+    "databases.ensure": "searches, then verifies or creates",
+    "endpoints.ensure": "searches, then verifies or creates",
     "endpoints.wait_for": "polls",
     "operations.as_completed": "polls",
     "operations.wait": "polls",
     "operations.wait_for_project": "polls",
     "operations.watch": "polls",
     "projects.wait_for": "polls",
+    "roles.ensure": "searches, then verifies or creates",
 }
 """The methods that are not exactly one request, with the reason."""
 

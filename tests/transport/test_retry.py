@@ -1,6 +1,7 @@
 """Retries: which failures, when, and how often; on a fake clock."""
 
 import asyncio
+import traceback
 
 import pytest
 
@@ -15,6 +16,7 @@ from neonctl_async import (
     RetryPolicy,
     ServerError,
 )
+from neonctl_async.transport import retry
 from tests.support.clock import now
 from tests.support.records import API_KEY, responding
 from tests.support.server import (
@@ -91,9 +93,56 @@ async def test_success_after_retries_is_returned(caplog: pytest.LogCaptureFixtur
     failures = map(http_response, (503, 429, 423))
     async with responding(*failures, http_response(content={"projects": []})) as (_, neon):
         assert await neon.request("POST", "/projects") == {"projects": []}
-    messages = [record.getMessage() for record in caplog.records]
-    assert len(messages) == 3
-    assert all(message.startswith("retrying in ") for message in messages)
+    first, paused, last = (record.getMessage() for record in caplog.records)
+    assert first.startswith("retrying in ")
+    assert paused.endswith("(429): this client sends nothing for 1 s")
+    assert last.startswith("retrying in ")
+
+
+async def test_calls_that_get_a_429_at_the_same_time_log_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    limited = [http_response(429, headers={"Retry-After": "7"})] * 5
+    async with responding(*limited, OK) as (_, neon):
+        await asyncio.gather(*(neon.request("POST", "/projects") for _ in range(5)))
+    [record] = caplog.records
+    assert record.getMessage().endswith("(429): this client sends nothing for 7 s")
+
+
+@pytest.mark.parametrize("responses", [[503], [503, 400], [503, 500]])
+async def test_traceback_of_the_last_failure_shows_no_frame_of_tenacity(
+    responses: list[int],
+) -> None:
+    async with responding(*map(http_response, responses)) as (_, neon):
+        with pytest.raises(APIError) as caught:
+            await neon.request("POST", "/projects")
+    files = [frame.filename for frame in traceback.extract_tb(caught.value.__traceback__)]
+    assert files[0] == __file__
+    assert not [file for file in files if "tenacity" in file]
+    assert files.count(retry.__file__) <= 3
+    assert (caught.value.__cause__, caught.value.__context__) == (None, None)
+
+
+async def test_retried_call_keeps_the_cause_of_its_last_failure() -> None:
+    async with responding(OK) as (server, _):
+        address = server.base_url
+    async with NeonClient(API_KEY, base_url=address) as neon:
+        with pytest.raises(ConnectionFailedError) as caught:
+            await neon.request("GET", "/projects")
+    assert type(caught.value.__cause__).__name__ == "ClientConnectorError"
+
+
+async def test_tracebacks_of_calls_at_the_same_time_do_not_grow_with_each_other() -> None:
+    async with responding(http_response(503)) as (_, neon):
+        calls = (neon.request("POST", "/projects") for _ in range(5))
+        failures = await asyncio.gather(*calls, return_exceptions=True)
+    shown = {
+        tuple((frame.filename, frame.name) for frame in traceback.extract_tb(one.__traceback__))
+        for one in failures
+        if isinstance(one, ServerError)
+    }
+    assert len(failures) == 5
+    assert len(shown) == 1
 
 
 @pytest.mark.parametrize(

@@ -121,3 +121,10 @@ async def test_closing_aborts_calls_that_queue_for_a_connection() -> None:
     async with responding(hang, max_connections=1, retry=RetryPolicy.never()) as (server, neon):
         assert await close_during(neon, *["/projects"] * 3) == [True, False, False]
     assert len(server.received) == 1
+
+
+async def test_closed_client_cannot_be_opened_again() -> None:
+    async with responding(OK) as (_, neon):
+        await neon.request("GET", "/projects")
+    with pytest.raises(ClientClosedError, match="create a new NeonClient"):
+        await neon.__aenter__()

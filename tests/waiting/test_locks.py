@@ -1,4 +1,5 @@
 import asyncio
+import logging
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -13,6 +14,8 @@ from tests.support.server import MisbehavingServer, Received, Respond, http_resp
 pytestmark = pytest.mark.virtual_time
 locks_project = pytest.mark.control_plane(durations=Durations(default=2.0), lock="project")
 """Running operations lock their whole project."""
+LOGGERS_OF_OTHERS = {"neonctl_async.waiting.poller", "neonctl_async.local.server.application"}
+"""The loggers of status changes, and of the requests that the server receives."""
 
 
 @pytest.fixture
@@ -73,6 +76,38 @@ async def test_ten_locked_calls_are_retried_one_after_another(
     assert sum(request.status == 201 for request in posts) == 10
     assert sum(request.status == 423 for request in posts) <= 10
     assert control_plane.requests_served - before < 200
+
+
+@locks_project
+async def test_locked_project_is_logged_once_for_all_its_calls(
+    neon: NeonClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "neonctl_async")
+    [first, second] = [
+        (await neon.projects.create(name=name, wait=True)).project.id for name in ("one", "two")
+    ]
+    for project in (first, second):
+        await asyncio.gather(*(neon.branches.create(project, name=f"b{n}") for n in range(4)))
+        await neon.branches.create(project, name="last")
+    lines = [record for record in caplog.records if record.name not in LOGGERS_OF_OTHERS]
+    assert {record.levelname for record in lines} == {"INFO"}
+    assert [record.getMessage() for record in lines] == [
+        f"project {project} is locked (423): rejected calls wait for its running operations, and "
+        "are sent again one at a time"
+        for project in (first, second)
+    ]
+
+
+@locks_project
+async def test_lock_that_returns_after_a_minute_is_logged_again(
+    neon: NeonClient, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "neonctl_async.waiting.locks")
+    project = (await neon.projects.create(name="busy", wait=True)).project.id
+    for pause in (0, 30, 31):
+        await asyncio.sleep(pause)
+        await asyncio.gather(*(neon.branches.create(project, wait=True) for _ in range(2)))
+    assert len(caplog.records) == 2
 
 
 async def test_lock_of_one_project_does_not_delay_another(fake_neon: FakeNeon) -> None:

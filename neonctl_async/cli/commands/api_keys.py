@@ -4,12 +4,15 @@ from typing import Annotated, Final
 
 import typer
 
+from neonctl_async._streams import check_stdout
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import or_unset
 from neonctl_async.cli.output import View
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.errors import NeonError
 from neonctl_async.models.api_keys import ApiKey, ApiKeyCreated, ApiKeyRevoked
 
 app: Final = typer.Typer()
@@ -28,6 +31,7 @@ KeyProjectOption = Annotated[
         "--project",
         "-p",
         metavar="PROJECT",
+        autocompletion=completion.projects,
         help="Manage keys scoped to this project of an organization.",
     ),
 ]
@@ -77,7 +81,8 @@ async def list_keys(
     app,
     "create",
     "Create an API key and show its token. Neon shows a token only once.\n\n"
-    "With --output raw, only the token goes to standard output.",
+    "With --output raw, only the token goes to standard output. A key whose token cannot be "
+    "printed is revoked.",
     example="api-keys create deploys --output raw",
 )
 async def create_key(
@@ -88,6 +93,7 @@ async def create_key(
     org: KeyOrgOption = None,
     project: KeyProjectOption = None,
 ) -> None:
+    check_stdout()  # nobody would know the token
     org_id, project = await _owner(session, org, project)
     if org_id is None:
         request = session.neon.api_keys.create(key_name=name)
@@ -97,9 +103,27 @@ async def create_key(
         )
     created = await session.send(request)
     session.screen.show_secrets = True
+    try:
+        session.screen.show(created, _CREATED)
+    except OSError:
+        await _revoke_lost(session, created.id, org_id)
+        raise
     warning = f"store the token of key {created.id} now: it cannot be shown again"
     session.screen.print_message(warning, "yellow")
-    session.screen.show(created, _CREATED)
+
+
+async def _revoke_lost(session: CommandSession, key: int, org_id: str | None) -> None:
+    """Revoke a key whose token could not be printed, because nobody knows the token."""
+    try:
+        await _revoke(session, key, org_id)
+    except NeonError as error:
+        message = (
+            f"the token of key {key} could not be printed, and the key could not be revoked: "
+            f"{error}; to revoke it: neonctl-async api-keys revoke {key}"
+        )
+    else:
+        message = f"key {key} was revoked, because its token could not be printed"
+    session.screen.print_message(message, "bold red")
 
 
 @command(
@@ -116,11 +140,14 @@ async def revoke_key(
     project: KeyProjectOption = None,
 ) -> None:
     org_id, project = await _owner(session, org, project)
+    revoked = await session.send(_revoke(session, key, org_id))
+    session.screen.show(revoked, _REVOKED)
+
+
+async def _revoke(session: CommandSession, key: int, org_id: str | None) -> ApiKeyRevoked:
     if org_id is None:
-        request = session.neon.api_keys.revoke(key)
-    else:
-        request = session.neon.organizations.revoke_api_key(org_id, key)
-    session.screen.show(await session.send(request), _REVOKED)
+        return await session.neon.api_keys.revoke(key)
+    return await session.neon.organizations.revoke_api_key(org_id, key)
 
 
 async def _owner(

@@ -7,6 +7,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 from msgspec import UNSET, UnsetType
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, project_id
@@ -164,6 +165,7 @@ async def restore_branch(
         typer.Option(
             "--source",
             metavar="BRANCH",
+            autocompletion=completion.branches,
             help=f"The id or the name of the source; {SELF} is the branch, {PARENT} its parent.",
         ),
     ] = SELF,

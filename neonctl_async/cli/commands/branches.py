@@ -5,6 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, project_id
@@ -107,6 +108,7 @@ async def create_branch(
         typer.Option(
             "--parent",
             metavar="BRANCH",
+            autocompletion=completion.branches,
             help="The id or the name of the parent; the default branch if left out.",
         ),
     ] = None,
@@ -134,10 +136,7 @@ async def create_branch(
 ) -> None:
     session.screen.show_secrets = show_secrets
     check_connect(connect=connect, wait=wait, compute=compute)
-    if expires_in is not None:
-        if expires_at is not None:
-            raise ValueError("--expires-in and --expires-at are both set: use one of them")
-        expires_at = _in(expires_in)
+    expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
     if parent is not None:
         parent = await branch_id(session, project, parent)
@@ -155,12 +154,17 @@ async def create_branch(
     await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=computes)
 
 
-def _in(seconds: int) -> datetime:
+def expiry(expires_in: int | None, expires_at: datetime | None) -> datetime | None:
+    """Return the time of ``--expires-in`` or ``--expires-at``. Raises ValueError for both."""
+    if expires_in is None:
+        return expires_at
+    if expires_at is not None:
+        raise ValueError("--expires-in and --expires-at are both set: use one of them")
     try:
-        return datetime.now(UTC) + timedelta(seconds=seconds)
+        return datetime.now(UTC) + timedelta(seconds=expires_in)
     except OverflowError:
         raise ValueError(
-            f"--expires-in {seconds} is too large: the year would exceed 9999"
+            f"--expires-in {expires_in} is too large: the year would exceed 9999"
         ) from None
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Final, NamedTuple
 import typer
 from msgspec import UNSET
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, branch_or_default, endpoint_id, project_id
@@ -62,7 +63,10 @@ def _size_label(endpoint: Endpoint) -> str:
 EndpointArgument = Annotated[
     str,
     typer.Argument(
-        metavar="COMPUTE", help="The id or the name of the compute.", show_default=False
+        metavar="COMPUTE",
+        autocompletion=completion.endpoints,
+        help="The id or the name of the compute.",
+        show_default=False,
     ),
 ]
 SizeOption = Annotated[
@@ -153,6 +157,7 @@ async def list_endpoints(
             "--branch",
             "-b",
             metavar="BRANCH",
+            autocompletion=completion.branches,
             help="The id or the name of a branch; all branches if left out.",
         ),
     ] = None,

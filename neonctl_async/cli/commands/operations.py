@@ -2,10 +2,11 @@
 
 import asyncio
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Final
 
 import typer
@@ -16,6 +17,7 @@ from neonctl_async.cli.labels import (
     action_label,
     duration_label,
     is_pending,
+    minute_label,
     moment_label,
     printable,
     status_label,
@@ -41,8 +43,7 @@ def _parse_file(name: str) -> tracked.References:
     try:
         if name == "-":
             return tracked.parse(sys.stdin.read().splitlines())
-        with Path(name).open(encoding="utf-8") as lines:
-            return tracked.parse(lines)
+        return tracked.read(Path(name))
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -72,16 +73,30 @@ NumberOption = Annotated[
 ]
 
 
-def _view(branches: Mapping[str, str]) -> View[Operation]:
-    """Return the columns of the Neon console. ``branches`` maps ids to names."""
+_COLUMNS: Final[Mapping[str, Callable[[Operation], str | Text]]] = MappingProxyType(
+    {
+        "ID": lambda one: one.id,
+        "Operation": action_label,
+        "Status": lambda one: Text(printable(status_label(one)), status_style(one)),
+    }
+)
+
+
+def _view(operations: Sequence[Operation], branches: Mapping[str, str]) -> View[Operation]:
+    """Return the columns of a list. ``branches`` maps ids to names.
+
+    The column of errors is missing if no operation has an error.
+    """
+    columns = dict(_COLUMNS)
+    if any(one.error for one in operations):
+        columns["Error"] = lambda one: one.error or ""
     return View(
         columns={
-            "Operation": action_label,
+            **columns,
+            "Date": lambda one: minute_label(one.created_at),
+            "Duration": duration_label,
             "Branch": lambda one: branches.get(one.branch_id or "", one.branch_id or ""),
             "Compute": lambda one: one.endpoint_id or "",
-            "Status": lambda one: Text(printable(status_label(one)), status_style(one)),
-            "Duration": duration_label,
-            "Date": lambda one: moment_label(one.created_at),
         },
         raw=lambda one: one.id,
     )
@@ -89,10 +104,13 @@ def _view(branches: Mapping[str, str]) -> View[Operation]:
 
 _OPERATION: View[Operation] = View(
     columns={
-        "ID": lambda one: one.id,
-        "Project": lambda one: one.project_id,
-        **_view({}).columns,
+        **_COLUMNS,
         "Error": lambda one: one.error or "",
+        "Project": lambda one: one.project_id,
+        "Branch": lambda one: one.branch_id or "",
+        "Compute": lambda one: one.endpoint_id or "",
+        "Duration": duration_label,
+        "Date": lambda one: moment_label(one.created_at),
     },
     raw=lambda one: one.id,
 )
@@ -140,9 +158,14 @@ async def wait_for_operations(
         await session.wait(tracked, timeout=timeout)
     except (NeonError, asyncio.CancelledError):
         with suppress(OSError):  # the error of the wait is reported anyway
-            session.screen.show_list(session.tracked.records, _view({}))
+            _show_tracked(session)
         raise
-    session.screen.show_list(session.tracked.records, _view({}))
+    _show_tracked(session)
+
+
+def _show_tracked(session: CommandSession) -> None:
+    operations = session.tracked.records
+    session.screen.show_list(operations, _view(operations, {}))
 
 
 @command(
@@ -158,8 +181,11 @@ async def watch_operations(
     resume: ResumeOption = None,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
-    if session.screen.output is Output.JSON:
-        raise ValueError("watch cannot print --output json, which is one value: use --output jsonl")
+    if session.screen.output in {Output.JSON, Output.YAML}:
+        raise ValueError(
+            f"watch cannot print --output {session.screen.output}, which is one value: use "
+            "--output jsonl"
+        )
 
     def show(operation: Operation) -> None:
         session.screen.show_next(operation, _OPERATION, _line(operation))
@@ -182,6 +208,7 @@ async def _targets(
             session.screen.print_message(
                 "the file contains no operation: there is nothing to wait for"
             )
+        session.resumed = resume.written
         return resume.operations
     project = await project_id(session, project)
     if operations:
@@ -198,9 +225,10 @@ async def _view_with_branch_names(
 ) -> View[Operation]:
     """Return the view, with the names of branches if the output is a table."""
     if session.screen.output is not Output.TABLE or not operations:
-        return _view({})
+        return _view(operations, {})
     branches = session.neon.branches.list(operations[0].project_id, limit=1000)
-    return _view({branch.id: branch.name for branch in await branches.collect()})
+    names = {branch.id: branch.name for branch in await branches.collect()}
+    return _view(operations, names)
 
 
 def _line(operation: Operation) -> Text:

@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 import typer
 
-from neonctl_async.cli import context, names
+from neonctl_async.cli import completion, context, names
 from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.command import (
     CheckedCommand,
@@ -60,14 +60,24 @@ async def show_account(session: CommandSession) -> None:
 def set_context(
     project: Annotated[
         str | None,
-        typer.Option("--project-id", metavar="PROJECT", help="The id or the name of the project."),
+        typer.Option(
+            "--project-id",
+            metavar="PROJECT",
+            autocompletion=completion.projects,
+            help="The id or the name of the project.",
+        ),
     ] = None,
     org: Annotated[
         str | None, typer.Option("--org-id", metavar="ORG_ID", help="The organization.")
     ] = None,
     branch: Annotated[
         str | None,
-        typer.Option("--branch", metavar="BRANCH", help="The id or the name of a branch."),
+        typer.Option(
+            "--branch",
+            metavar="BRANCH",
+            autocompletion=completion.branches,
+            help="The id or the name of a branch.",
+        ),
     ] = None,
     output: OutputOption = Output.TABLE,
     api_host: HostOption = None,

@@ -20,7 +20,7 @@ from neonctl_async.local.api.request.calls import (
 from neonctl_async.local.clock import in_seconds, in_seconds_or_none
 from neonctl_async.local.engine import computes, operations, timelines
 from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.errors import conflict
+from neonctl_async.local.errors import conflict, invalid
 from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Project
 
@@ -33,6 +33,11 @@ def create(tx: Transaction, call: Call) -> Response:
     project = access.project(tx, call)
     spec = call.part("endpoint", bodies.NewEndpoint)
     branch = access.branch_of(tx, project.id, spec.branch_id)
+    if spec.region_id not in {None, project.region_id}:
+        raise invalid(
+            f"invalid request: endpoint.region_id is {spec.region_id!r}: use the region of the "
+            f"project, {project.region_id!r}, or leave it out"
+        )
     chain = operations.start_chain(tx, project.id, branch.id)
     endpoint = add(tx, project, branch, spec, chain)
     return _changed(tx, endpoint, chain, 201)

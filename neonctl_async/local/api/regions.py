@@ -1,4 +1,4 @@
-"""The regions of projects, a selection of Neon's regions."""
+"""The regions of projects: those of Neon, at the time of writing."""
 
 from typing import Final
 
@@ -6,6 +6,7 @@ import msgspec
 
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response, respond
+from neonctl_async.local.errors import invalid
 from neonctl_async.local.storage.database import Transaction
 
 
@@ -25,10 +26,23 @@ REGIONS: Final = (
     Region("aws-us-west-2", "AWS US West 2 (Oregon)", "46.15", "-123.88"),
     Region("aws-eu-central-1", "AWS Europe Central 1 (Frankfurt)", "50.11", "8.68"),
     Region("aws-eu-west-2", "AWS Europe West 2 (London)", "51.51", "-0.13"),
+    Region("aws-sa-east-1", "AWS South America East 1 (São Paulo)", "-23.34", "-46.38"),
     Region("aws-ap-southeast-1", "AWS Asia Pacific 1 (Singapore)", "1.37", "103.80"),
     Region("aws-ap-southeast-2", "AWS Asia Pacific 2 (Sydney)", "-33.87", "151.21"),
     Region("azure-eastus2", "Azure East US 2 (Virginia)", "36.67", "-78.39"),
+    Region("azure-westus3", "Azure West US 3 (Arizona)", "33.45", "-112.07"),
+    Region("azure-gwc", "Azure Germany West Central (Frankfurt)", "50.11", "8.68"),
 )
+
+
+def check_known(region_id: str, field: str) -> None:
+    """Raise 400 if no region has this id. ``field`` is its place in the request."""
+    known = [region.region_id for region in REGIONS]
+    if region_id not in known:
+        raise invalid(
+            f"invalid request: {field}: there is no region {region_id!r}: "
+            f"use one of {', '.join(known)}"
+        )
 
 
 def list_active(tx: Transaction, call: Call) -> Response:

@@ -1,5 +1,6 @@
 """Requests about the VPC endpoints of an organization, and the projects restricted to them."""
 
+from neonctl_async.local.api import regions
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
@@ -50,6 +51,7 @@ def assign(tx: Transaction, call: Call) -> Response:
     region_id, vpc_endpoint_id = call.path["region_id"], call.path["vpc_endpoint_id"]
     if region_id.startswith("azure-"):
         raise unprocessable("VPC endpoints in Azure regions are not supported")
+    regions.check_known(region_id, "region_id")
     endpoint = tx.first(VpcEndpoint, _WHERE_NAMED, organization.id, region_id, vpc_endpoint_id)
     if endpoint is None:
         endpoint = VpcEndpoint(

@@ -281,7 +281,8 @@ def _translated(request: web.Request, error: web.HTTPException) -> ApiError:
         message = f"{request.method} is not allowed on {request.path!r}: use {allowed}"
         return ApiError(405, message, headers={"Allow": allowed})
     if isinstance(error, web.HTTPNotFound):
-        return ApiError(404, f"there is no path {request.path!r}")
+        hint = "" if request.path.startswith(BASE_PATH) else f": all paths start with {BASE_PATH}"
+        return ApiError(404, f"there is no path {request.path!r}{hint}")
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return ApiError(413, f"the body is larger than {MAXIMUM_BODY} bytes")
     return ApiError(error.status, error.reason)

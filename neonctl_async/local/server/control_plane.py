@@ -4,6 +4,8 @@ import asyncio
 import ipaddress
 import logging
 import os
+import re
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _SHUTDOWN_SECONDS: Final = 0.5
+_HOST_NAME: Final = re.compile(r"[\w.-]+|[0-9a-fA-F:.]+", re.ASCII)
 _INTERVALS: Final = BackgroundIntervals()
 
 
@@ -51,11 +54,12 @@ class LocalControlPlane(Tenant):
     - ``rate_limits``: True enforces the limits of the API with 429; a ``RateLimits`` sets others.
     - ``lock``: the objects that running operations lock (423): ``"none"``, their ``"branch"``, or
       their ``"project"``.
-    - ``expose``: allow a ``host`` that is not a loopback address.
+    - ``expose``: allow a ``host`` that is not a loopback address. A text is the name or address
+      by which clients reach the server, for the base URL and the connection URIs.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres of this
       machine or of the extra ``[postgres]``; a path is a directory with the programs of Postgres.
 
-    Raises ValueError for another ``host`` without ``expose``.
+    Raises ValueError for another ``host`` without ``expose``, or if ``expose`` is not a name.
     """
 
     def __init__(
@@ -69,11 +73,12 @@ class LocalControlPlane(Tenant):
         clock: Clock = utc_now,
         rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
-        expose: bool = False,
+        expose: bool | str = False,
         postgres: bool | str | os.PathLike[str] | PostgresSettings = False,
     ) -> None:
+        self._public_host = public_host(host, expose=expose)
         if not is_loopback(host):
-            if not expose:
+            if expose is False:
                 raise ValueError(
                     f"host {host!r} is not a loopback address: pass expose=True to allow it"
                 )
@@ -135,7 +140,7 @@ class LocalControlPlane(Tenant):
         except BaseException:
             await self.stop()
             raise
-        host = f"[{self._host}]" if ":" in self._host else self._host
+        host = f"[{self._public_host}]" if ":" in self._public_host else self._public_host
         self._base_url = f"http://{host}:{port}{BASE_PATH}"
 
     async def stop(self) -> None:
@@ -157,7 +162,11 @@ class LocalControlPlane(Tenant):
         kind = await asyncio.to_thread(_import_databases)
         directory = None if self._data is None else self._data.with_name(f"{self._data.name}.d")
         self._databases, rules = await kind.open(
-            settings, self._tenants, directory=directory, host=self._host
+            settings,
+            self._tenants,
+            directory=directory,
+            host=self._host,
+            public_host=self._public_host,
         )
         self._state.use_rules(msgspec.structs.replace(self._rules, postgres=rules))
         await self._databases.add(self._state)
@@ -187,7 +196,10 @@ class LocalControlPlane(Tenant):
 
     @property
     def base_url(self) -> str:
-        """The base URL with its version segment: ``http://127.0.0.1:PORT/api/v2``."""
+        """The base URL with its version segment: ``http://127.0.0.1:PORT/api/v2``.
+
+        With ``expose="control-plane"``, its host is ``control-plane``.
+        """
         if self._runner is None:
             raise RuntimeError("the local control plane is not running: start it first")
         return self._base_url
@@ -221,6 +233,30 @@ def _postgres_settings(
     if isinstance(postgres, bool):
         return PostgresSettings() if postgres else None
     return PostgresSettings(binaries=Path(postgres))
+
+
+def public_host(host: str, *, expose: bool | str) -> str:
+    """Return the host in the base URL: the name from ``expose``, or the address to connect to.
+
+    Raises ValueError for a text that is neither a host name nor an IP address. A name also needs a
+    server that other machines reach.
+    """
+    if isinstance(expose, str):
+        if not _HOST_NAME.fullmatch(expose):
+            raise ValueError(
+                f"expose is {expose!r}: expected the host name or IP address by which clients "
+                "reach the server, without a scheme or a port"
+            )
+        if is_loopback(host) and not is_loopback(expose):
+            raise ValueError(
+                f"expose is {expose!r}, but the server listens on {host} only: pass the host "
+                "0.0.0.0 to listen on all addresses"
+            )
+        return expose
+    with suppress(ValueError):
+        if ipaddress.ip_address(host).is_unspecified:  # clients cannot connect to 0.0.0.0
+            return "::1" if ":" in host else "127.0.0.1"
+    return host
 
 
 def is_loopback(host: str) -> bool:

@@ -14,7 +14,7 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.projects import Project, ProjectCreated
 from neonctl_async.testing.plugin.background_loop import BackgroundLoop
 from neonctl_async.testing.plugin.branches import BranchFactory, Ephemeral, branch_until_reset
-from neonctl_async.testing.plugin.cloud import delete_branches
+from neonctl_async.testing.plugin.cloud import deletions_of
 from neonctl_async.testing.plugin.control_plane import ControlPlane, TenantClient
 from neonctl_async.testing.plugin.naming import LIFETIME_SECONDS
 
@@ -156,14 +156,18 @@ class CloudBackend(Backend):
     def _delete_all(self, factory: BranchFactory) -> None:
         try:
             factory.delete_all()
-        except NeonError:
+        except NeonError as error:
             # The test may have protected the branches, or created children of them.
-            self.loop.call(self._delete_with_descendants(factory.branch_ids))
+            left = self.loop.call(self._delete_with_descendants(factory.branch_ids))
+            if left:
+                error.add_note("; ".join(left))
+                raise
 
-    async def _delete_with_descendants(self, branch_ids: list[str]) -> None:
-        deleted = delete_branches(
+    async def _delete_with_descendants(self, branch_ids: list[str]) -> list[str]:
+        """Delete branches. Return a text for each branch that is left."""
+        deletions = await deletions_of(
             self.neon, self.shared_project.id, lambda branch: branch.id in branch_ids
         )
-        failures = [error async for _, error in deleted if error is not None]
-        if failures:
-            raise failures[0]
+        await deletions.run()
+        kept = [f"{one.branch.name} is kept: {one.reason}" for one in deletions.kept]
+        return kept + [f"{one.branch.name} is left: {one.error}" for one in deletions.failed]

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,8 @@ from neonctl_async.config import DEFAULT_BASE_URL
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import Branch
 from neonctl_async.models.secret import Secret
+from neonctl_async.provisioning.deletion import Deletions
+from neonctl_async.provisioning.prune_plan import make_plan, with_descendants
 from neonctl_async.testing.plugin.background_loop import run_background_loop
 from neonctl_async.testing.plugin.naming import (
     LIFETIME_SECONDS,
@@ -54,12 +56,13 @@ async def _sweep(account: "CloudAccount", run_id: str) -> list[str]:
     now = datetime.now(UTC)
     try:
         async with cloud_client(account) as neon, asyncio.timeout(SWEEP_SECONDS):
-            async for branch, error in delete_branches(
+            deletions = await deletions_of(
                 neon, account.project_id, lambda branch: _is_left_behind(branch, run_id, now)
-            ):
-                # A run deletes the parent of its branches only here: it was not left behind.
-                if error is not None or not _is_parent_of(branch, run_id):
-                    lines.append(_line(branch, error))
+            )
+            try:
+                await deletions.run()
+            finally:
+                lines += _lines(deletions, run_id)
     except NeonError as error:
         lines.append(f"could not list the branches that test runs left behind: {error}")
     except TimeoutError:
@@ -67,42 +70,22 @@ async def _sweep(account: "CloudAccount", run_id: str) -> list[str]:
     return lines
 
 
-async def delete_branches(
+async def deletions_of(
     neon: NeonClient, project_id: str, is_unwanted: Callable[[Branch], bool]
-) -> AsyncGenerator[tuple[Branch, NeonError | None]]:
-    """Delete unwanted branches of a project and their descendants, even protected ones.
+) -> Deletions:
+    """Plan to delete the unwanted branches of a project and their descendants.
 
-    Yield each branch, with the error if it could not be deleted.
+    The deletions include protected branches: a test may have protected a branch.
     """
     branches = await neon.branches.list(project_id, limit=1000).collect()
-    for branch in _with_descendants(branches, is_unwanted):
-        failure: NeonError | None = None
-        try:
-            if branch.protected:
-                await neon.branches.update(project_id, branch.id, protected=False, wait=True)
-            await neon.branches.delete(project_id, branch.id)
-        except NeonError as error:
-            failure = error
-        yield branch, failure
+    unwanted = with_descendants(branches, (one.id for one in branches if is_unwanted(one)))
 
+    async def unprotect(branch: Branch) -> None:
+        if branch.protected:
+            await neon.branches.update(project_id, branch.id, protected=False, wait=True)
 
-def _with_descendants(
-    branches: Sequence[Branch], is_unwanted: Callable[[Branch], bool]
-) -> list[Branch]:
-    """Return the unwanted branches and their descendants, children before their parents."""
-    children: dict[str | None, list[Branch]] = {}
-    for branch in branches:
-        children.setdefault(branch.parent_id, []).append(branch)
-    ordered: dict[str, Branch] = {}
-
-    def add(branch: Branch) -> None:
-        for child in children.get(branch.id, ()):
-            add(child)
-        ordered.setdefault(branch.id, branch)
-
-    for branch in filter(is_unwanted, branches):
-        add(branch)
-    return list(ordered.values())
+    plan = make_plan(branches, unwanted, {}, protected=True)
+    return Deletions(neon.branches, plan, prepare=unprotect)
 
 
 def _is_left_behind(branch: Branch, run_id: str, now: datetime) -> bool:
@@ -118,7 +101,15 @@ def _is_parent_of(branch: Branch, run_id: str) -> bool:
     return is_parent(branch.name) and branch.name.startswith(run_prefix(run_id))
 
 
-def _line(branch: Branch, error: NeonError | None) -> str:
-    if error is None:
-        return f"deleted branch {branch.name} ({branch.id}), which a test run left behind"
-    return f"could not delete branch {branch.name} ({branch.id}) of a test run: {error}"
+def _lines(deletions: Deletions, run_id: str) -> list[str]:
+    """Return a line for each branch. A run deletes its own parent only here: it has no line."""
+    deleted = [branch for branch in deletions.deleted if not _is_parent_of(branch, run_id)]
+    left = [(kept.branch, kept.reason) for kept in deletions.kept]
+    left += [(failure.branch, failure.error) for failure in deletions.failed]
+    return [
+        f"deleted branch {branch.name} ({branch.id}), which a test run left behind"
+        for branch in deleted
+    ] + [
+        f"could not delete branch {branch.name} ({branch.id}) of a test run: {reason}"
+        for branch, reason in left
+    ]

@@ -4,9 +4,10 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeAlias
 
+from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.testing.plugin.background_loop import run_background_loop
 
-Migrate: TypeAlias = Callable[[str], Awaitable[object] | object]
+Migrate: TypeAlias = Callable[[ConnectionUri], Awaitable[object] | object]
 """A function or coroutine function that gets a connection URI."""
 RunOnce: TypeAlias = Callable[[Callable[[], str]], str]
 """Returns the result of a step, which one process of the test run performs."""
@@ -19,7 +20,7 @@ class Preparation(NamedTuple):
     run_once: RunOnce
 
 
-def migrate_database(migrate: Migrate, connection_uri: str) -> None:
+def migrate_database(migrate: Migrate, connection_uri: ConnectionUri) -> None:
     """Call ``migrate`` in this thread. Run a coroutine on an event loop of its own."""
     result = migrate(connection_uri)
     if inspect.isawaitable(result):

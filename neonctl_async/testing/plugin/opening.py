@@ -123,7 +123,7 @@ def _with_databases(local: LocalBackend, preparation: Preparation) -> DatabaseBa
     def step() -> str:
         created = local.loop.call(local.create_project())
         assert preparation.migrate is not None, "the caller checks this"
-        migrate_database(preparation.migrate, created.connection_uri.reveal())
+        migrate_database(preparation.migrate, created.connection_uri)
         migrated.append(created)
         return local.loop.call(_publish(local, created))
 
@@ -179,7 +179,7 @@ def _with_parent(cloud: CloudBackend, preparation: Preparation, run_id: str) -> 
 
     def step() -> str:
         created = cloud.loop.call(_create_parent(cloud, run_id))
-        migrate_database(migrate, created.connection_uri.reveal())
+        migrate_database(migrate, created.connection_uri)
         return created.branch.id
 
     return replace(cloud, migrated_id=preparation.run_once(step))

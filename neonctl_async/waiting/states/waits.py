@@ -1,6 +1,5 @@
 """Waits for the state of a branch, a compute or a project."""
 
-import asyncio
 import copy
 import logging
 import math
@@ -17,6 +16,7 @@ from neonctl_async.config import PollPolicy
 from neonctl_async.errors import APIError, NeonError, NotFoundError, StateTimeoutError
 from neonctl_async.hooks import WaitEnded, WaitStarted
 from neonctl_async.models.operations import Operation
+from neonctl_async.transport.calls import running_loop
 from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.transport.protocol import path_segment
 from neonctl_async.waiting.source import OperationSource, is_transient
@@ -310,4 +310,4 @@ def _draw() -> float:
 
 
 def _time() -> float:
-    return asyncio.get_running_loop().time()
+    return running_loop().time()

@@ -19,9 +19,12 @@ def test_list_shows_the_columns_of_the_console(cli: CommandLine, quick: Served) 
     created = quick.project()
     result = cli("operations", "list", "-p", created.project.id, at=quick)
     header, start, create = result.stdout.splitlines()
-    assert header.split() == ["Operation", "Branch", "Compute", "Status", "Duration", "Date"]
-    assert start.startswith(f"Start compute    main    {created.endpoints[0].id}  OK      0.0 s")
-    assert create.startswith("Create timeline  main")
+    titles = ["ID", "Operation", "Status", "Date", "Duration", "Branch", "Compute"]
+    assert header.split() == titles
+    assert start.startswith(f"{created.operations[1].id}  Start compute    OK      20")
+    assert start.endswith(f"0.0 s     main    {created.endpoints[0].id}")
+    assert create.startswith(f"{created.operations[0].id}  Create timeline  OK")
+    assert create.endswith("main")
 
 
 def test_limit_bounds_the_list(cli: CommandLine, quick: Served) -> None:
@@ -71,7 +74,8 @@ def test_failed_operations_are_shown_with_exit_code_1(cli: CommandLine, quick: S
     created = quick.project()
     ids = [one.id for one in created.operations]
     result = cli("operations", "wait", *ids, "-p", created.project.id, at=quick)
-    assert result.stdout.count("Error") == 2
+    assert [line.split()[3] for line in result.stdout.splitlines()[1:]] == ["Error"] * 2
+    assert "the operation failed, as planned" in result.stdout
     assert "error: 2 of 2 operations failed" in result.stderr
     assert result.exit_code == 1
     assert not PENDING.exists()
@@ -85,7 +89,61 @@ def test_wait_resumes_from_the_file_of_an_earlier_wait(cli: CommandLine, slow: S
     assert sorted(one.id for one in refs) == sorted(one.id for one in created.operations)
     again = cli("operations", "wait", "--resume", str(PENDING), "--timeout", "0", at=slow)
     assert again.exit_code == 4
-    assert "--resume neonctl-async-pending-2.jsonl" in again.stderr
+    assert "--resume neonctl-async-pending-1.jsonl" in again.stderr
+    assert len(PENDING.read_text().splitlines()) == 2
+    assert list(Path.cwd().iterdir()) == [PENDING.absolute()]
+
+
+@pytest.mark.parametrize("command", ["wait", "watch"])
+def test_file_is_removed_when_all_its_operations_have_finished(
+    cli: CommandLine, quick: Served, command: str
+) -> None:
+    lines = [msgspec.json.encode(one.ref) for one in quick.project().operations]
+    for path in (PENDING, Path("mine.jsonl")):
+        path.write_bytes(b"\n".join(lines))
+        assert cli("operations", command, "--resume", str(path), at=quick).exit_code == 0
+    assert list(Path.cwd().iterdir()) == [Path("mine.jsonl").absolute()]
+
+
+def test_file_is_removed_when_its_operations_have_failed(cli: CommandLine, quick: Served) -> None:
+    quick.fail_next("create_timeline")
+    lines = [msgspec.json.encode(one.ref) for one in quick.project().operations]
+    PENDING.write_bytes(b"\n".join(lines))
+    assert cli("operations", "wait", "--resume", str(PENDING), at=quick).exit_code == 1
+    assert not PENDING.exists()
+
+
+def test_file_stays_if_its_operations_could_not_be_read(cli: CommandLine, quick: Served) -> None:
+    [one, _] = quick.project().operations
+    PENDING.write_bytes(msgspec.json.encode(one.ref))
+    wrong_key = {"NEON_API_KEY": "neon_api_key_wrong"}
+    result = cli("operations", "wait", "--resume", str(PENDING), at=quick, **wrong_key)
+    assert result.exit_code == 3
+    assert msgspec.json.decode(PENDING.read_bytes(), type=OperationRef) == one.ref
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_list_fits_the_screen_and_shows_the_reason_of_a_failure(
+    cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    monkeypatch.setattr("neonctl_async.cli.output._width", lambda: width)
+    quick.fail_next("create_timeline")
+    created = quick.project()
+    result = cli("operations", "list", "-p", created.project.id, at=quick)
+    assert max(map(len, result.stdout.splitlines())) <= width
+    header, *rows = result.stdout.splitlines()
+    assert header.split()[:4] == ["ID", "Operation", "Status", "Error"]
+    assert ("Date" in header) == (width == 120)
+    assert rows[-1].startswith(f"{created.operations[0].id}  Create timeline  Error   the ope")
+
+
+def test_created_record_can_be_piped_into_wait(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    arguments = ("branches", "create", "-p", id, "--no-wait", "-o", "jsonl")
+    line = cli(*arguments, at=quick).stdout
+    ids = [one["id"] for one in msgspec.json.decode(line)["operations"]]
+    result = cli("operations", "wait", "--resume", "-", "-o", "raw", at=quick, typed=line)
+    assert result.stdout.split() == ids
 
 
 def test_list_can_be_piped_into_wait(cli: CommandLine, quick: Served) -> None:

@@ -12,6 +12,7 @@ import pytest
 from yarl import URL
 
 from neonctl_async.local import Fault, LocalControlPlane, ManualClock
+from neonctl_async.local.server.control_plane import public_host
 from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage.database import Database, Transaction
 from tests.local.client import Client, serve
@@ -207,6 +208,34 @@ def test_other_addresses_than_loopback_need_expose(caplog: pytest.LogCaptureFixt
         LocalControlPlane(host="0.0.0.0")
     LocalControlPlane(host="0.0.0.0", expose=True)
     assert "sent unencrypted" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("host", "expose", "shown"),
+    [
+        ("127.0.0.1", False, "127.0.0.1"),
+        ("::1", True, "::1"),
+        ("0.0.0.0", True, "127.0.0.1"),
+        ("::", True, "::1"),
+        ("192.0.2.7", True, "192.0.2.7"),
+        ("0.0.0.0", "control-plane", "control-plane"),
+        ("0.0.0.0", "192.0.2.7", "192.0.2.7"),
+        ("127.0.0.1", "localhost", "localhost"),
+    ],
+)
+def test_base_url_has_a_host_to_connect_to(host: str, expose: bool | str, shown: str) -> None:
+    assert public_host(host, expose=expose) == shown
+
+
+@pytest.mark.parametrize("expose", ["", "http://control-plane", "control-plane:8080", "*", "a b"])
+def test_name_to_expose_must_be_a_host(expose: str) -> None:
+    with pytest.raises(ValueError, match="expected the host name or IP address"):
+        LocalControlPlane(host="0.0.0.0", expose=expose)
+
+
+def test_name_to_expose_needs_an_address_that_others_reach() -> None:
+    with pytest.raises(ValueError, match=r"listens on 127\.0\.0\.1 only: pass the host 0\.0\.0\.0"):
+        LocalControlPlane(expose="control-plane")
 
 
 async def test_transaction_that_sqlite_ended_reports_the_first_error() -> None:

@@ -72,6 +72,7 @@ async def branches(neon: NeonClient) -> None:
     assert_type(neon.branches.list(PROJECT), api.Paginator[types.Branch])
     assert_type(await neon.branches.list_endpoints(PROJECT, BRANCH), list[types.Endpoint])
     assert_type(await neon.branches.list_masking_rules(PROJECT, BRANCH), list[types.MaskingRule])
+    assert_type(await neon.branches.prune(PROJECT, name_prefix="preview/"), types.PruneReport)
     assert_type(await neon.branches.recover(PROJECT, BRANCH), types.BranchRecovered)
     assert_type(await neon.branches.reset_from_parent(PROJECT, BRANCH), types.BranchUpdated)
     assert_type(

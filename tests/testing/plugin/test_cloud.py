@@ -95,6 +95,37 @@ async def test_failures_of_the_sweep_are_reported() -> None:
         assert line.startswith(f"could not delete branch {OF_THIS_RUN} (")
 
 
+async def test_branch_that_cannot_be_deleted_is_reported_with_the_reason() -> None:
+    async with LocalControlPlane(durations=Durations(default=0)) as server:
+        async with NeonClient(server.api_key, base_url=server.base_url) as neon:
+            project_id = (await neon.projects.create(name="tests")).project.id
+            parent = await neon.branches.create(project_id, name=OF_THIS_RUN)
+            child = await neon.branches.create(project_id, parent_id=parent.branch.id, name="child")
+            await neon.branches.set_as_default(project_id, child.branch.id)
+        lines = await sweep(server, project_id)
+    reasons = [line.partition(" of a test run: ")[2] for line in lines]
+    assert sorted(reasons) == [
+        "it is the default branch",
+        f"its child child ({child.branch.id}) remains",
+    ]
+
+
+async def test_sweep_that_is_stopped_reports_what_it_has_deleted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cloud, "SWEEP_SECONDS", 0.5)
+    async with LocalControlPlane(durations=Durations(default=0)) as server:
+        async with NeonClient(server.api_key, base_url=server.base_url) as neon:
+            project_id = (await neon.projects.create(name="tests")).project.id
+            for number in range(2):
+                await neon.branches.create(project_id, name=f"{OF_THIS_RUN}-{number}")
+        route = "DELETE /projects/{project_id}/branches/{branch_id}"
+        server.inject(Fault(route=route, hang=True, times=1))
+        deleted, stopped = await sweep(server, project_id)
+    assert deleted.startswith(f"deleted branch {OF_THIS_RUN}-")
+    assert stopped == "the sweep stopped after 0.5 s: branches may be left behind"
+
+
 async def test_sweep_stops_after_its_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cloud, "SWEEP_SECONDS", 0.0)
     async with LocalControlPlane() as server:

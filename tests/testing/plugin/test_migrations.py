@@ -6,21 +6,22 @@ from typing import NoReturn
 
 import pytest
 
+from neonctl_async import ConnectionUri
 from neonctl_async.testing.plugin.migrations import migrate_database
 
-URI = "postgresql://somebody:sesame@127.0.0.1/neondb"
+URI = ConnectionUri("postgresql://somebody:sesame@127.0.0.1/neondb")
 
 
 def test_function_runs_in_the_thread_of_its_caller() -> None:
-    calls: list[tuple[str, threading.Thread]] = []
+    calls: list[tuple[ConnectionUri, threading.Thread]] = []
     migrate_database(lambda uri: calls.append((uri, threading.current_thread())), URI)
     assert calls == [(URI, threading.current_thread())]
 
 
 def test_coroutine_runs_in_another_thread_because_the_callers_may_have_an_event_loop() -> None:
-    calls: list[tuple[str, threading.Thread]] = []
+    calls: list[tuple[ConnectionUri, threading.Thread]] = []
 
-    async def migrate(uri: str) -> None:
+    async def migrate(uri: ConnectionUri) -> None:
         await asyncio.sleep(0)
         calls.append((uri, threading.current_thread()))
 
@@ -31,8 +32,8 @@ def test_coroutine_runs_in_another_thread_because_the_callers_may_have_an_event_
 
 
 def test_error_of_a_coroutine_is_raised() -> None:
-    async def migrate(uri: str) -> NoReturn:
-        raise ValueError(uri)
+    async def migrate(uri: ConnectionUri) -> NoReturn:
+        raise ValueError(uri.role)
 
-    with pytest.raises(ValueError, match="sesame"):
+    with pytest.raises(ValueError, match="somebody"):
         migrate_database(migrate, URI)

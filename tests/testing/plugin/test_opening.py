@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from neonctl_async import ServerError
+from neonctl_async import ConnectionUri, ServerError
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.postgres.binaries import find_installations
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
@@ -22,7 +22,7 @@ from tests.support.databases import execute
 from tests.testing.plugin.conftest import NO_MIGRATIONS
 
 
-def once(migrate: Callable[[str], object]) -> Preparation:
+def once(migrate: Callable[[ConnectionUri], object]) -> Preparation:
     """Return a preparation for the processes of a test run, which run ``migrate`` once."""
     return Preparation(migrate, partial(perform_once, LocalClaims()))
 
@@ -50,14 +50,14 @@ def test_migrations_without_databases_are_refused(urls: ServerURLs) -> None:
 
 
 def test_migrated_branch_is_the_parent_at_neon_and_migrated_once(account: CloudAccount) -> None:
-    migrated: list[str] = []
+    migrated: list[ConnectionUri] = []
     preparation = once(migrated.append)
     with (
         open_cloud(account, "0a0a0a0a", preparation) as first,
         open_cloud(account, "0a0a0a0a", preparation) as second,
     ):
         [uri] = migrated
-        assert uri.startswith("postgresql://")
+        assert uri.reveal().startswith("postgresql://")
         [branch] = [
             branch
             for branch in first.loop.call(first.neon.branches.list(account.project_id).collect())
@@ -70,9 +70,9 @@ def test_migrated_branch_is_the_parent_at_neon_and_migrated_once(account: CloudA
 
 
 def test_failed_migrations_fail_every_backend_and_run_once(account: CloudAccount) -> None:
-    calls: list[str] = []
+    calls: list[ConnectionUri] = []
 
-    async def migrate(uri: str) -> None:
+    async def migrate(uri: ConnectionUri) -> None:
         calls.append(uri)
         raise ValueError("no such table")
 
@@ -100,8 +100,8 @@ def urls_of_databases(server_loop: BackgroundLoop) -> Iterator[ServerURLs]:
         server_loop.call(control.stop())
 
 
-async def create_table(uri: str) -> None:
-    await execute(uri, "CREATE TABLE people AS SELECT 'Ada' AS name", "SELECT 1")
+async def create_table(uri: ConnectionUri) -> None:
+    await execute(uri.psycopg, "CREATE TABLE people AS SELECT 'Ada' AS name", "SELECT 1")
 
 
 def rows(backend: Backend) -> int:

@@ -177,7 +177,8 @@ async def test_lost_store_is_replaced_by_a_part_of_the_limits_with_one_warning(
         assert 95 <= len(client.sent) <= 101
         assert client.account.limit == 100
         assert client.account.others == Demand()
-    [record] = caplog.records
+    [record, later] = caplog.records
+    assert "100 requests a minute is used up, 100 of them by this client" in later.getMessage()
     assert record.levelno == logging.WARNING
     assert record.getMessage() == (
         "the shared rate budget memory cannot be used: ConnectionRefusedError: connection "

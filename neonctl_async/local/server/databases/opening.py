@@ -46,10 +46,12 @@ class Databases:
         *,
         directory: Path | None,
         host: str,
+        public_host: str,
     ) -> tuple[Self, PostgresRules]:
         """Find Postgres, take possession of the clusters, and listen for connections.
 
         ``tenants`` may grow. ``directory`` contains the clusters; None is a temporary directory.
+        The proxy listens on ``host``. Connection URIs contain ``public_host``.
         Raise PostgresUnavailableError, or OSError if the port is taken.
         """
         installations = await asyncio.to_thread(find_installations, settings.binaries)
@@ -65,7 +67,7 @@ class Databases:
             await clusters.delete(*(id for id in clusters.ids() if not id.startswith(_SWEPT)))
             certificates = None
             if settings.tls:
-                certificates = await asyncio.to_thread(_certificates, clusters.root)
+                certificates = await asyncio.to_thread(_certificates, clusters.root, public_host)
             routes = ComputeRoutes(tenants, clusters)
             self._proxy = proxy = Proxy(
                 routes.route,
@@ -82,7 +84,7 @@ class Databases:
             raise
         rules = PostgresRules(
             versions=tuple(installations),
-            host=host,
+            host=public_host,
             port=port,
             ca_file=None if certificates is None else str(certificates.ca_file),
         )
@@ -129,12 +131,12 @@ class Databases:
                 await state.database.run(databases.crashed, branch_id, reason)
 
 
-def _certificates(directory: Path) -> "Certificates":
+def _certificates(directory: Path, public_host: str) -> "Certificates":
     from neonctl_async.local.postgres.proxy.certificates import (  # noqa: PLC0415 - loads much code
         private_certificates,
     )
 
-    return private_certificates(directory)
+    return private_certificates(directory, [public_host])
 
 
 async def _cancel(task: asyncio.Task[None]) -> None:

@@ -1,0 +1,125 @@
+"""``neonctl-async branches ensure``."""
+
+from typing import Annotated, Final
+
+import typer
+from msgspec import UNSET
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.commands.branches import expiry
+from neonctl_async.cli.labels import moment_label
+from neonctl_async.cli.names import project_id
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    ExpiresAtOption,
+    ProjectOption,
+    SecretsOption,
+    TimeoutOption,
+    WaitOption,
+    or_unset,
+)
+from neonctl_async.cli.output import Screen, View
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.waits import finish, outcomes
+from neonctl_async.models.endpoints import EndpointSpec, EndpointType
+from neonctl_async.provisioning.ensured import EnsuredBranch
+
+app: Final = typer.Typer()
+
+
+def _view(screen: Screen) -> View[EnsuredBranch]:
+    return View(
+        columns={
+            "Result": _result,
+            "ID": lambda ensured: ensured.branch.id,
+            "Name": lambda ensured: ensured.branch.name,
+            "Parent": lambda ensured: ensured.branch.parent_id or "",
+            "Computes": lambda ensured: ", ".join(one.id for one in ensured.endpoints),
+            "Expires": lambda ensured: moment_label(ensured.branch.expires_at),
+            "Connection URI": lambda ensured: _connection_uri(screen, ensured),
+            "Operations": lambda ensured: outcomes(ensured.operations),
+        },
+        raw=lambda ensured: ensured.branch.id,
+    )
+
+
+def _result(ensured: EnsuredBranch) -> str:
+    return "created" if ensured.created else "adopted"
+
+
+def _connection_uri(screen: Screen, ensured: EnsuredBranch) -> str:
+    """Return the connection URI of a new branch, hidden by default."""
+    if not ensured.connection_uris:
+        return ""
+    shown = screen.secret(ensured.connection_uris[0].connection_uri)
+    return shown if screen.show_secrets else f"{shown} (--show-secrets shows it)"
+
+
+@command(
+    app,
+    "ensure",
+    "Create a branch, or verify and adopt the existing one of this name.",
+    example="branches ensure preview --expires-in 86400",
+)
+async def ensure_branch(
+    session: CommandSession,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="The name of the branch.", show_default=False)
+    ],
+    project: ProjectOption = None,
+    parent: Annotated[
+        str | None,
+        typer.Option(
+            "--parent",
+            metavar="BRANCH",
+            help="The id or the name of the parent; the default branch if left out.",
+        ),
+    ] = None,
+    *,
+    compute: Annotated[
+        bool,
+        typer.Option(
+            "--compute/--no-compute",
+            help="Require a read-write compute, or create none and accept any.",
+        ),
+    ] = True,
+    protected: Annotated[
+        bool | None,
+        typer.Option(
+            "--protected/--unprotected",
+            help="Require this protection; an existing branch may have any if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    expires_in: Annotated[
+        int | None,
+        typer.Option(
+            "--expires-in",
+            metavar="SECONDS",
+            min=1,
+            help="Neon deletes the branch after this time. An earlier expiry is postponed.",
+        ),
+    ] = None,
+    expires_at: ExpiresAtOption = None,
+    show_secrets: SecretsOption = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    session.screen.show_secrets = show_secrets
+    expires_at = expiry(expires_in, expires_at)
+    project = await project_id(session, project)
+    request = session.neon.branches.ensure(
+        project,
+        name=name,
+        parent=or_unset(parent),
+        protected=UNSET if protected is None else protected,
+        expires_at=or_unset(expires_at),
+        endpoints=[EndpointSpec(type=EndpointType.READ_WRITE)] if compute else [],
+    )
+    ensured = await session.send(request)
+    if wait and not ensured.operations and ensured.branch.current_state == "init":
+        # Neon lists no operation to show the progress of.
+        await session.neon.branches.wait_for(project, ensured.branch.id, timeout=timeout)
+    done = f"branch {ensured.branch.id} was {_result(ensured)}"
+    view = _view(session.screen)
+    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout)

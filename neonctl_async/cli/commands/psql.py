@@ -1,0 +1,90 @@
+"""``neonctl-async psql``."""
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final
+
+import typer
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.commands.connection_string import (
+    DatabaseOption,
+    EndpointOption,
+    PooledOption,
+    RoleOption,
+    find_uri,
+)
+from neonctl_async.cli.options import ProjectOption
+from neonctl_async.cli.session import CommandSession
+
+app: Final = typer.Typer()
+
+_MISSING: Final = (
+    "psql was not found: install the client programs of Postgres, such as the package "
+    "postgresql-client, or pass the output of `neonctl-async connection-string` to another client"
+)
+
+
+@command(
+    app,
+    "psql",
+    "Connect to a branch with psql.",
+    example='psql main -- --command "SELECT version()"',
+)
+async def run_psql(
+    session: CommandSession,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="BRANCH -- PSQL_ARGS",
+            help="The id or the name of the branch; that of the .neon file, else the default "
+            "branch. The arguments of psql follow it.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    project: ProjectOption = None,
+    database: DatabaseOption = None,
+    role: RoleOption = None,
+    endpoint: EndpointOption = None,
+    pooled: PooledOption = False,
+) -> None:
+    program = await asyncio.to_thread(shutil.which, "psql")
+    if program is None:
+        raise ValueError(_MISSING)
+    branch, arguments = split(words or [])
+    uri = await find_uri(
+        session, project, branch, database=database, role=role, endpoint=endpoint, pooled=pooled
+    )
+    await session.neon.aclose()
+    # Other users see the arguments of a process, but not its environment.
+    environment = {**os.environ, "PGPASSWORD": uri.password.reveal()}
+    _replace_process([program, "--dbname", uri.without_password, *arguments], environment)
+
+
+def split(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
+    """Return the branch, or None, and the arguments of psql.
+
+    The parser has removed ``--``. A first word that starts with ``-`` came after it, so it is an
+    argument of psql.
+    """
+    if words and not words[0].startswith("-"):
+        return words[0], words[1:]
+    return None, words
+
+
+def _replace_process(arguments: list[str], environment: Mapping[str, str]) -> None:
+    """Run a program in place of this process. On Windows, run it and exit with its status."""
+    try:
+        if sys.platform == "win32":
+            raise typer.Exit(subprocess.call(arguments, env=environment))  # noqa: S603 - no shell
+        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and programs inherit that
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+        os.execve(arguments[0], arguments, environment)  # noqa: S606 - no shell
+    except OSError as error:
+        raise ValueError(f"{arguments[0]} cannot be run: {error.strerror}") from None

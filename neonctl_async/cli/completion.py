@@ -1,0 +1,154 @@
+"""Shell completion of projects, branches and computes.
+
+It prints no error and gives up after a moment: a shell waits for it at every press of the tab key.
+"""
+
+import asyncio
+import logging
+import os
+import re
+import threading
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Final, NamedTuple, ParamSpec, TypeVar
+
+import typer
+from msgspec import UNSET
+
+from neonctl_async.cli import names
+from neonctl_async.cli.output import Output, Screen
+from neonctl_async.cli.session import CommandSession
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+TIMEOUT: Final = 1.5
+"""The time limit for all requests of a completion, in seconds."""
+_LIMIT: Final = 100
+"""The largest number of proposals."""
+_WORD: Final = re.compile(r"[\w./@+-]+", re.ASCII)
+"""A name that needs no quotes in a shell. For another name, the id is proposed."""
+
+
+class _Record(NamedTuple):
+    id: str
+    name: str | None
+
+
+_Find = Callable[[CommandSession, str], Awaitable[Sequence[_Record]]]
+"""Returns the first records, or those whose name or id contains a text that is not empty."""
+
+_Proposals = list[tuple[str, str]]
+
+
+def projects(ctx: typer.Context, incomplete: str) -> _Proposals:
+    """Return the names and ids of projects, each with an explanation."""
+
+    async def find(session: CommandSession, search: str) -> list[_Record]:
+        org_id = ctx.params.get("org") or await names.default_org(session)
+        found = session.neon.projects.list(
+            limit=_LIMIT, search=search or UNSET, org_id=org_id or UNSET
+        )
+        return [_Record(one.id, one.name) for one in await found.collect(_LIMIT)]
+
+    return _propose(ctx, incomplete, find)
+
+
+def branches(ctx: typer.Context, incomplete: str) -> _Proposals:
+    """Return the names and ids of the branches of the project, each with an explanation."""
+
+    async def find(session: CommandSession, search: str) -> list[_Record]:
+        project_id = await names.project_id(session, ctx.params.get("project"))
+        found = session.neon.branches.list(project_id, limit=_LIMIT, search=search or UNSET)
+        return [_Record(one.id, one.name) for one in await found.collect(_LIMIT)]
+
+    return _propose(ctx, incomplete, find)
+
+
+def endpoints(ctx: typer.Context, incomplete: str) -> _Proposals:
+    """Return the names and ids of the computes of the project, each with an explanation."""
+
+    async def find(session: CommandSession, _search: str) -> list[_Record]:
+        project_id = await names.project_id(session, ctx.params.get("project"))
+        found = await session.neon.endpoints.list(project_id)
+        return [_Record(one.id, one.name or f"{one.type} of {one.branch_id}") for one in found]
+
+    return _propose(ctx, incomplete, find)
+
+
+def _propose(ctx: typer.Context, incomplete: str, find: _Find) -> _Proposals:
+    try:
+        with _without_logs():
+            records = _run(ctx, incomplete, find)
+    except (Exception, KeyboardInterrupt):  # noqa: BLE001 - the shell would show a message between the words of the user
+        return []
+    return _matching(records, incomplete)[:_LIMIT]
+
+
+def _matching(records: Sequence[_Record], incomplete: str) -> _Proposals:
+    found = [one.name for one in records]
+    proposals: _Proposals = []
+    for record in records:
+        name = record.name or ""
+        if _WORD.fullmatch(name) and found.count(name) == 1 and name.startswith(incomplete):
+            proposals.append((name, record.id))
+        elif record.id.startswith(incomplete):
+            proposals.append((record.id, name))
+    return proposals
+
+
+def _run(ctx: typer.Context, incomplete: str, find: _Find) -> Sequence[_Record]:
+    if not os.environ.get("NEON_API_KEY"):
+        return []
+    # Imported for a completion only: the client takes most of the start-up time.
+    from neonctl_async.cli.running import new_client
+    from neonctl_async.config import RetryPolicy
+
+    client = new_client(ctx.params.get("api_host"), retry=RetryPolicy.never())
+    records: Sequence[_Record] = []
+
+    async def run() -> None:
+        asyncio.get_running_loop().set_default_executor(_DaemonExecutor())
+        async with asyncio.timeout(TIMEOUT), client as neon:
+            session = CommandSession(Screen(Output.RAW), neon)
+            session.context_file = ctx.params.get("context_file")
+
+            async def work() -> None:
+                nonlocal records
+                records = await find(session, incomplete)
+                if incomplete and not _matching(records, incomplete):
+                    records = await find(session, "")  # the search may skip parts of ids
+
+            await names.with_names(session, work)
+
+    asyncio.run(run())
+    return records
+
+
+class _DaemonExecutor(ThreadPoolExecutor):
+    """Runs each call in a daemon thread: Python exits without waiting for slow DNS servers."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(fn(*args, **kwargs))
+            except BaseException as error:  # noqa: BLE001 - the caller gets it
+                future.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        return future
+
+
+@contextmanager
+def _without_logs() -> Generator[None]:
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)

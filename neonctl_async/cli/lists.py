@@ -1,0 +1,93 @@
+"""The options of commands that list records: ``--columns`` and ``--watch``."""
+
+import asyncio
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from neonctl_async.cli.output import Output
+
+if TYPE_CHECKING:
+    from neonctl_async.cli.session import CommandSession
+
+WATCH_SECONDS: Final = 5.0
+"""The time between two lists of ``--watch``, if no other time is given."""
+
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAMES",
+        help="The columns of the table, by name, separated by commas; all if left out.",
+        show_default=False,
+    ),
+]
+WatchOption = Annotated[
+    float | None,
+    typer.Option(
+        "--watch",
+        metavar="[SECONDS]",
+        min=1.0,
+        help=f"Repeat the list on the terminal, every {WATCH_SECONDS:g} seconds if left out.",
+        show_default=False,
+    ),
+]
+
+
+def options(*, columns: ColumnsOption = None, watch: WatchOption = None) -> None:
+    """Define the options of lists."""
+
+
+def with_seconds(args: Sequence[str]) -> list[str]:
+    """Return the arguments with the default of ``--watch``, where no number follows it."""
+    found: list[str] = []
+    for number, argument in enumerate(args):
+        found.append(argument)
+        following = args[number + 1] if number + 1 < len(args) else ""
+        if argument == "--watch" and not following[:1].isdecimal():
+            found.append(str(WATCH_SECONDS))
+    return found
+
+
+def selected(columns: str | None, output: Output) -> list[str]:
+    """Return the names in the value of ``--columns``, none if it is left out."""
+    if columns is None:
+        return []
+    if output is not Output.TABLE:
+        raise typer.BadParameter(
+            f"selects columns of a table, not of --output {output}", param_hint="--columns"
+        )
+    return [name.strip() for name in columns.split(",")]
+
+
+def check_watch(output: Output) -> None:
+    """Raise typer.BadParameter if the output is not a table on a terminal."""
+    if output is not Output.TABLE or not sys.stdout.isatty():
+        raise typer.BadParameter(
+            "repeats a table on a terminal. In a script, use `operations watch --output jsonl` "
+            "or `wait --for`",
+            param_hint="--watch",
+        )
+
+
+def title(command: str, seconds: float) -> Callable[[], str]:
+    """Return a function that returns the title above a repeated list."""
+
+    def current() -> str:
+        return f"{command}, every {seconds:g} s, {datetime.now().astimezone():%H:%M:%S}"
+
+    return current
+
+
+async def repeat(
+    session: "CommandSession",
+    work: Callable[["CommandSession"], Awaitable[None]],
+    seconds: float,
+) -> None:
+    """Do the work again and again. The pauses become longer while the rate budget is short."""
+    while True:
+        await work(session)
+        await asyncio.sleep(seconds * session.neon.poll_stretch)

@@ -1,0 +1,138 @@
+"""The branches to delete, in order, and the branches to keep, with reasons. Pure: no I/O."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from neonctl_async.models.base import Model
+from neonctl_async.models.branches import Branch
+from neonctl_async.models.operations import OperationsResponse
+
+
+class KeptBranch(Model, kw_only=True):
+    """A branch that was not deleted, and the reason."""
+
+    branch: Branch
+    reason: str
+
+
+class FailedDeletion(Model, kw_only=True):
+    """A branch whose deletion failed."""
+
+    branch: Branch
+    error: str
+    """The message of the error."""
+    status: int | None = None
+    """The HTTP status of the response; None if no response arrived."""
+    maybe_deleted: bool = False
+    """True if Neon may have deleted the branch."""
+
+
+class PruneReport(OperationsResponse, kw_only=True):
+    """The result of ``neon.branches.prune``. ``operations`` are the operations of the deletions."""
+
+    applied: bool
+    """False for a dry run, which deletes nothing."""
+    deleted: list[Branch]
+    """The deleted branches, children before their parents. In a dry run, the branches that would be
+    deleted."""
+    kept: list[KeptBranch]
+    """The branches that meet all criteria for names, and at least one criterion, but were not
+    deleted. With ``report_all``, every other branch."""
+    failed: list[FailedDeletion] = []
+    not_found: list[str] = []
+    """The values of ``names`` for which the project has no branch."""
+
+
+class Plan(NamedTuple):
+    """The branches to delete, children before their parents, and the branches to keep."""
+
+    deleted: list[Branch]
+    kept: list[KeptBranch]
+
+
+def make_plan(
+    branches: Sequence[Branch],
+    selected: Collection[str],
+    reasons: Mapping[str, str],
+    *,
+    protected: bool = False,
+) -> Plan:
+    """Plan the deletion of the branches whose ids are ``selected``.
+
+    Default, root and protected branches are kept, and all ancestors of a kept branch. With
+    ``protected``, protected branches are deleted. The plan also lists as kept the branches in
+    ``reasons``, which has texts by branch id.
+    """
+    deleted: dict[str, Branch] = {}
+    kept: dict[str, str] = dict(reasons)
+    kept_child: dict[str, Branch] = {}
+    for branch in children_first(branches):
+        if branch.id in selected:
+            reason = obstacle(branch, protected=protected)
+            if reason is None and branch.id in kept_child:
+                reason = child_reason(kept_child[branch.id])
+            if reason is None:
+                deleted[branch.id] = branch
+                continue
+            kept[branch.id] = reason
+        if branch.parent_id is not None:
+            kept_child.setdefault(branch.parent_id, branch)
+    listed = (branch for branch in branches if branch.id in kept)
+    return Plan(
+        list(deleted.values()), [KeptBranch(branch=one, reason=kept[one.id]) for one in listed]
+    )
+
+
+def obstacle(branch: Branch, *, protected: bool = False) -> str | None:
+    """Return the reason why a branch must not be deleted, or None."""
+    if branch.default or branch.primary:
+        return "it is the default branch"
+    if branch.parent_id is None:
+        return "it is a root branch"
+    if branch.protected and not protected:
+        return "it is protected"
+    return None
+
+
+def child_reason(child: Branch) -> str:
+    """Return the reason to keep the parent of a branch that is not deleted."""
+    return f"its child {child.name} ({child.id}) remains"
+
+
+def change_since(planned: Branch, current: Branch) -> str | None:
+    """Return the change of a branch since it was planned to be deleted, or None."""
+    if current.name != planned.name:
+        return f"it was renamed to {current.name} meanwhile"
+    if current.parent_id != planned.parent_id:
+        return f"its parent became {current.parent_id} meanwhile"
+    if reason := obstacle(current):
+        return f"{reason} now"
+    if current.updated_at != planned.updated_at or current.last_reset_at != planned.last_reset_at:
+        return f"it was changed meanwhile, at {current.updated_at:%Y-%m-%d %H:%M:%S} UTC"
+    return None
+
+
+def children_first(branches: Sequence[Branch]) -> list[Branch]:
+    """Return all branches, children before their parents."""
+    ids = {branch.id for branch in branches}
+    children = _children(branches)
+    ordered = [branch for branch in branches if branch.parent_id not in ids]
+    for branch in ordered:  # grows while it is read
+        ordered += children.get(branch.id, ())
+    return ordered[::-1]
+
+
+def with_descendants(branches: Sequence[Branch], selected: Iterable[str]) -> set[str]:
+    """Return the ids of the selected branches and of all their descendants."""
+    children = _children(branches)
+    found = list(selected)
+    for id in found:  # grows while it is read
+        found += (child.id for child in children.get(id, ()))
+    return set(found)
+
+
+def _children(branches: Iterable[Branch]) -> dict[str | None, list[Branch]]:
+    children: dict[str | None, list[Branch]] = {}
+    for branch in branches:
+        children.setdefault(branch.parent_id, []).append(branch)
+    return children

@@ -1,0 +1,48 @@
+"""Hints at the probable mistake behind an error response. Pure: no I/O."""
+
+import re
+from typing import Final
+from urllib.parse import unquote, urlsplit
+
+from neonctl_async._shorten import shorten
+from neonctl_async.config import BASE_URL_VARIABLE, DEFAULT_BASE_URL
+
+_WRONG_PATH: Final = frozenset({301, 302, 303, 307, 308, 404, 405})
+"""The statuses of servers that do not know the path of a request."""
+_VERSION: Final = re.compile(r"/v\d+(?=/|$)")
+_PREFIXES: Final = {"branches": "br-", "endpoints": "ep-", "organizations": "org-"}
+_PROJECT_ID: Final = re.compile("[a-z0-9-]{1,60}")
+
+
+def address_hint(base_url: str, status: int, *, is_json: bool) -> str:
+    """Return a hint at a wrong base URL, or an empty text.
+
+    ``is_json`` is True if the body of the response has the form of the API. Pass only the responses
+    before the first success: a success shows that the base URL is right.
+    """
+    path = urlsplit(base_url).path
+    is_wrong_path = status in _WRONG_PATH
+    if not _VERSION.search(path) and status < 500 and (is_wrong_path or not is_json):
+        suffix = "/v2" if path.endswith("/api") else "/api/v2"
+        return (
+            f"the base URL {base_url} has no version segment: if that is the cause, set "
+            f"{BASE_URL_VARIABLE} or base_url to {base_url}{suffix}"
+        )
+    if not is_json and (is_wrong_path or status < 300):
+        return (
+            f"this is no response of the Neon API: check the base URL {base_url} "
+            f"({BASE_URL_VARIABLE} or base_url; Neon's is {DEFAULT_BASE_URL})"
+        )
+    return ""
+
+
+def id_hint(path: str) -> str:
+    """Return a hint at a name in place of an id in the path of a 404, or an empty text."""
+    segments = path.split("/")[1:]
+    for kind, id in zip(segments[::2], map(unquote, segments[1::2]), strict=False):
+        prefix = _PREFIXES.get(kind, "")
+        if not id.startswith(prefix):
+            return f"{shorten(id)} is no id: ids of {kind} start with {prefix!r}"
+        if kind == "projects" and not _PROJECT_ID.fullmatch(id):
+            return f"{shorten(id)} is no id: ids of projects are like 'late-frost-12345678'"
+    return ""

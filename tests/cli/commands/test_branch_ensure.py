@@ -1,0 +1,95 @@
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+import pytest
+
+from neonctl_async.models.secret import decode_hook
+from neonctl_async.types import EnsuredBranch
+from tests.cli.conftest import CommandLine
+from tests.cli.served import Served
+
+
+def decode(text: str) -> EnsuredBranch:
+    return msgspec.json.decode(text, type=EnsuredBranch, dec_hook=decode_hook)
+
+
+def test_first_run_creates_the_branch_and_the_second_one_adopts_it(
+    cli: CommandLine, quick: Served
+) -> None:
+    id = quick.project().project.id
+    command = ("branches", "ensure", "preview", "-p", id, "--parent", "main")
+    first = cli(*command, at=quick)
+    assert first.stdout.splitlines()[0].split() == ["Result", "created"]
+    assert "(--show-secrets shows it)" in first.stdout
+    second = cli(*command, at=quick)
+    assert second.stdout.splitlines()[0].split() == ["Result", "adopted"]
+    assert "Connection URI" not in second.stdout
+    raw = cli(*command, "--output", "raw", at=quick)
+    assert raw.stdout.strip() in first.stdout
+    assert (first.exit_code, second.exit_code, raw.exit_code) == (0, 0, 0)
+
+
+def test_json_contains_created(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    command = ("branches", "ensure", "preview", "-p", id, "--expires-in", "3600", "-o", "json")
+    first, second = (decode(cli(*command, at=quick).stdout) for _ in range(2))
+    assert (first.created, second.created) == (True, False)
+    assert first.branch.id == second.branch.id
+    assert first.connection_uris[0].connection_uri.reveal() == "**********"
+    assert first.branch.expires_at is not None
+    left = first.branch.expires_at - datetime.now(UTC)
+    assert timedelta(0) < left <= timedelta(hours=1)
+
+
+def test_secrets_are_shown_on_request(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    shown = cli("branches", "ensure", "preview", "-p", id, "--show-secrets", at=quick)
+    assert "postgresql://" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "difference"),
+    [
+        (("main",), "it is the default branch of the project"),
+        (("preview", "--protected"), "protected is False instead of True"),
+        (("preview", "--expires-in", "60"), "it never expires"),
+    ],
+)
+def test_differing_branch_is_an_error(
+    cli: CommandLine, quick: Served, arguments: tuple[str, ...], difference: str
+) -> None:
+    id = quick.project().project.id
+    cli("branches", "ensure", "preview", "--no-compute", "-p", id, at=quick)
+    result = cli("branches", "ensure", *arguments, "--no-compute", "-p", id, at=quick)
+    assert result.stderr.startswith("error: branch '")
+    assert difference in result.stderr
+    assert (result.stdout, result.exit_code) == ("", 3)
+
+
+def test_missing_parent_is_an_error(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    result = cli("branches", "ensure", "preview", "--parent", "stagin", "-p", id, at=quick)
+    assert "the project has no branch with the name or id 'stagin'" in result.stderr
+    assert result.exit_code == 3
+
+
+def test_adopted_branch_that_is_not_ready_in_time_is_reported(
+    cli: CommandLine, slow: Served
+) -> None:
+    id = slow.project().project.id
+    command = ("branches", "ensure", "preview", "-p", id, "-o", "raw")
+    created = cli(*command, "--no-wait", at=slow)
+    result = cli(*command, "--timeout", "0.01", at=slow)
+    branch_id = created.stdout.strip()
+    assert result.stdout.strip() == branch_id
+    assert result.stderr.splitlines()[0] == f"branch {branch_id} was adopted"
+    assert result.exit_code == 4
+
+
+def test_both_expiries_are_a_usage_error(cli: CommandLine, quick: Served) -> None:
+    result = cli(
+        *("branches", "ensure", "preview", "-p", "x"),
+        *("--expires-in", "60", "--expires-at", "2099-01-01T00:00:00Z"),
+        at=quick,
+    )
+    assert result.exit_code == 2

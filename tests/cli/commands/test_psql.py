@@ -1,0 +1,111 @@
+"""psql gets the URI without the password, and the password in its environment."""
+
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from neonctl_async.cli.commands.psql import split
+from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.types import ProjectCreated
+from tests.cli.conftest import CommandLine
+from tests.cli.process import COMMAND, Ended, ended, started
+from tests.cli.served import Served, served
+from tests.cli.test_command import example_of
+from tests.support.postgres import skip_without_postgres
+
+FAKE = """#!/bin/sh
+printf '%s\\n' "$@" "$PGPASSWORD"
+kill -PIPE $$
+exit 9
+"""
+"""Prints its arguments and the password. SIGPIPE kills it, if its parent does not ignore that."""
+
+
+@pytest.mark.parametrize(
+    ("words", "branch", "arguments"),
+    [
+        ([], None, []),
+        (["main"], "main", []),
+        (["main", "-c", "SELECT 1"], "main", ["-c", "SELECT 1"]),
+        (["-c", "SELECT 1"], None, ["-c", "SELECT 1"]),
+    ],
+)
+def test_first_word_is_the_branch_unless_it_is_an_option(
+    words: list[str], branch: str | None, arguments: list[str]
+) -> None:
+    assert split(words) == (branch, arguments)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only directory on the PATH."""
+    directory = tmp_path / "programs"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", str(directory))
+    return directory
+
+
+def install(directory: Path, text: str) -> None:
+    program = directory / "psql"
+    program.write_text(text, encoding="utf-8")
+    program.chmod(0o755)
+
+
+def run_psql(at: Served, created: ProjectCreated, *arguments: str) -> Ended:
+    env = {**at.environment, "NEON_PROJECT_ID": created.project.id}
+    with started(*COMMAND, *arguments, **env) as process:
+        return ended(process)
+
+
+@pytest.mark.process
+def test_password_is_in_the_environment_of_psql_and_not_in_its_arguments(
+    cli: CommandLine, quick: Served, programs: Path
+) -> None:
+    install(programs, FAKE)
+    created = quick.project()
+    uri = created.connection_uri
+    result = run_psql(quick, created, *example_of(cli, ("psql",)))
+    assert result.out.splitlines() == [
+        *("--dbname", uri.without_password, "--command", "SELECT version()"),
+        uri.password.reveal(),
+    ]
+    assert (result.err, result.code) == ("", -signal.SIGPIPE)
+
+
+def test_missing_psql_is_an_error_without_a_request(
+    cli: CommandLine, quick: Served, programs: Path
+) -> None:
+    assert programs.exists()
+    before = quick.control_plane.requests_served
+    result = cli("psql", "-p", "x", at=quick)
+    assert result.stderr.startswith("error: psql was not found: install the client programs")
+    assert (result.stdout, result.exit_code) == ("", 2)
+    assert quick.control_plane.requests_served == before
+
+
+def test_psql_that_cannot_be_run_is_an_error(
+    cli: CommandLine, quick: Served, programs: Path
+) -> None:
+    install(programs, "#!/missing/interpreter\n")
+    result = cli("psql", at=quick, NEON_PROJECT_ID=quick.project().project.id)
+    assert result.stderr == f"error: {programs / 'psql'} cannot be run: No such file or directory\n"
+    assert result.exit_code == 2
+
+
+@pytest.mark.postgres
+@pytest.mark.skipif(shutil.which("psql") is None, reason="this machine has no psql")
+def test_psql_connects_to_a_branch(monkeypatch: pytest.MonkeyPatch) -> None:
+    skip_without_postgres()
+    for name in [name for name in os.environ if name.startswith("PG")]:
+        monkeypatch.delenv(name)
+    control_plane = LocalControlPlane(durations=Durations(default=0), postgres=True)
+    with served(control_plane) as at:
+        created = at.project()
+        query = "SELECT current_database()"
+        result = run_psql(
+            at, created, "psql", "main", "--pooled", "--", "-XAtc", query, "-v", "x=y"
+        )
+    assert (result.out, result.err, result.code) == ("neondb\n", "", 0)

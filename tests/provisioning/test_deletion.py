@@ -1,0 +1,121 @@
+"""Deletions run in order, a few at a time, and are repeated after lost responses."""
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from neonctl_async import UNSET, ConnectionLostError, NeonClient, PermissionDeniedError
+from neonctl_async.local import Fault, LocalControlPlane
+from neonctl_async.local.server.faults import When
+from neonctl_async.provisioning.deletion import ATTEMPTS, CONCURRENCY, Deletions, delete_branch
+from neonctl_async.provisioning.prune_plan import Plan, children_first
+from neonctl_async.types import Branch
+from tests.provisioning.helpers import DELETE, branch_names, count_requests
+
+
+async def created(neon: NeonClient, project_id: str, parents: Sequence[int | None]) -> list[Branch]:
+    """Create branches. Each number is the position of the parent; None is the default branch."""
+    branches: list[Branch] = []
+    for number, parent in enumerate(parents):
+        parent_id = UNSET if parent is None else branches[parent].id
+        response = await neon.branches.create(project_id, name=f"b{number}", parent_id=parent_id)
+        branches.append(response.branch)
+    return branches
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+async def test_deletion_with_a_lost_response_is_repeated(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str, when: When
+) -> None:
+    [branch] = await created(neon, project_id, [None])
+    control_plane.inject(Fault(route=DELETE, drop=True, times=ATTEMPTS - 1, when=when))
+    await delete_branch(neon.branches, project_id, branch.id)
+    assert await branch_names(neon, project_id) == ["main"]
+    assert count_requests(control_plane, "DELETE") == ATTEMPTS
+
+
+async def test_last_lost_response_is_raised(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    [branch] = await created(neon, project_id, [None])
+    control_plane.inject(Fault(route=DELETE, drop=True))
+    with pytest.raises(ConnectionLostError):
+        await delete_branch(neon.branches, project_id, branch.id)
+    assert count_requests(control_plane, "DELETE") == ATTEMPTS
+
+
+async def test_other_failures_are_not_repeated(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    control_plane.inject(Fault(route=DELETE, status=403))
+    with pytest.raises(PermissionDeniedError):
+        await delete_branch(neon.branches, project_id, "br-1")
+    assert count_requests(control_plane, "DELETE") == 1
+
+
+async def test_deletion_of_a_missing_branch_is_empty(neon: NeonClient, project_id: str) -> None:
+    deleted = await delete_branch(neon.branches, project_id, "br-none-12345678")
+    assert (deleted.branch, deleted.operations) == (None, [])
+
+
+async def test_few_branches_are_deleted_at_the_same_time(neon: NeonClient, project_id: str) -> None:
+    branches = await created(neon, project_id, [None] * (2 * CONCURRENCY))
+    running = 0
+    most = 0
+
+    async def count(_branch: Branch) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.02)
+        running -= 1
+
+    deletions = Deletions(neon.branches, Plan(branches, []), prepare=count)
+    await deletions.run()
+    assert most == CONCURRENCY
+    assert len(deletions.deleted) == len(branches)
+
+
+async def test_parent_waits_for_its_children_only(neon: NeonClient, project_id: str) -> None:
+    branches = await created(neon, project_id, [None, 0, None, 2])
+    other_is_gone = asyncio.Event()
+
+    async def hold_first_child(branch: Branch) -> None:
+        if branch.name == "b1":
+            await other_is_gone.wait()
+
+    def note(branch: Branch) -> None:
+        if branch.name == "b2":
+            other_is_gone.set()
+
+    plan = Plan(children_first(branches), [])
+    deletions = Deletions(neon.branches, plan, prepare=hold_first_child, on_deleted=note)
+    await deletions.run()
+    assert [branch.name for branch in deletions.deleted] == ["b3", "b2", "b1", "b0"]
+
+
+async def test_ancestors_of_a_branch_with_a_reason_are_kept(
+    neon: NeonClient, project_id: str
+) -> None:
+    branches = await created(neon, project_id, [None, 0, 1, 0])
+
+    async def keep(branch: Branch) -> str | None:
+        return "a reason" if branch.name == "b2" else None
+
+    deletions = Deletions(neon.branches, Plan(children_first(branches), []), prepare=keep)
+    await deletions.run()
+    assert [branch.name for branch in deletions.deleted] == ["b3"]
+    b1, b2 = branches[1], branches[2]
+    assert [(one.branch.name, one.reason) for one in deletions.kept] == [
+        ("b2", "a reason"),
+        ("b1", f"its child b2 ({b2.id}) remains"),
+        ("b0", f"its child b1 ({b1.id}) remains"),
+    ]
+
+
+async def test_summary_names_at_most_20_branches(neon: NeonClient, project_id: str) -> None:
+    [branch] = await created(neon, project_id, [None])
+    deletions = Deletions(neon.branches, Plan([branch], []))
+    deletions.deleted += [branch] * 25
+    assert deletions.summary().endswith(", b0, and 5 more")
