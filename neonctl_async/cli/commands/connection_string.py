@@ -104,7 +104,9 @@ async def show_connection_string(
     if session.screen.output is Output.TABLE:
         session.screen.output = Output.RAW  # one line, also for $(…)
     session.screen.show(
-        _ConnectionString(_form(uri, driver), uri.host, uri.port, uri.database, uri.role, uri.pooled),
+        _ConnectionString(
+            _form(uri, driver), uri.host, uri.port, uri.database, uri.role, uri.pooled
+        ),
         _VIEW,
     )
 
