@@ -78,7 +78,7 @@ check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, E
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.prose
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/*_*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
@@ -93,8 +93,9 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill the fleet example 40 times
+soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill fleets, one with 2,000 tenants
 	$(BIN)/python -m tools.soak
+	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
 
 kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 300 times and check that no row is lost

@@ -23,10 +23,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import distributed
-import ensure_branch
 
-from neonctl_async import EndpointSpec, NeonClient, NeonError, RateBudget
+from neonctl_async import NeonClient, RateBudget
 from neonctl_async.local import LocalControlPlane
+from neonctl_async.provisioning.fleet import Fleet, Tenant
 
 dask: Any = distributed  # only partly typed; this name is not type-checked
 
@@ -55,34 +55,23 @@ class OneClient(distributed.WorkerPlugin):
         await self.neon.aclose()
 
 
-async def provision(project_id: str, names: Sequence[str]) -> list[str]:
-    """Create branches and wait for them, as a Dask task; return the problems."""
+async def provision(tenants: Sequence[Tenant]) -> list[str]:
+    """Provision tenants, as a Dask task; return the problems."""
     neon: NeonClient = dask.get_worker().plugins[OneClient.name].neon
-    outcomes = await asyncio.gather(
-        *(provision_one(neon, project_id, name) for name in names), return_exceptions=True
-    )
-    for outcome in outcomes:
-        if outcome is not None and not isinstance(outcome, NeonError):
-            raise outcome
+    report = await Fleet(neon, tenants).apply(uris=False)
+    return [f"{tenant}: {error}" for tenant, error in report.failed.items()]
+
+
+def chunks_of(project_ids: Sequence[str], count: int) -> list[list[Tenant]]:
+    """Return the tenants of each task; the same in every run."""
+    numbers = [range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK)]
     return [
-        f"{name}: {outcome}"
-        for name, outcome in zip(names, outcomes, strict=True)
-        if outcome is not None
+        [
+            Tenant(project=project_ids[chunk % len(project_ids)], branch=f"preview-{number}")
+            for number in chunk_numbers
+        ]
+        for chunk, chunk_numbers in enumerate(numbers)
     ]
-
-
-async def provision_one(neon: NeonClient, project_id: str, name: str) -> None:
-    """Create a branch unless it exists, and wait until it is ready."""
-    compute = EndpointSpec(type="read_write")
-    ensured = await ensure_branch.ensure_branch(neon, project_id, name, compute)
-    await neon.operations.wait(ensured.operations)
-
-
-def chunks_of(project_ids: Sequence[str], count: int) -> tuple[list[str], list[list[str]]]:
-    """Return the project of each task and the names of its branches; the same in every run."""
-    names = [f"preview-{number}" for number in range(count)]
-    chunks = [names[start : start + CHUNK] for start in range(0, count, CHUNK)]
-    return [project_ids[number % len(project_ids)] for number in range(len(chunks))], chunks
 
 
 async def count_failures(tasks: AsyncIterable[tuple[object, list[str]]]) -> int:
@@ -142,9 +131,8 @@ async def main(options: argparse.Namespace) -> int:
         await client.wait_for_workers(options.workers)
         processes = await client.run(os.getpid)
         print("workers:", *processes.values(), flush=True)
-        await client.upload_file(ensure_branch.__file__)
         await client.register_plugin(OneClient(budget.split(len(processes))))
-        tasks = client.map(provision, *chunks_of(project_ids, options.branches))
+        tasks = client.map(provision, chunks_of(project_ids, options.branches))
         failed = await count_failures(dask.as_completed(tasks, with_results=True))
         await client.unregister_worker_plugin(OneClient.name)  # closes its clients
     print(f"{options.branches - failed} of {options.branches} branches are ready")

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Coroutine, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, cast, overload
 
 from msgspec import UNSET
 
@@ -151,6 +151,13 @@ class NeonClient:
         self.users = Users(self._requester)
         self.regions = Regions(self._requester)
         self.consumption = Consumption(self._requester)
+
+    if not TYPE_CHECKING:  # a type checker reports this mistake itself
+
+        def __enter__(self) -> NoReturn:
+            raise TypeError("a NeonClient is opened with `async with`, inside an async function")
+
+        def __exit__(self, *_: object) -> None: ...
 
     async def __aenter__(self) -> Self:
         self._session.open()

@@ -225,8 +225,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 def resolve_api_key(argument: Secret | None, environment: Secret) -> Secret:
     """Return the API key from the argument, or from the environment if the argument is None.
 
-    Raises ConfigurationError if the key is missing or not valid in a header (RFC 9110, section
-    5.5).
+    Raises ConfigurationError if the key is missing, or is no bearer token (RFC 6750, section 2.1).
     """
     value = environment if argument is None else argument
     _check_text("api_key", value)
@@ -235,12 +234,15 @@ def resolve_api_key(argument: Secret | None, environment: Secret) -> Secret:
         raise ConfigurationError(
             f"no API key: set the environment variable {API_KEY_VARIABLE} or pass api_key="
         )
-    if not re.fullmatch(r"[!-~]+", key.reveal()):
+    if not _TOKEN.fullmatch(key.reveal()):
         raise ConfigurationError(
-            "the API key contains a space, a line break or another character that no key has: "
-            "check that it was copied completely and without surrounding text"
+            "the API key contains a space, a line break, a quote or another character that no key "
+            "has: check that it was copied completely and without surrounding text"
         )
     return key
+
+
+_TOKEN: Final = re.compile(r"[A-Za-z0-9._~+/-]+=*")
 
 
 def resolve_http_hosts(argument: Sequence[str] | None, environment: str) -> frozenset[str]:
@@ -368,10 +370,18 @@ def _check_types(settings: msgspec.Struct) -> None:
         try:
             msgspec.convert(value, field.type)
         except msgspec.ValidationError as error:
-            expected = getattr(field.type, "__name__", field.type)
             raise ConfigurationError(
-                f"{owner}{field.name} is {shorten(value)}: expected {expected}"
+                f"{owner}{field.name} is {shorten(value)}: expected {_expected(field)}"
             ) from error
+
+
+def _expected(field: msgspec.structs.FieldInfo) -> str:
+    """Return the type of a setting in words, with an example if it is a Struct."""
+    name = getattr(field.type, "__name__", str(field.type))
+    if not (isinstance(field.type, type) and issubclass(field.type, msgspec.Struct)):
+        return name
+    [first, *_] = msgspec.structs.fields(field.type)
+    return f"{name}, as in {field.name}={name}({first.name}={first.default})"
 
 
 def _check_above_zero(owner: str, **values: float) -> None:

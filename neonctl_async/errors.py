@@ -32,7 +32,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Literal
 
-from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.models.operations import Operation, OperationRef, list_operations
 
 
 class NeonError(Exception):
@@ -283,8 +283,9 @@ class OperationFailedError(WaitError):
         settled: Sequence[Operation],
         pending: Sequence[Operation | OperationRef],
     ) -> None:
+        total = len(settled) + len(pending)
         super().__init__(
-            f"{len(failed)} of {len(settled) + len(pending)} operations failed: {_list(failed)}",
+            f"{len(failed)} of {total} operations failed: {list_operations(failed)}",
             settled=settled,
             pending=pending,
         )
@@ -308,7 +309,7 @@ class WaitTimeoutError(WaitError, TimeoutError):
         last = f"; last error: {last_error}" if last_error else ""
         super().__init__(
             f"{len(pending)} of {len(settled) + len(pending)} operations did not finish within "
-            f"{timeout:g} s: {_list(pending)}{last}",
+            f"{timeout:g} s: {list_operations(pending)}{last}",
             settled=settled,
             pending=pending,
         )
@@ -340,9 +341,9 @@ class StateTimeoutError(WaitTimeoutError):
         super().__init__(timeout=timeout, settled=settled, pending=pending, last_error=last_error)
         seen = "its state could not be read" if state is None else f"it is {state!r}"
         changing = f", changing to {pending_state!r}" if pending_state else ""
-        running = f"; pending: {_list(pending)}" if pending else ""
+        running = f"; pending: {list_operations(pending)}" if pending else ""
         failed = [one for one in settled if one.status in _UNSUCCESSFUL]
-        failures = f"; failed: {_list(failed)}" if failed else ""
+        failures = f"; failed: {list_operations(failed)}" if failed else ""
         last = f"; last error: {last_error}" if last_error else ""
         goal = f"{what} did not become {wanted!r} within {timeout:g} s"
         Exception.__init__(self, f"{goal}: {seen}{changing}{failures}{running}{last}")
@@ -382,19 +383,3 @@ class NotConnectableError(WaitTimeoutError):
 
 
 _UNSUCCESSFUL = frozenset({"failed", "error", "cancelled"})
-_MAX_LISTED = 3
-
-
-def _list(operations: Sequence[Operation | OperationRef]) -> str:
-    shown = "; ".join(_describe(operation) for operation in operations[:_MAX_LISTED])
-    more = len(operations) - _MAX_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _describe(operation: Operation | OperationRef) -> str:
-    if isinstance(operation, OperationRef):
-        return f"{operation.id} in {operation.project_id}"
-    reason = f": {operation.error}" if operation.error else ""
-    return (
-        f"{operation.action} {operation.id} in {operation.project_id} is {operation.status}{reason}"
-    )

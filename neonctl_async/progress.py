@@ -65,9 +65,9 @@ class WaitProgress:
 
     On a terminal it is a live display with a bar for each project. The display shows the number of
     operations by status, the failures, the time, and the requests that count against the rate
-    budget. While the budget is short, it also shows by which factor polls come later. Without a
-    terminal, one line is printed every 5 seconds and one at the end. ``console`` is a rich console,
-    by default on stderr.
+    budget. While the budget is short, it also shows by which factor polls come later, or when the
+    next request can be sent. Without a terminal, one line is printed every 5 seconds and one at the
+    end. ``console`` is a rich console, by default on stderr.
 
     Enter it in the event loop of the client, whose timer draws the display until exit. Any number
     of waits can share one display.
@@ -130,7 +130,7 @@ class WaitProgress:
     def _draw(self) -> None:
         if self._live is not None:
             self._live.refresh()
-        elif self._tally.projects:
+        elif self._tally.projects or self._neon.held_seconds >= 1:
             self._print(Text(": ").join([self._summary(), *self._tally.by_status()]))
 
     def _print(self, line: Text) -> None:
@@ -146,7 +146,7 @@ class WaitProgress:
         scarce = f", polls {stretch:.1f} times as far apart" if stretch > 1 else ""
         return Text(
             f"{done} of {total} operations done in {elapsed}, "
-            f"{spent}{of_limit} requests in the last minute{scarce}"
+            f"{spent}{of_limit} requests in the last minute{scarce}{_held(self._neon.held_seconds)}"
         )
 
 
@@ -266,6 +266,12 @@ def _bars(projects: dict[str, _Project], rows: int, width: int) -> Table:
     if len(order) > rows:
         table.add_row(f"and {_number(len(order) - rows, 'more project')}", style="dim")
     return table
+
+
+def _held(seconds: float) -> str:
+    return (
+        f", the next request in {seconds:.0f} s because of the rate limit" if seconds >= 1 else ""
+    )
 
 
 def _number(count: int, noun: str) -> str:

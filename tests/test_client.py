@@ -1,6 +1,7 @@
 """The client together with the local control plane."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from neonctl_async import (
 from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.types import BranchCreated
 from tests.support.clock import now
-from tests.support.records import client_of, statuses
+from tests.support.records import API_KEY, client_of, statuses
 from tests.support.server import MisbehavingServer, http_response
 
 COMPUTE = [EndpointSpec(type="read_write")]
@@ -49,6 +50,20 @@ async def test_project_is_created_and_deleted(neon: NeonClient) -> None:
     await neon.projects.delete(created.project.id)
     with pytest.raises(NotFoundError):
         await neon.projects.get(created.project.id)
+
+
+def test_plain_with_is_refused_with_the_right_form() -> None:
+    neon: Any = NeonClient(API_KEY)
+    with pytest.raises(TypeError, match="opened with `async with`"), neon:
+        pass
+
+
+async def test_wait_for_a_call_that_was_not_awaited_names_the_mistake(
+    neon: NeonClient, project_id: str
+) -> None:
+    call: Any = neon.branches.create(project_id)
+    with pytest.raises(TypeError, match="await the call, and pass its result"):
+        await neon.operations.wait(call)
 
 
 @pytest.mark.virtual_time

@@ -1,5 +1,6 @@
 """Settings from arguments and the environment."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -59,9 +60,14 @@ def test_missing_key_raises_an_error_that_names_both_ways_to_pass_it(
 
 
 @pytest.mark.parametrize(
-    "key", ["napi hunter2", "napi\nhunter2", "napi\x00hunter2", "näpi_hunter2", "\ud800hunter2"]
+    "key",
+    [
+        *("napi hunter2", "napi\nhunter2", "napi\x00hunter2", "näpi_hunter2", "\ud800hunter2"),
+        *('"napi_hunter2"', "'napi_hunter2'", "Bearer napi_hunter2", "<napi_hunter2>"),
+        *("https://console.neon.tech/hunter2", "NEON_API_KEY:hunter2", "napi=hunter2"),
+    ],
 )
-def test_key_that_is_invalid_in_a_header_is_refused_and_not_shown(key: str) -> None:
+def test_key_that_is_no_bearer_token_is_refused_and_not_shown(key: str) -> None:
     with pytest.raises(ConfigurationError, match="API key") as caught:
         NeonClient(key)
     assert "hunter2" not in str(caught.value)
@@ -230,6 +236,23 @@ def test_invalid_constant_interval_is_refused() -> None:
 def test_invalid_setting_is_refused_by_name(name: str, value: object) -> None:
     settings: dict[str, Any] = {name: value}
     with pytest.raises(ConfigurationError, match=f"^{name} is "):
+        NeonClient(API_KEY, **settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "example"),
+    [
+        ("timeout", 5.0, "timeout=Timeout(connect=10.0)"),
+        ("retry", 3, "retry=RetryPolicy(attempts=5)"),
+        ("polling", 1.0, "polling=PollPolicy(initial=0.25)"),
+        ("budget", 100, "budget=RateBudget(per_minute=700)"),
+    ],
+)
+def test_wrong_type_of_a_policy_is_refused_with_an_example(
+    name: str, value: object, example: str
+) -> None:
+    settings: dict[str, Any] = {name: value}
+    with pytest.raises(ConfigurationError, match=rf", as in {re.escape(example)}$"):
         NeonClient(API_KEY, **settings)
 
 

@@ -341,6 +341,24 @@ async def test_summary_names_the_stretch_of_polls_while_the_rate_budget_is_short
             assert "times as far apart" not in " ".join(shown(progress, width=120))
 
 
+async def test_wait_for_the_next_minute_is_shown_before_the_first_record(
+    control_plane: LocalControlPlane,
+) -> None:
+    budget = RateBudget(per_minute=5)
+    async with NeonClient(
+        control_plane.api_key, base_url=control_plane.base_url, budget=budget
+    ) as neon:
+        created = await neon.projects.create(name="p")
+        for _ in range(4):
+            await neon.projects.get(created.project.id)
+        console = file_console()
+        with WaitProgress(neon, console=console) as progress:
+            await neon.operations.wait(created, on_update=progress)
+    [first, *_] = written(console).splitlines()
+    assert re.search(r"in 0:00:05, 5 of 5 requests .*, the next request in 5\d s because", first)
+    assert "because of the rate limit" not in written(console).splitlines()[-1]
+
+
 def test_import_error_without_rich_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rich.console", None)
     monkeypatch.delitem(sys.modules, "neonctl_async.progress")

@@ -45,6 +45,10 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         ),
         "psql": Entry("Connect to a branch with psql.", ("psql",), is_group=False),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
+        "fleet": Entry(
+            "Fleets: create the branches that a file lists, and continue after a failure.",
+            ("fleet",),
+        ),
         "wait": Entry(
             "Wait until operations have finished, a branch is ready, computes are active, idle or "
             "connectable, or something is deleted.",

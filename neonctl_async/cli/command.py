@@ -2,7 +2,7 @@
 
 import inspect
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Annotated, Any, Concatenate, NamedTuple, ParamSpec
 
 import typer
@@ -92,11 +92,13 @@ def command(
     path = " ".join(example.split()[:2])
 
     def register(work: Work[P]) -> Work[P]:
+        common = [
+            each for each in _Shared._fields if each not in inspect.signature(work).parameters
+        ]
+
         def invoke(**values: Any) -> None:  # noqa: ANN401 - the values of all parameters
-            shared = _Shared(
-                **{name: values.pop(name) for name in _Shared._fields if name in values}
-            )
-            if question is not None and not shared.yes:
+            shared = _Shared(**{name: values.pop(name) for name in common if name in values})
+            if question is not None and not shared.yes and not _lacks_project(question, values):
                 _confirm(question.format(**values))
             called: Callable[..., Coroutine[None, None, None]] = work
             raise typer.Exit(_run(shared, path, lambda session: called(session, **values)))
@@ -178,6 +180,11 @@ def _signature(*functions: Callable[..., object]) -> inspect.Signature:
         for parameter in inspect.signature(function).parameters.values()
     )
     return inspect.Signature(parameters)
+
+
+def _lacks_project(question: str, values: Mapping[str, object]) -> bool:
+    """Return whether the command will fail, because no project is selected."""
+    return "{project}" in question and values["project"] is None
 
 
 def _confirm(question: str) -> None:

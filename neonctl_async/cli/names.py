@@ -170,7 +170,10 @@ async def _find_assumed(session: "CommandSession") -> bool:
     assumed = list(session.names.assumed.items())
     session.names.assumed.clear()
     for key, search in assumed:
-        matches = await search.matches()
+        try:
+            matches = await search.matches()
+        except NeonError:  # the first error explains more
+            continue
         if all(one.id != search.text for one in matches) and (found := _exact(search, matches)):
             session.names.ids[key] = found
             return True

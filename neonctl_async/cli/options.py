@@ -1,9 +1,10 @@
 """The options that commands share."""
 
+import re
 import sys
 from collections.abc import Sequence
-from datetime import datetime
-from typing import Annotated, TypeVar
+from datetime import datetime, timedelta
+from typing import Annotated, Final, TypeVar
 
 import typer
 from msgspec import UNSET, UnsetType
@@ -15,6 +16,9 @@ from neonctl_async.cli.exits import ExitCode
 WAIT_SECONDS = 300.0
 """The default timeout of commands that wait, in seconds: that of the library."""
 
+_UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+_DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?)([{''.join(_UNIT_SECONDS)}])", re.ASCII)
+
 
 T = TypeVar("T")
 
@@ -22,6 +26,23 @@ T = TypeVar("T")
 def or_unset(value: T | None) -> T | UnsetType:
     """Return the value of an option, or UNSET for None."""
     return UNSET if value is None else value
+
+
+def duration(text: str) -> timedelta:
+    """Return the duration that a text such as ``12h`` means.
+
+    Raises BadParameter for another form, and for a duration that is 0 or too long.
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if found is None or not float(found[1]):
+        raise typer.BadParameter(
+            f"{text!r} is not a duration: expected a number above 0 and a unit, such as 30m, 12h "
+            "or 7d"
+        )
+    try:
+        return timedelta(seconds=float(found[1]) * _UNIT_SECONDS[found[2]])
+    except OverflowError:
+        raise typer.BadParameter(f"{text!r} is too long: expected a smaller number") from None
 
 
 def check_not_empty(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:

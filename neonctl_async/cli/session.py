@@ -59,7 +59,7 @@ class CommandSession:
             return
         self.tracked = tracked.TrackedOperations(operations)
         self.waited = True
-        with await self._display(on_update) as show:
+        with await self.display(on_update) as show:
 
             def note(operation: Operation) -> None:
                 self.tracked.note(operation)
@@ -67,7 +67,7 @@ class CommandSession:
 
             await self.neon.operations.wait(operations, timeout=timeout, on_update=note)
 
-    async def _display(self, on_update: OnUpdate | None) -> AbstractContextManager[OnUpdate]:
+    async def display(self, on_update: OnUpdate | None = None) -> AbstractContextManager[OnUpdate]:
         """Return a context with the function that receives each record; scripts see nothing."""
         if on_update is not None:
             return nullcontext(on_update)

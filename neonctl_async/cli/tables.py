@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 from neonctl_async.cli.styles import Text, cell_width
 
 T = TypeVar("T")
-MIN_WIDTH: Final = 11
-"""The smallest width of a column that is cut; it shows the day of a date."""
+MIN_WIDTH: Final = 16
+"""The smallest width of a column that is cut. A date to the minute is as wide."""
 _SHORTEST: Final = 3
 _GAP: Final = 2
 

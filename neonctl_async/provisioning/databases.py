@@ -42,12 +42,13 @@ class ProvisionedDatabases(Databases):
                 )
             lists = ProjectLists(self._requester, project_id)
             operations = await lists.work_of_object(branch_id, found.created_at)
-            return Ensured(EnsuredDatabase(database=found, operations=operations, created=False))
+            adopted = EnsuredDatabase(database=found, operations=operations, created=False)
+            return Ensured(result=adopted, branch_id=branch_id)
 
         async def create() -> Ensured[EnsuredDatabase]:
             created = await self.create(project_id, branch_id, name=name, owner_name=owner_name)
             return Ensured(
-                EnsuredDatabase(
+                result=EnsuredDatabase(
                     database=created.database, operations=created.operations, created=True
                 )
             )

@@ -12,9 +12,10 @@ from neonctl_async.provisioning.differences import compute_differences
 from neonctl_async.provisioning.ensured import EnsuredEndpoint
 from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.readiness import Ensured, wait_until_ready
-from neonctl_async.resources.endpoints import Endpoints
+from neonctl_async.resources.base import checked_wait
+from neonctl_async.resources.endpoints import DISABLED_COMPUTE, Endpoints
 from neonctl_async.transport.protocol import path_segment
-from neonctl_async.waiting.options import Wait, wait_options
+from neonctl_async.waiting.options import Wait
 
 
 class ProvisionedEndpoints(Endpoints):
@@ -57,7 +58,8 @@ class ProvisionedEndpoints(Endpoints):
                 "most once; call create(), or branches.ensure() with endpoints="
             )
         path_segment("branch_id", branch_id)
-        options = wait_options(wait)
+        no_compute = DISABLED_COMPUTE if disabled is True else ""
+        options = checked_wait(wait, no_compute=no_compute)
         creation = partial(
             self.create,
             project_id,
@@ -98,15 +100,13 @@ async def _adopt(
             path=f"/projects/{found.project_id}/endpoints",
         )
     operations, unexplained = await lists.work_on(None, [found])
-    return Ensured(
-        EnsuredEndpoint(endpoint=found, operations=operations, created=False), unexplained
-    )
+    adopted = EnsuredEndpoint(endpoint=found, operations=operations, created=False)
+    return Ensured(result=adopted, unexplained=unexplained)
 
 
 async def _create(
     creation: Callable[[], Awaitable[EndpointUpdated]],
 ) -> Ensured[EnsuredEndpoint]:
     created = await creation()
-    return Ensured(
-        EnsuredEndpoint(endpoint=created.endpoint, operations=created.operations, created=True)
-    )
+    result = EnsuredEndpoint(endpoint=created.endpoint, operations=created.operations, created=True)
+    return Ensured(result=result)

@@ -142,7 +142,7 @@ class BranchEnsurer:
         adopted = EnsuredBranch(
             branch=branch, endpoints=computes, operations=operations, created=False
         )
-        return Ensured(adopted, unexplained)
+        return Ensured(result=adopted, unexplained=unexplained)
 
     async def _create(self) -> Ensured[EnsuredBranch]:
         wanted = self._wanted
@@ -157,7 +157,7 @@ class BranchEnsurer:
             annotation_value=wanted.annotation_value,
         )
         return Ensured(
-            EnsuredBranch(
+            result=EnsuredBranch(
                 branch=created.branch,
                 endpoints=created.endpoints,
                 operations=created.operations,

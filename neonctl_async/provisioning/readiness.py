@@ -1,15 +1,16 @@
 """Wait until an ensured object is ready, whether it was created or adopted."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
 
+from neonctl_async.connections.waits import Deadline
 from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import Branch
-from neonctl_async.models.endpoints import Endpoint
+from neonctl_async.models.endpoints import Endpoint, EndpointType
 from neonctl_async.models.operations import OperationsResponse
+from neonctl_async.provisioning.project_lists import ProjectLists
 from neonctl_async.provisioning.unfinished import Unfinished, is_lasting
 from neonctl_async.resources.base import Requester
 from neonctl_async.waiting.options import WaitOptions
@@ -38,30 +39,46 @@ class LastingCompute(ComputeSource, frozen=True):
         return _with_lasting_state(await ComputeSource.read(self, polls))
 
 
-class Ensured(msgspec.Struct, Generic[ResultT], frozen=True):
-    """The result of ``ensure``, and the objects whose readiness its operations do not show."""
+class Ensured(msgspec.Struct, Generic[ResultT], frozen=True, kw_only=True):
+    """The result of ``ensure``, and the parts of its state that the operations do not show."""
 
     result: ResultT
     unexplained: Sequence[Unfinished] = ()
+    """The objects that are not ready, but have no operation."""
+    branch_id: str | None = None
+    """The branch of an adopted object, if the result does not contain the computes."""
+
+
+class _Computes(OperationsResponse, kw_only=True):
+    """The operations of a result, and the computes to connect to."""
+
+    endpoints: list[Endpoint]
 
 
 async def wait_until_ready(
     requester: Requester, project_id: str, ensured: Ensured[ResultT], options: WaitOptions | None
 ) -> ResultT:
-    """Wait for the operations of a result, then for the objects without operations.
+    """Wait for the operations of a result, for objects without operations, and for connections.
 
     Without options, return the result at once. Otherwise, return it with the newest records of its
     operations. An error of the wait has it as ``result``.
     """
     if options is None:
         return ensured.result
-    time = asyncio.get_running_loop().time
-    started = time()
-    result = await requester.waiter.finish(ensured.result, options.timeout, options.on_update)
+    deadline = Deadline.after(options.timeout)
+    operations_only = msgspec.structs.replace(options, connect=False)
+    result = await requester.finish(ensured.result, operations_only)
     try:
         for one in ensured.unexplained:
-            left = None if options.timeout is None else max(options.timeout + started - time(), 0)
-            await requester.states.wait_for(_source(project_id, one), LASTING, left)
+            await requester.states.wait_for(_source(project_id, one), LASTING, deadline.left)
+        if options.connect and ensured.branch_id is not None:
+            computes = await ProjectLists(requester, project_id).computes(ensured.branch_id)
+            writers = [one for one in computes if one.type == EndpointType.READ_WRITE]
+            await requester.connect(
+                _Computes(operations=result.operations, endpoints=writers), deadline
+            )
+        elif options.connect:
+            await requester.connect(result, deadline)
     except NeonError as error:
         error.result = result
         raise

@@ -57,12 +57,13 @@ class ProvisionedRoles(Roles):
                 )
             lists = ProjectLists(self._requester, project_id)
             operations = await lists.work_of_object(branch_id, found.created_at)
-            return Ensured(EnsuredRole(role=found, operations=operations, created=False))
+            adopted = EnsuredRole(role=found, operations=operations, created=False)
+            return Ensured(result=adopted, branch_id=branch_id)
 
         async def create() -> Ensured[EnsuredRole]:
             created = await self.create(project_id, branch_id, name=name, no_login=no_login)
             return Ensured(
-                EnsuredRole(role=created.role, operations=created.operations, created=True)
+                result=EnsuredRole(role=created.role, operations=created.operations, created=True)
             )
 
         ensured = await adopt_or_create(adopt, create, self._requester.retry)

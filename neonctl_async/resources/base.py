@@ -1,6 +1,6 @@
 """The base of all resources: send requests, list pages, wait for operations."""
 
-from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
@@ -70,7 +70,7 @@ def as_list(name: str, values: Sequence[T] | UnsetType) -> list[T] | UnsetType:
     """Return the values of a list parameter. Raise TypeError for a string."""
     if isinstance(values, UnsetType):
         return UNSET
-    if isinstance(values, str | bytes):
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
         raise TypeError(f"{name} is {shorten(values)}: expected a list")
     return list(values)
 
@@ -91,6 +91,18 @@ def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) 
         raise TypeError(f"{name} is {shorten(value)}: expected an int from {minimum} to {maximum}")
     if not minimum <= value <= maximum:
         raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
+
+
+def checked_wait(wait: Wait, *, no_compute: str) -> WaitOptions | None:
+    """Return the options of a wait, None for False.
+
+    ``no_compute`` is the reason why there is no compute to connect to. Then a wait for connections
+    raises ValueError.
+    """
+    options = wait_options(wait)
+    if options is not None and options.connect and no_compute:
+        raise ValueError(f"wait requires a connection, but {no_compute}")
+    return options
 
 
 class Requester:
@@ -127,9 +139,7 @@ class Requester:
         If the request leaves no compute to connect to, ``no_compute`` is the reason. Then a wait
         for connections raises ValueError before the request.
         """
-        options = wait_options(wait)
-        if options is not None and options.connect and no_compute:
-            raise ValueError(f"wait requires a connection, but {no_compute}")
+        options = checked_wait(wait, no_compute=no_compute)
         response = await self.send(request)
         return response if options is None else await self.finish(response, options)
 

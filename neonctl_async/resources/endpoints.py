@@ -22,7 +22,7 @@ from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
 
 _ENDPOINTS = "/projects/{project_id}/endpoints"
 _ENDPOINT = f"{_ENDPOINTS}/{{endpoint_id}}"
-_DISABLED: Final = "a disabled compute accepts none: use wait=True"
+DISABLED_COMPUTE: Final = "a disabled compute accepts none: use wait=True"
 
 
 class Endpoints(Resource):
@@ -89,7 +89,7 @@ class Endpoints(Resource):
             project_id,
             body={"endpoint": spec},
             wait=wait,
-            no_compute=_DISABLED if disabled is True else "",
+            no_compute=DISABLED_COMPUTE if disabled is True else "",
         )
 
     async def update(
@@ -129,7 +129,7 @@ class Endpoints(Resource):
             endpoint_id,
             body={"endpoint": spec},
             wait=wait,
-            no_compute=_DISABLED if disabled is True else "",
+            no_compute=DISABLED_COMPUTE if disabled is True else "",
         )
 
     async def delete(

@@ -1,5 +1,6 @@
 """Hints at the probable mistake behind an error response. Pure: no I/O."""
 
+import inspect
 import re
 from typing import Final
 from urllib.parse import unquote, urlsplit
@@ -11,7 +12,7 @@ _WRONG_PATH: Final = frozenset({301, 302, 303, 307, 308, 404, 405})
 """The statuses of servers that do not know the path of a request."""
 _VERSION: Final = re.compile(r"/v\d+(?=/|$)")
 _PREFIXES: Final = {"branches": "br-", "endpoints": "ep-", "organizations": "org-"}
-_PROJECT_ID: Final = re.compile("[a-z0-9-]{1,60}")
+_PROJECT_ID: Final = re.compile(r"[a-z]+(-[a-z]+)*-\d+")
 
 
 def address_hint(base_url: str, status: int, *, is_json: bool) -> str:
@@ -42,7 +43,20 @@ def id_hint(path: str) -> str:
     for kind, id in zip(segments[::2], map(unquote, segments[1::2]), strict=False):
         prefix = _PREFIXES.get(kind, "")
         if not id.startswith(prefix):
-            return f"{shorten(id)} is no id: ids of {kind} start with {prefix!r}"
+            return f"{shorten(id)} does not look like an id: ids of {kind} start with {prefix!r}"
         if kind == "projects" and not _PROJECT_ID.fullmatch(id):
-            return f"{shorten(id)} is no id: ids of projects are like 'late-frost-12345678'"
+            return (
+                f"{shorten(id)} does not look like an id: ids of projects are like "
+                "'late-frost-12345678'"
+            )
     return ""
+
+
+def wrong_id(name: str, value: object) -> str:
+    """Return the text of an error for an id that is not a string."""
+    if inspect.isawaitable(value):
+        return f"{name} is a {type(value).__name__}: await the call, and pass the id of its result"
+    if isinstance(getattr(value, "id", None), str):
+        return f"{name} is a {type(value).__name__}: pass its id, as in record.id"
+    shown = "None" if value is None else f"a {type(value).__name__}"
+    return f"{name} is {shown}: expected a string"

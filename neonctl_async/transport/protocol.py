@@ -17,7 +17,7 @@ from neonctl_async.errors import APIError, InvalidResponseError
 from neonctl_async.models.secret import Secret
 from neonctl_async.transport.compression import ACCEPT_ENCODING, decompress
 from neonctl_async.transport.decoding import UNREADABLE, decode
-from neonctl_async.transport.hints import address_hint, id_hint
+from neonctl_async.transport.hints import address_hint, id_hint, wrong_id
 from neonctl_async.transport.redaction import MAX_CHARACTERS, hide_secrets
 from neonctl_async.transport.server_clock import http_date
 
@@ -182,7 +182,6 @@ class Wire:
         """The value of the header ``Authorization``."""
         self._max_bytes = max_response_bytes
         self._is_address_right = False
-        """True after the first successful response."""
 
     def url(self, request: Request[T]) -> str:
         """Return the percent-encoded URL of a request."""
@@ -309,7 +308,7 @@ def path_segment(name: str, value: str | int) -> str:
     if _are_plain((value,)):
         return str(value)
     if isinstance(value, bool) or not isinstance(value, str | int):  # pyright: ignore[reportUnnecessaryIsInstance] - callers without a type checker
-        raise TypeError(f"{name} is a {type(value).__name__}: expected a string")
+        raise TypeError(wrong_id(name, value))
     text = str(value)
     if text in {"", ".", ".."} or "/" in text:
         raise ValueError(
@@ -385,7 +384,10 @@ def _utc(name: str, value: datetime) -> datetime:
 def check_aware(name: str, value: datetime) -> datetime:
     """Return ``value``. Raises ValueError if it has no time zone."""
     if value.utcoffset() is None:
-        raise ValueError(f"{name} is {value.isoformat()}: expected a datetime with a time zone")
+        raise ValueError(
+            f"{name} is {value.isoformat()}: expected a datetime with a time zone, "
+            "as from datetime.now(UTC)"
+        )
     return value
 
 

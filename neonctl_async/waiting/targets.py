@@ -1,5 +1,6 @@
 """The operations of a wait, and its progress. Pure: no I/O, no event loop."""
 
+import inspect
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, TypeAlias
 
@@ -50,6 +51,9 @@ def _find_targets(what: Waitable) -> list[Target]:
     if targets is not None:
         return targets
     if isinstance(what, str | bytes) or not isinstance(what, Iterable):
+        if inspect.iscoroutine(what):
+            what.close()  # otherwise Python warns that it was never awaited
+            raise TypeError("cannot wait on coroutine: await the call, and pass its result")
         raise TypeError(f"cannot wait on {type(what).__name__}: {_EXPECTED}")
     items = list(what)
     if not items:

@@ -46,7 +46,7 @@ def example_of(cli: CommandLine, command: tuple[str, ...]) -> list[str]:
 
 
 def test_number_of_commands_is_as_documented() -> None:
-    assert len(COMMANDS) == 48
+    assert len(COMMANDS) == 50
 
 
 def environment_of_examples(quick: Served) -> dict[str, str]:
@@ -75,6 +75,7 @@ def test_example_of_every_command_works(
 ) -> None:
     for name, value in environment_of_examples(quick).items():
         monkeypatch.setenv(name, value)
+    Path("tenants.csv").write_text(f"project,branch\n{os.environ['NEON_PROJECT_ID']},tenant\n")
     result = cli(*example_of(cli, command), at=quick)
     assert result.exit_code == 0, result.output
     assert quick.control_plane.api_key not in result.output
@@ -174,6 +175,31 @@ def test_deletion_needs_confirmation_on_a_terminal(
     assert end.value.code == code
     left = quick.run(lambda neon: neon.projects.list(search=id).collect())
     assert bool(left) == (code != 0)
+
+
+@pytest.mark.parametrize(
+    ("command", "question"),
+    [
+        (("branches", "delete", "preview"), ""),
+        (("branches", "delete", "preview", "-p", "shop"), "Delete branch preview of project shop?"),
+        (("api-keys", "revoke", "1"), "Revoke key 1 permanently?"),
+    ],
+)
+def test_question_appears_unless_no_project_is_selected(
+    quick: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: tuple[str, ...],
+    question: str,
+) -> None:
+    for name, value in quick.environment.items():
+        monkeypatch.setenv(name, value)
+    with typing("n\n") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(SystemExit) as end:
+            app(list(command))
+    assert capsys.readouterr().err.startswith(question or "error: no project: set --project")
+    assert end.value.code == (130 if question else 2)
 
 
 @contextmanager

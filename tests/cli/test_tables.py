@@ -24,8 +24,8 @@ def test_table_without_rows_has_only_titles() -> None:
 
 
 def test_widest_column_is_cut_first() -> None:
-    long, short = "a" * 30, "b" * 12
-    assert lines(["ID", "Name", "State"], ["1", long, short], width=40) == [
+    long, short = "a" * 30, "b" * 17
+    assert lines(["ID", "Name", "State"], ["1", long, short], width=45) == [
         "ID  Name                    State",
         f"1   {'a' * 21}…  {short}",
     ]

@@ -10,7 +10,7 @@ from neonctl_async.cli.exits import ExitCode
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.cli.test_command import COMMANDS
-from tests.support.pages import TEXTS, commands, words
+from tests.support.pages import ROOT, TEXTS, commands, words
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = TEXTS["docs/command-line.md"]
@@ -21,8 +21,15 @@ NOT_RUN = {"local", "demo", "psql", "--install-completion"}
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
 def test_commands_of_a_page_work(
-    page: str, cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch
+    page: str,
+    cli: CommandLine,
+    quick: Served,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # commands write files
+    Path("examples").symlink_to(ROOT / "examples")
+    monkeypatch.setenv("NEON_PROJECT_ID", quick.project().project.id)
     for command, _ in commands(TEXTS[page]):
         program, *arguments = map(os.path.expandvars, words(command))
         if program == "neonctl-async" and arguments[0] not in NOT_RUN:

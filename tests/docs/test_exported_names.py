@@ -8,7 +8,13 @@ from types import ModuleType
 import pytest
 
 LISTING = Path(__file__).with_name("exported_names.txt").read_text()
-PACKAGES = ["neonctl_async", "neonctl_async.types", "neonctl_async.local", "neonctl_async.testing"]
+PACKAGES = [
+    "neonctl_async",
+    "neonctl_async.types",
+    "neonctl_async.local",
+    "neonctl_async.provisioning.fleet",
+    "neonctl_async.testing",
+]
 MODULES = [
     "neonctl_async.progress",
     "neonctl_async.telemetry",

@@ -26,7 +26,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/cli/test_command.py",
         "the examples of all commands run there, including the demo",
     ),
-    "neonctl_async/cli/options.py": ("tests/cli/test_command.py", "options are tested in commands"),
     "neonctl_async/cli/running.py": (
         "tests/cli/test_session.py",
         "commands run in sessions",
@@ -46,6 +45,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/local/api/request/formats.py": (
         "tests/local/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",
+    ),
+    "neonctl_async/local/arguments.py": (
+        "tests/local/test_main.py",
+        "the arguments of the command",
     ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
@@ -68,6 +71,7 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/server/test_tenant.py",
         "the data of a tenant",
     ),
+    "neonctl_async/local/serving.py": ("tests/local/test_main.py", "what the command does"),
     "neonctl_async/local/settings.py": (
         "tests/local/server/test_control_plane.py",
         "settings are tested through their effect",
@@ -87,6 +91,22 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/provisioning/ensured.py": (
         "tests/provisioning/test_ensured_branches.py",
         "records without logic, which ensure returns",
+    ),
+    "neonctl_async/provisioning/fleet/client.py": (
+        "tests/provisioning/fleet/test_fleet.py",
+        "every test of a fleet passes a client",
+    ),
+    "neonctl_async/provisioning/fleet/plans.py": (
+        "tests/provisioning/fleet/test_fleet.py",
+        "Fleet.plan() returns the plan",
+    ),
+    "neonctl_async/provisioning/fleet/reports.py": (
+        "tests/provisioning/fleet/test_fleet.py",
+        "Fleet.apply() returns the report",
+    ),
+    "neonctl_async/provisioning/fleet/run.py": (
+        "tests/provisioning/fleet/test_fleet.py",
+        "Fleet.apply() is a run",
     ),
     "neonctl_async/transport/decoding.py": (
         "tests/transport/test_protocol_responses.py",

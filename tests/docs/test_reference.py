@@ -28,6 +28,7 @@ MODULES = [
     "neonctl_async.types",
     "neonctl_async.local",
     "neonctl_async.progress",
+    "neonctl_async.provisioning.fleet",
     "neonctl_async.telemetry",
     "neonctl_async.testing",
     "neonctl_async.testing.recorded",

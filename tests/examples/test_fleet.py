@@ -1,7 +1,6 @@
 """The fleet example, killed at any point, finally creates what its file lists."""
 
 import asyncio
-import json
 import random
 import re
 import signal
@@ -9,7 +8,6 @@ from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -24,7 +22,7 @@ pytestmark = [
 ]
 
 FLEET = Path(__file__).parents[2] / "examples" / "fleet.py"
-CUSTOMER = "acme"
+PROJECT = "acme"
 CREATE = "POST /projects/{project_id}/branches"
 LATE = 0.2
 """The delay of a late request, in seconds: longer than a restarted run needs to list branches."""
@@ -36,22 +34,26 @@ def names(count: int) -> list[str]:
     return [f"preview-{number}" for number in range(count)]
 
 
+def read(file: Path) -> str:
+    return file.read_text() if file.exists() else ""
+
+
 class Runs:
-    """Runs of the example, one after another, with one file of results."""
+    """Runs of the example, one after another, with one file of tenants."""
 
     def __init__(self, forks: Forks, directory: Path, environment: Mapping[str, str]) -> None:
-        self.results = directory / "results"
-        self.rows = directory / "rows.csv"
+        self.data = directory / "fleet.db"
+        self.tenants = directory / "tenants.csv"
         self.output = directory / "output"
         self._forks = forks
         self._environment = environment
 
     async def start(self, count: int, *more: str) -> None:
         """Start a run that should create ``count`` branches."""
-        rows = [f"{CUSTOMER},aws-us-east-2,{name},0.5" for name in names(count)]
-        lines = "\n".join(["customer,region,branch,max_cu", *rows])
-        await asyncio.to_thread(self.rows.write_text, lines)
-        arguments = (str(self.rows), "--results", str(self.results), *more)
+        rows = [f"{PROJECT},aws-us-east-2,{name},0.5" for name in names(count)]
+        lines = "\n".join(["project,region,branch,max_cu", *rows])
+        await asyncio.to_thread(self.tenants.write_text, lines)
+        arguments = (str(self.tenants), "--data", str(self.data), *more)
         await self._forks.start(*arguments, environment=self._environment, output=self.output)
 
     async def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
@@ -66,21 +68,6 @@ class Runs:
         output = await asyncio.to_thread(self.output.read_text)
         assert "Traceback" not in output
         return code, output.splitlines()[-1]
-
-    def truncate(self, chance: random.Random) -> None:
-        """Remove a random end of the results, as after a power failure."""
-        if self.results.exists():
-            written = self.results.read_bytes()
-            self.results.write_bytes(written[: chance.randint(0, len(written))])
-
-    def entries(self) -> dict[str, Any]:
-        """Return the last result of each branch."""
-        entries: dict[str, Any] = {}
-        for line in self.results.read_text().splitlines() if self.results.exists() else ():
-            with suppress(json.JSONDecodeError):
-                entry = json.loads(line)
-                entries[entry["branch"]] = entry
-        return entries
 
 
 class Provisioning:
@@ -116,25 +103,18 @@ class Provisioning:
                 await until(lambda: lost.fired >= 1)
 
     async def check(self, count: int) -> None:
-        """Check that each branch was created once, is ready, and is in the results."""
+        """Check that each branch was created once and is ready."""
         branches = await self.neon.branches.list(self.project_id).collect()
         ids = {branch.name: branch.id for branch in branches if not branch.default}
         assert sorted(ids) == sorted(names(count))
         assert len(branches) == count + 1
+        computes = await self.neon.endpoints.list(self.project_id)
+        assert {one.branch_id for one in computes} == {one.id for one in branches}
+        assert len(computes) == len(branches)
         operations = await self.neon.operations.list(self.project_id).collect()
         assert {operation.status for operation in operations} == {"finished"}
         created = Counter(one.branch_id for one in operations if one.action == "create_branch")
         assert created == dict.fromkeys(ids.values(), 1)
-        assert await asyncio.to_thread(self.runs.entries) == {
-            name: {
-                "customer": CUSTOMER,
-                "branch": name,
-                "project_id": self.project_id,
-                "branch_id": branch_id,
-                "pending": [],
-            }
-            for name, branch_id in ids.items()
-        }
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +136,7 @@ async def provisioning(
     control_plane: LocalControlPlane,
     neon: NeonClient,
 ) -> Provisioning:
-    project_id = (await neon.projects.create(name=CUSTOMER)).project.id
+    project_id = (await neon.projects.create(name=PROJECT)).project.id
     return Provisioning(Runs(forks, tmp_path, environment), control_plane, neon, project_id)
 
 
@@ -174,10 +154,9 @@ async def test_repeatedly_killed_runs_create_every_branch_once(
                 await provisioning.wait_for_kill_time(chance)
         assert await runs.kill() in (-signal.SIGKILL, 0)
         provisioning.control_plane.clear_faults()
-        if chance.random() < 0.3:
-            await asyncio.to_thread(runs.truncate, chance)
-    ready = f"{2 * KILLS} of {2 * KILLS} branches are ready"
-    assert await runs.finish(2 * KILLS) == (0, ready)
+    code, outcome = await runs.finish(2 * KILLS)
+    assert code == 0
+    assert outcome.startswith(f"{2 * KILLS} of {2 * KILLS} tenants are done")
     await asyncio.sleep(LATE)  # for requests that are still delayed
     assert set(provisioning.creations) <= {0, 201, 409}
     await provisioning.check(2 * KILLS)
@@ -190,17 +169,17 @@ async def test_late_request_of_a_killed_process_creates_no_second_branch(
     await provisioning.runs.start(1)
     await until(lambda: late.fired == 1)
     await provisioning.runs.kill()
-    assert await provisioning.runs.finish(1) == (0, "1 of 1 branches are ready")
+    assert await provisioning.runs.finish(1) == (0, "1 of 1 tenants are done: 1 created, 0 adopted")
     await until(lambda: len(provisioning.creations) == 2)
     assert provisioning.creations == [201, 409]
     await provisioning.check(1)
 
 
-async def test_creation_with_unknown_result_is_repeated(provisioning: Provisioning) -> None:
+async def test_creation_with_unknown_result_is_adopted(provisioning: Provisioning) -> None:
     provisioning.control_plane.inject(Fault(route=CREATE, when="after", drop=True, times=1))
     provisioning.control_plane.inject(Fault(route=CREATE, when="after", status=502, times=1))
-    assert await provisioning.runs.finish(3) == (0, "3 of 3 branches are ready")
-    assert {0, 502, 409} <= set(provisioning.creations)
+    assert await provisioning.runs.finish(3) == (0, "3 of 3 tenants are done: 1 created, 2 adopted")
+    assert sorted(provisioning.creations) == [0, 201, 502]
     await provisioning.check(3)
 
 
@@ -209,12 +188,15 @@ async def test_failed_branch_is_reported_and_created_again_after_its_deletion(
 ) -> None:
     provisioning.control_plane.inject(Fault(route=CREATE, when="after", drop=True, times=2))
     await provisioning.control_plane.fail_next("create_branch")
-    assert await provisioning.runs.finish(2) == (1, "1 of 2 branches are ready")
+    assert await provisioning.runs.finish(2) == (
+        1,
+        "1 of 2 tenants are done: 0 created, 1 adopted, 1 failed",
+    )
     branches = provisioning.neon.branches
     for branch in await branches.list(provisioning.project_id).collect():
         if branch.current_state == "init":
             await branches.delete(provisioning.project_id, branch.id)
-    assert await provisioning.runs.finish(2) == (0, "2 of 2 branches are ready")
+    assert await provisioning.runs.finish(2) == (0, "2 of 2 tenants are done: 1 created, 1 adopted")
 
 
 async def test_local_control_plane_of_the_example_survives_a_kill(
@@ -222,23 +204,22 @@ async def test_local_control_plane_of_the_example_survives_a_kill(
 ) -> None:
     runs = Runs(forks, tmp_path, {})
     await runs.start(3)
-    while not await asyncio.to_thread(runs.entries):
+    while "is ready at" not in await asyncio.to_thread(read, runs.output):
         pass
     await runs.kill()
-    assert await runs.finish(3) == (0, "3 of 3 branches are ready")
-    output = await asyncio.to_thread(runs.output.read_text)
-    assert re.search(r"[123] branches exist already", output)
+    code, outcome = await runs.finish(3)
+    assert code == 0
+    assert re.fullmatch(r"3 of 3 tenants are done: \d created, [123] adopted", outcome)
 
 
-async def test_sample_creates_a_project_per_customer(
+async def test_sample_creates_the_projects_of_its_tenants(
     forks: Forks, tmp_path: Path, environment: dict[str, str], neon: NeonClient
 ) -> None:
     log = tmp_path / "output"
-    results = ("--results", str(tmp_path / "results"))
-    await forks.start(*results, environment=environment, output=log)
+    await forks.start("--canary", "2", environment=environment, output=log)
     assert await forks.end() == 0
     output = await asyncio.to_thread(log.read_text)
-    assert output.splitlines()[-1] == "40 of 40 branches are ready"
+    assert output.splitlines()[-1] == "40 of 40 tenants are done: 40 created, 0 adopted"
     projects = await neon.projects.list().collect()
     assert len(projects) == 20
     for project in projects:
@@ -250,12 +231,13 @@ async def test_failed_branches_are_reported_and_do_not_affect_others(
     forks: Forks, tmp_path: Path
 ) -> None:
     runs = Runs(forks, tmp_path, {})
-    assert await runs.finish(6, "--fail", "2") == (1, "4 of 6 branches are ready")
-    output = await asyncio.to_thread(runs.output.read_text)
-    assert (
-        len(re.findall("^preview-. of acme is not ready: 2 of 2 operations", output, re.MULTILINE))
-        == 2
+    assert await runs.finish(6, "--fail", "2") == (
+        1,
+        "4 of 6 tenants are done: 4 created, 0 adopted, 2 failed",
     )
+    output = await asyncio.to_thread(runs.output.read_text)
+    failed = r"^acme/preview-. is not ready: 2 of 2 operations"
+    assert len(re.findall(failed, output, re.MULTILINE)) == 2
 
 
 async def test_interrupted_run_prints_how_to_continue(provisioning: Provisioning) -> None:
@@ -266,26 +248,28 @@ async def test_interrupted_run_prints_how_to_continue(provisioning: Provisioning
     output = await asyncio.to_thread(provisioning.runs.output.read_text)
     assert output.splitlines()[-1] == "interrupted; run the program again to continue"
     provisioning.control_plane.clear_faults()
-    assert await provisioning.runs.finish(2) == (0, "2 of 2 branches are ready")
+    assert await provisioning.runs.finish(2) == (0, "2 of 2 tenants are done: 0 created, 2 adopted")
     await provisioning.check(2)
 
 
-async def test_two_projects_of_a_customer_stop_the_run_before_any_creation(
+async def test_two_projects_of_a_name_stop_the_run_before_any_creation(
     provisioning: Provisioning,
 ) -> None:
-    await provisioning.neon.projects.create(name=CUSTOMER)
-    assert await provisioning.runs.finish(2) == (
-        1,
-        "two projects have the name acme; delete one of them",
-    )
+    other = await provisioning.neon.projects.create(name=PROJECT)
+    code, outcome = await provisioning.runs.finish(2)
+    assert code == 1
+    assert outcome.startswith("2 projects match 'acme': ")
+    assert {other.project.id, provisioning.project_id} <= set(re.findall(r"[\w-]+", outcome))
     assert provisioning.creations == []
 
 
-async def test_invalid_row_stops_the_run(forks: Forks, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.csv"
-    lines = "customer,region,branch,max_cu\nacme,aws-us-east-2,preview,big\n"
-    await asyncio.to_thread(rows.write_text, lines)
+async def test_invalid_line_stops_the_run(forks: Forks, tmp_path: Path) -> None:
+    tenants = tmp_path / "tenants.csv"
+    lines = "project,region,branch,max_cu\nacme,aws-us-east-2,preview,big\n"
+    await asyncio.to_thread(tenants.write_text, lines)
     output = tmp_path / "output"
-    await forks.start(str(rows), environment={}, output=output)
+    await forks.start(str(tenants), environment={}, output=output)
     assert await forks.end() == 1
-    assert "`$[0].max_cu`" in await asyncio.to_thread(output.read_text)
+    assert await asyncio.to_thread(output.read_text) == (
+        "tenants.csv, line 2: max_cu is 'big': expected a number from 0.25 to 1024\n"
+    )

@@ -372,6 +372,7 @@ async def test_failed_operation_of_a_deletion_has_the_report(
         ({"names": "main", "apply": True}, TypeError),
         ({"names": ["main"], "wait": "soon"}, TypeError),
         ({"names": ["main"], "wait": "connect"}, ValueError),
+        ({"names": ["main"], "on_deleted": asyncio.sleep}, TypeError),
     ],
 )
 async def test_invalid_argument_is_rejected_without_a_request(

@@ -1,13 +1,25 @@
 """A call returns when the object is ready, even if Neon lists no operation for it."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from neonctl_async import EndpointSpec, NeonClient, PollPolicy, RateBudget, StateTimeoutError
-from neonctl_async.types import EnsuredBranch
-from tests.models.records import BRANCH, ENDPOINT
-from tests.support.records import PROJECT
+from neonctl_async import (
+    EndpointSpec,
+    NeonClient,
+    NotConnectableError,
+    PollPolicy,
+    RateBudget,
+    StateTimeoutError,
+    WaitOptions,
+)
+from neonctl_async.types import EnsuredBranch, EnsuredEndpoint
+from tests.connections.postgres_server import PostgresServer, authenticating
+from tests.models.records import BRANCH, DATABASE, ENDPOINT, ROLE
+from tests.resources.computes import Api, options_of, serve_role
+from tests.support.records import PROJECT, client_of
 from tests.support.server import MisbehavingServer, Received, Respond, http_response
 
 MAIN = {**BRANCH, "id": "br-main", "name": "main", "default": True, "project_id": PROJECT}
@@ -86,3 +98,61 @@ async def test_state_that_is_not_reached_is_an_error_with_the_result() -> None:
     with pytest.raises(StateTimeoutError, match=r"branch br-new .* did not become") as caught:
         await ensure(Creating(reads=10_000), wait=0.1)
     assert isinstance(caught.value.result, EnsuredBranch)
+
+
+@asynccontextmanager
+async def computes() -> AsyncGenerator[tuple[Api, PostgresServer, NeonClient]]:
+    """Run an API with an existing branch, role and database, and the server of its computes."""
+    child = {**BRANCH, "id": "br-1", "name": "preview", "parent_id": "br-main"}
+    async with (
+        PostgresServer(authenticating) as server,
+        Api(port=server.port) as api,
+        client_of(api) as neon,
+    ):
+        serve_role(api)
+        existing = [api.endpoint("ep-1"), api.endpoint("ep-2", type="read_only")]
+        api.respond_to("GET /projects/p-1/branches", {"branches": [MAIN, child]})
+        api.respond_to("GET /projects/p-1/endpoints", {"endpoints": existing})
+        api.respond_to("GET /projects/p-1/branches/br-1/roles/app", {"role": ROLE})
+        api.respond_to("GET /projects/p-1/branches/br-1/databases/shop", {"database": DATABASE})
+        yield api, server, neon
+
+
+@pytest.mark.virtual_time
+async def test_computes_of_an_adopted_branch_are_connected() -> None:
+    async with computes() as (api, server, neon):
+        specs = [EndpointSpec(type="read_write"), EndpointSpec(type="read_only")]
+        adopted = await neon.branches.ensure("p-1", name="preview", endpoints=specs, wait="connect")
+        assert [one.id for one in adopted.endpoints] == ["ep-1", "ep-2"]
+        assert options_of(server) == ["endpoint=ep-1", "endpoint=ep-2"]
+        assert api.lines[:2] == ["GET /projects/p-1/branches", "GET /projects/p-1/endpoints"]
+
+
+@pytest.mark.virtual_time
+async def test_compute_of_an_adopted_role_and_database_is_connected() -> None:
+    async with computes() as (_api, server, neon):
+        await neon.roles.ensure("p-1", "br-1", name="app", wait="connect")
+        await neon.databases.ensure("p-1", "br-1", name="shop", owner_name="owner", wait="connect")
+        assert options_of(server) == ["endpoint=ep-1"] * 2
+
+
+@pytest.mark.virtual_time
+async def test_compute_that_accepts_no_connection_is_an_error_with_the_result() -> None:
+    async with computes() as (_api, server, neon):
+        await server.__aexit__()
+        with pytest.raises(NotConnectableError) as caught:
+            await neon.endpoints.ensure(
+                "p-1", branch_id="br-1", wait=WaitOptions(timeout=2, connect=True)
+            )
+        assert isinstance(caught.value.result, EnsuredEndpoint)
+        await server.__aenter__()
+
+
+@pytest.mark.virtual_time
+async def test_wait_for_connections_without_a_compute_is_refused() -> None:
+    async with computes() as (api, _server, neon):
+        with pytest.raises(ValueError, match="requires a connection, but the branch has no"):
+            await neon.branches.ensure("p-1", name="preview", wait="connect")
+        with pytest.raises(ValueError, match="requires a connection, but a disabled"):
+            await neon.endpoints.ensure("p-1", branch_id="br-1", disabled=True, wait="connect")
+        assert api.lines == []

@@ -145,6 +145,9 @@ async def test_string_is_rejected_as_a_list(method: Method, name: str) -> None:
     async with responding_with() as exchange:
         with pytest.raises(TypeError, match=f"^{name} is 'p-1': expected a list"):
             await call(method, exchange.neon, **{name: "p-1"})
+        for value in (7, None, {"p-1": 1}):
+            with pytest.raises(TypeError, match=rf"^{name} is .*: expected a list"):
+                await call(method, exchange.neon, **{name: value})
     assert exchange.server.received == []
 
 

@@ -1,11 +1,13 @@
 """Hints: errors that name the probable mistake."""
 
+import asyncio
+
 import pytest
 
 from neonctl_async import APIError, InvalidResponseError, NeonClient, NotFoundError
 from neonctl_async.local import LocalControlPlane
-from neonctl_async.transport.hints import address_hint, id_hint
-from tests.support.records import API_KEY, PROJECT, responding
+from neonctl_async.transport.hints import address_hint, id_hint, wrong_id
+from tests.support.records import API_KEY, PROJECT, operation, responding
 from tests.support.server import MisbehavingServer, http_response, in_sequence
 
 PAGE = b"\n<!DOCTYPE html><title>Not found</title>"
@@ -89,13 +91,22 @@ async def test_proxy_with_another_path_gets_no_hint_after_its_first_success() ->
         (f"/projects/{PROJECT}/branches/br-quiet-sun-87654321", ""),
         (f"/projects/{PROJECT}/operations/no-uuid", ""),
         (f"/projects/{PROJECT}/branches/br-1/databases/no%20such", ""),
-        ("/projects/My%20shop", "'My shop' is no id: ids of projects are like 'late-frost-"),
+        (
+            "/projects/My%20shop",
+            "'My shop' does not look like an id: ids of projects are like 'late-frost-",
+        ),
         (
             f"/projects/{PROJECT}/branches/preview%2F7/endpoints",
-            "'preview/7' is no id: ids of branches start with 'br-'",
+            "'preview/7' does not look like an id: ids of branches start with 'br-'",
         ),
-        (f"/projects/{PROJECT}/endpoints/main/start", "'main' is no id: ids of endpoints start"),
-        ("/organizations/acme/api_keys", "'acme' is no id: ids of organizations start with 'org-'"),
+        (
+            f"/projects/{PROJECT}/endpoints/main/start",
+            "'main' does not look like an id: ids of endpoints start",
+        ),
+        (
+            "/organizations/acme/api_keys",
+            "'acme' does not look like an id: ids of organizations start with 'org-'",
+        ),
     ],
 )
 def test_name_in_place_of_an_id_is_shown(path: str, hint: str) -> None:
@@ -103,7 +114,29 @@ def test_name_in_place_of_an_id_is_shown(path: str, hint: str) -> None:
     assert bool(id_hint(path)) is bool(hint)
 
 
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        (None, "branch_id is None: expected a string"),
+        (7.5, "branch_id is a float: expected a string"),
+        (operation(), "branch_id is a Operation: pass its id, as in record.id"),
+    ],
+)
+def test_value_that_is_no_id_is_shown_with_the_next_step(value: object, words: str) -> None:
+    assert wrong_id("branch_id", value) == words
+
+
+async def test_call_in_place_of_an_id_is_to_be_awaited() -> None:
+    call = asyncio.sleep(0)
+    assert wrong_id("branch_id", call) == (
+        "branch_id is a coroutine: await the call, and pass the id of its result"
+    )
+    await call
+
+
 async def test_404_for_a_name_has_a_hint(neon: NeonClient) -> None:
     project = (await neon.projects.create(name="shop", wait=True)).project
-    with pytest.raises(NotFoundError, match="'main' is no id: ids of branches start with 'br-'"):
+    with pytest.raises(
+        NotFoundError, match="'main' does not look like an id: ids of branches start with 'br-'"
+    ):
         await neon.branches.get(project.id, "main")

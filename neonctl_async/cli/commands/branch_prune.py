@@ -13,10 +13,15 @@ import typer
 from msgspec import Struct
 
 from neonctl_async.cli.command import YesOption, command
-from neonctl_async.cli.durations import duration
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.names import project_id
-from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption, WaitOption
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    ProjectOption,
+    TimeoutOption,
+    WaitOption,
+    duration,
+)
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.errors import NeonError
@@ -117,7 +122,7 @@ async def prune_branches(
     show_all: Annotated[
         bool, typer.Option("--all", help="Also show branches whose names do not match.")
     ] = False,
-    yes: YesOption = False,
+    skip_question: YesOption = False,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
@@ -135,7 +140,7 @@ async def prune_branches(
         idle_for=idle_for,
         report_all=show_all,
     )
-    if not apply or (sys.stdin.isatty() and not yes):
+    if not apply or (sys.stdin.isatty() and not skip_question):
         report = await prune()
         if not apply or not report.deleted:
             _show(session, report)
@@ -188,8 +193,11 @@ def _progress(session: CommandSession) -> Callable[[Branch], None] | None:
 def _show(session: CommandSession, report: PruneReport) -> None:
     only_deleted = session.screen.output is Output.RAW
     session.screen.show_list(list(_rows(report, only_deleted=only_deleted)), _VIEW)
-    for name in report.not_found:
-        session.screen.print_message(f"no branch has the name {name!r}")
+    if report.not_found:
+        shown = ", ".join(report.not_found[:_MAX_NAMES])
+        more = len(report.not_found) - _MAX_NAMES
+        shown += f" and {more} more" if more > 0 else ""
+        session.screen.print_message(f"names without a branch: {shown}")
     if not report.applied:
         count = len(report.deleted)
         hint = "; --apply deletes them" if count else ""

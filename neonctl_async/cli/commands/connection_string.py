@@ -104,7 +104,14 @@ async def show_connection_string(
     if session.screen.output is Output.TABLE:
         session.screen.output = Output.RAW  # one line, also for $(…)
     session.screen.show(
-        _ConnectionString(_form(uri, driver), uri.host, uri.port, uri.database, uri.role, pooled),
+        _ConnectionString(
+            connection_string=_form(uri, driver),
+            host=uri.host,
+            port=uri.port,
+            database=uri.database,
+            role=uri.role,
+            pooled=uri.pooled,
+        ),
         _VIEW,
     )
 

@@ -132,7 +132,7 @@ async def _only_role(session: CommandSession, project: str, branch: str) -> str:
     "delete",
     "Delete a database and its data.",
     example="databases delete neondb",
-    question="Delete database {database} and its data?",
+    question="Delete database {database} of project {project}, and its data?",
 )
 async def delete_database(
     session: CommandSession,

@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Annotated, Final
 
 import typer
@@ -21,6 +21,7 @@ from neonctl_async.cli.commands.connection_string import (
 )
 from neonctl_async.cli.options import ProjectOption
 from neonctl_async.cli.session import CommandSession
+from neonctl_async.models.connection_uri import ConnectionUri
 
 app: Final = typer.Typer()
 
@@ -62,9 +63,8 @@ async def run_psql(
         session, project, branch, database=database, role=role, endpoint=endpoint, pooled=pooled
     )
     await session.neon.aclose()
-    # Other users see the arguments of a process, but not its environment.
-    environment = {**os.environ, "PGPASSWORD": uri.password.reveal()}
-    _replace_process([program, "--dbname", uri.without_password, *arguments], environment)
+    failure = _replace_process([program, "--dbname", uri.without_password, *arguments], uri)
+    raise ValueError(f"{program} cannot be run: {failure}")
 
 
 def split(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
@@ -78,8 +78,13 @@ def split(words: Sequence[str]) -> tuple[str | None, Sequence[str]]:
     return None, words
 
 
-def _replace_process(arguments: list[str], environment: Mapping[str, str]) -> None:
-    """Run a program in place of this process. On Windows, run it and exit with its status."""
+def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
+    """Run a program in place of this process. On Windows, run it and exit with its status.
+
+    If that fails, returns the reason: the frame of an exception would show the password. The
+    password is in the environment, because other users see the arguments of a process.
+    """
+    environment = {**os.environ, "PGPASSWORD": uri.password.reveal()}
     try:
         if sys.platform == "win32":
             raise typer.Exit(subprocess.call(arguments, env=environment))  # noqa: S603 - no shell
@@ -87,4 +92,4 @@ def _replace_process(arguments: list[str], environment: Mapping[str, str]) -> No
             signal.signal(getattr(signal, name), signal.SIG_DFL)
         os.execve(arguments[0], arguments, environment)  # noqa: S606 - no shell
     except OSError as error:
-        raise ValueError(f"{arguments[0]} cannot be run: {error.strerror}") from None
+        return error.strerror

@@ -147,7 +147,7 @@ async def create_role(
     "reset-password",
     "Give a role a new password. This closes its connections.",
     example="roles reset-password neondb_owner --show-secrets",
-    question="Reset the password of role {role}?",
+    question="Reset the password of role {role} of project {project}?",
 )
 async def reset_password(
     session: CommandSession,
@@ -173,7 +173,7 @@ async def reset_password(
     "delete",
     "Delete a role.",
     example="roles delete $NEON_ROLE",
-    question="Delete role {role}?",
+    question="Delete role {role} of project {project}?",
 )
 async def delete_role(
     session: CommandSession,

@@ -78,7 +78,7 @@ def test_names_come_from_options_and_files(
     arguments = ("--name", "preview/1", "--names-from", str(file), "--apply", "-o", "raw")
     result = cli(*PRUNE, "-p", project_id, *arguments, at=quick)
     assert len(result.stdout.split()) == 2
-    assert result.stderr == "no branch has the name 'preview/3'\n"
+    assert result.stderr == "names without a branch: preview/3\n"
     assert names(quick, project_id) == {"main", "other"}
 
 

@@ -3,7 +3,7 @@ from datetime import timedelta
 import pytest
 import typer
 
-from neonctl_async.cli.durations import duration
+from neonctl_async.cli.options import duration
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+INSERT INTO items (name, stock) VALUES ('book', 10), ('pen', 100);

@@ -1,0 +1,266 @@
+"""``neonctl-async fleet``."""
+
+import asyncio
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+import typer
+
+from neonctl_async.cli.command import command
+from neonctl_async.cli.exits import ExitCode
+from neonctl_async.cli.options import WAIT_SECONDS, OrgOption, TimeoutOption, WaitOption
+from neonctl_async.cli.output import Output, View
+from neonctl_async.cli.session import CommandSession
+from neonctl_async.cli.styles import Text
+
+if TYPE_CHECKING:
+    from neonctl_async.provisioning.fleet import (
+        Fleet,
+        FleetPlan,
+        FleetReport,
+        FleetUpdate,
+        Tenant,
+        TenantResult,
+    )
+
+app: Final = typer.Typer(
+    help="Fleets: create the branches that a file lists, and continue after a failure.",
+    no_args_is_help=True,
+)
+
+
+class TenantRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A tenant, or an extra branch, in the output."""
+
+    project: str
+    branch: str
+    status: str
+    project_id: str | None = None
+    branch_id: str | None = None
+    details: str = ""
+
+
+_STYLES: Final = {"differ": "yellow", "extra": "yellow", "failed": "red", "skipped": "yellow"}
+_ROWS: Final[View[TenantRow]] = View(
+    columns={
+        "Project": lambda row: row.project,
+        "Branch": lambda row: row.branch,
+        "Status": lambda row: Text(row.status, _STYLES.get(row.status, "")),
+        "ID": lambda row: row.branch_id or "",
+        "Details": lambda row: row.details,
+    },
+    raw=lambda row: row.branch_id or "",
+)
+
+FileArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="FILE",
+        help="The tenants: a .csv or .jsonl file with the fields project, branch, and others.",
+        exists=True,
+        dir_okay=False,
+        show_default=False,
+    ),
+]
+
+
+def _writable(path: Path | None) -> Path | None:
+    """Reject a file in a missing directory before the fleet is created."""
+    if path is not None and (path.is_dir() or not path.parent.is_dir()):
+        raise typer.BadParameter(f"{path} is not a file in an existing directory")
+    return path
+
+
+@command(
+    app,
+    "plan",
+    "Compare the tenants of a file with the existing branches. Changes nothing.",
+    example="fleet plan tenants.csv",
+)
+async def plan_fleet(session: CommandSession, file: FileArgument, org: OrgOption = None) -> None:
+    fleet = await _fleet(session, file, org)
+    plan = await fleet.plan()
+    _show(session, _planned_rows(plan))
+    session.screen.print_message(str(plan))
+    if plan.failed:
+        raise typer.Exit(ExitCode.OPERATION_FAILED)
+
+
+@command(
+    app,
+    "apply",
+    "Create the missing branches of a file. Run it again to continue after a failure.",
+    example="fleet apply tenants.csv --canary 1",
+)
+async def apply_fleet(
+    session: CommandSession,
+    file: FileArgument,
+    *,
+    org: OrgOption = None,
+    canary: Annotated[
+        int,
+        typer.Option(
+            "--canary",
+            metavar="N",
+            min=0,
+            help="Finish N tenants before all others, and stop if one of them fails.",
+        ),
+    ] = 0,
+    concurrency: Annotated[
+        int,
+        typer.Option(
+            "--concurrency", metavar="N", min=1, help="The tenants in progress at the same time."
+        ),
+    ] = 100,
+    connect: Annotated[
+        bool,
+        typer.Option("--connect", help="Also wait until each compute accepts connections."),
+    ] = False,
+    uris: Annotated[
+        Path | None,
+        typer.Option(
+            "--uris",
+            metavar="FILE",
+            callback=_writable,
+            help="Write a connection URI per tenant, password included, to this JSONL file, which "
+            "only you can read.",
+        ),
+    ] = None,
+    pooled: Annotated[bool, typer.Option("--pooled", help="Write URIs of the pooler.")] = False,
+    wait: WaitOption = True,
+    timeout: TimeoutOption = WAIT_SECONDS,
+) -> None:
+    if connect and not wait:
+        raise ValueError("--connect and --no-wait contradict each other: leave one of them out")
+    if pooled and uris is None:
+        raise ValueError("--pooled needs --uris FILE, which receives the URIs")
+    from neonctl_async.waiting.options import WaitOptions
+
+    def print_failure(update: "FleetUpdate") -> None:
+        if update.error is not None:
+            session.screen.print_message(f"{update.tenant}: {update.error}", "red")
+
+    fleet = await _fleet(session, file, org)
+    try:
+        with await session.display() as show:
+            options = WaitOptions(timeout=timeout, connect=connect, on_update=show)
+            report = await fleet.apply(
+                canary=canary,
+                concurrency=concurrency,
+                wait=options if wait else False,
+                uris=uris is not None,
+                pooled=pooled,
+                on_update=print_failure,
+            )
+    except asyncio.CancelledError:
+        session.screen.print_message("run the same command again to continue")
+        raise
+    is_written = uris is None or await _write_uris(session, uris, report)
+    _show(session, _reported_rows(report))
+    session.screen.print_message(str(report))
+    if not report.is_complete:
+        raise typer.Exit(ExitCode.OPERATION_FAILED)
+    if not is_written:
+        raise typer.Exit(ExitCode.OUTPUT_ERROR)
+
+
+async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet":
+    from neonctl_async.provisioning.fleet import Fleet, read_tenants
+
+    tenants = await asyncio.to_thread(read_tenants, file)
+    return Fleet(session.neon, tenants, org_id=org)
+
+
+def _show(session: CommandSession, rows: Iterable[TenantRow]) -> None:
+    """Show the rows. ``--output raw`` leaves out the tenants without a branch."""
+    is_raw = session.screen.output is Output.RAW
+    session.screen.show_list([row for row in rows if row.branch_id or not is_raw], _ROWS)
+
+
+def _planned_rows(plan: "FleetPlan") -> Iterator[TenantRow]:
+    for planned in plan.tenants:
+        yield TenantRow(
+            project=planned.tenant.project,
+            branch=planned.tenant.branch,
+            status=planned.action,
+            project_id=planned.project_id,
+            branch_id=planned.branch.id if planned.branch else None,
+            details="; ".join(planned.differences),
+        )
+    for branch in plan.extra:
+        yield TenantRow(
+            project=branch.project_id,
+            branch=branch.name,
+            status="extra",
+            project_id=branch.project_id,
+            branch_id=branch.id,
+        )
+    yield from _failed_rows(plan.failed)
+
+
+def _reported_rows(report: "FleetReport") -> Iterator[TenantRow]:
+    for tenant, result in report.succeeded.items():
+        yield TenantRow(
+            project=tenant.project,
+            branch=tenant.branch,
+            status="created" if result.created else "adopted",
+            project_id=result.project_id,
+            branch_id=result.branch_id,
+        )
+    yield from _failed_rows(report.failed)
+    for tenant in report.skipped:
+        yield TenantRow(project=tenant.project, branch=tenant.branch, status="skipped")
+
+
+def _failed_rows(failed: "Mapping[Tenant, Exception]") -> Iterator[TenantRow]:
+    for tenant, error in failed.items():
+        yield TenantRow(
+            project=tenant.project, branch=tenant.branch, status="failed", details=str(error)
+        )
+
+
+async def _write_uris(session: CommandSession, path: Path, report: "FleetReport") -> bool:
+    """Write the URIs to a file. Return False, with a message, if this fails."""
+    try:
+        await asyncio.to_thread(_replace_private, path, _uri_lines(report.succeeded.values()))
+    except OSError as error:
+        session.screen.print_message(
+            f"error: cannot write {path}: {error.strerror}. Run the command again with another "
+            "--uris",
+            "bold red",
+        )
+        return False
+    return True
+
+
+def _uri_lines(results: "Iterable[TenantResult]") -> bytes:
+    return b"".join(
+        msgspec.json.encode(
+            {
+                "project": result.tenant.project,
+                "branch": result.tenant.branch,
+                "project_id": result.project_id,
+                "branch_id": result.branch_id,
+                "connection_uri": result.connection_uri.reveal(),
+            }
+        )
+        + b"\n"
+        for result in results
+        if result.connection_uri is not None
+    )
+
+
+def _replace_private(path: Path, content: bytes) -> None:
+    """Replace a file, in one step, by a new one that only its owner can read."""
+    number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = Path(name)
+    try:
+        with open(number, "wb") as file:  # noqa: PTH123 - a descriptor has no path
+            file.write(content)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink()
+        raise

@@ -1,0 +1,23 @@
+"""The error for tenants that cannot be provisioned as they are described."""
+
+from collections.abc import Sequence
+from typing import Final
+
+MAX_SHOWN: Final = 5
+"""The number of problems in the message of an error."""
+
+
+class FleetError(ValueError):
+    """The description of a fleet has problems. Raised before anything is created.
+
+    ``problems`` contains a sentence for each problem. The message shows the first five.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        more = len(problems) - MAX_SHOWN
+        rest = [f"and {more} more"] if more > 0 else []
+        super().__init__("; ".join([*problems[:MAX_SHOWN], *rest]))
+        self.problems: tuple[str, ...] = tuple(problems)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.problems,))

@@ -1,0 +1,96 @@
+"""Fleet: tenants that should exist, the plan for them, and the run that creates them."""
+
+import sys
+from collections.abc import Iterable
+
+from neonctl_async.provisioning.fleet.client import FleetClient
+from neonctl_async.provisioning.fleet.errors import FleetError
+from neonctl_async.provisioning.fleet.new_projects import NewProjects
+from neonctl_async.provisioning.fleet.plans import FleetPlan
+from neonctl_async.provisioning.fleet.preparing import prepare
+from neonctl_async.provisioning.fleet.reports import FleetReport
+from neonctl_async.provisioning.fleet.run import FleetRun, OnFleetUpdate
+from neonctl_async.provisioning.fleet.steps import StepOptions, TenantSteps
+from neonctl_async.provisioning.fleet.tenants import Tenant
+from neonctl_async.resources.base import check_within
+from neonctl_async.waiting.options import Wait, wait_options
+
+
+class Fleet:
+    """Tenants: branches that should exist in a number of projects.
+
+    ``neon`` is a :class:`neonctl_async.NeonClient`. Its rate budget limits the requests. With
+    ``org_id``, projects are searched for and created in this organization. Raises FleetError if two
+    tenants are the same branch.
+    """
+
+    def __init__(
+        self, neon: FleetClient, tenants: Iterable[Tenant], *, org_id: str | None = None
+    ) -> None:
+        self._neon = neon
+        self._org_id = org_id
+        self._tenants = list(tenants)
+        seen: set[tuple[str, str]] = set()
+        problems: list[str] = []
+        for tenant in self._tenants:
+            if (key := (tenant.project, tenant.branch)) in seen:
+                problems.append(f"{tenant} is in the fleet twice: expected it once")
+            seen.add(key)
+        if problems:
+            raise FleetError(problems)
+
+    async def plan(self) -> FleetPlan:
+        """Compare the tenants with the existing branches. Changes nothing.
+
+        Sends one request per 400 projects of the account, and two requests per project of the
+        fleet: one lists the branches, one the computes. Raises FleetError, with all problems, if a
+        parent or a project does not exist, or if a name belongs to more than one project. A missing
+        project is no problem if a tenant has its region.
+        """
+        return (await prepare(self._neon, self._tenants, self._org_id)).plan
+
+    async def apply(
+        self,
+        *,
+        canary: int = 0,
+        concurrency: int = 100,
+        wait: Wait = True,
+        uris: bool = True,
+        pooled: bool = False,
+        on_update: OnFleetUpdate | None = None,
+    ) -> FleetReport:
+        """Create the missing branches, and wait until all branches are ready.
+
+        Makes a plan first. Adopts what exists, so you can run the fleet again after a failure or a
+        ``kill -9``. Never changes or deletes anything: a branch that differs is a failure.
+
+        - ``canary``: the number of unfinished tenants to finish before all others. If one of them
+          fails, the others are skipped.
+        - ``concurrency``: the number of tenants in progress at the same time.
+        - ``wait``: as for :meth:`neon.branches.create`. With ``"connect"``, a tenant is done when
+          its compute accepts connections. With ``False``, when its branch exists.
+        - ``uris``: return a connection URI for each tenant with a compute; ``pooled`` selects the
+          URI of the pooler. A branch that existed costs up to two requests more.
+        - ``on_update``: a plain function that is called after each tenant.
+
+        Missing projects are created one after another. Run only one such process at a time: Neon
+        accepts two projects with the same name. Raises the errors of :meth:`plan`, before anything
+        is created. Failures of tenants are in the report.
+        """
+        check_within("canary", canary, 0, sys.maxsize)
+        check_within("concurrency", concurrency, 1, sys.maxsize)
+        options = StepOptions(wait=wait_options(wait), uris=uris, pooled=pooled)
+        prepared = await prepare(self._neon, self._tenants, self._org_id)
+        new_projects = NewProjects(self._neon, prepared.new_projects, self._org_id)
+        run = FleetRun(TenantSteps(self._neon, new_projects, options), prepared, on_update)
+        for tenant, error in prepared.plan.failed.items():
+            run.fail(tenant, error)
+        first = [job for job in prepared.jobs if not job.planned.is_ready][:canary]
+        canaries = {job.tenant for job in first}
+        rest = [job for job in prepared.jobs if job.tenant not in canaries]
+        await run.provision(first, concurrency)
+        if run.has_failed(first):
+            run.skip(rest)
+        else:
+            await run.provision(rest, concurrency)
+        return run.report(self._tenants)

@@ -1,0 +1,69 @@
+"""Create the missing projects of a fleet."""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Final
+
+from neonctl_async.errors import NeonError
+from neonctl_async.provisioning.fleet.client import FleetClient
+from neonctl_async.provisioning.fleet.projects import NewProject
+from neonctl_async.provisioning.fleet.tenants import or_unset
+
+SEARCH_DELAYS: Final = (0.0, 1.0, 2.0)
+"""Seconds before each search for a project that may have been created without a response."""
+
+
+class NewProjects:
+    """The projects that a run creates, one after another, at the first request for each.
+
+    Projects may share a name, so a creation is never repeated: a late request could create a
+    second project. One process can leave at most one such project behind.
+    """
+
+    def __init__(
+        self, neon: FleetClient, projects: Mapping[str, NewProject], org_id: str | None
+    ) -> None:
+        self._neon = neon
+        self._projects = projects
+        self._org_id = org_id
+        self._ids: dict[str, str] = {}
+        self._errors: dict[str, NeonError] = {}
+        self._one_at_a_time = asyncio.Lock()
+
+    async def id_of(self, name: str) -> str:
+        """Return the id of a project. Create the project at the first call."""
+        async with self._one_at_a_time:
+            if name in self._errors:
+                raise self._errors[name]
+            if name not in self._ids:
+                try:
+                    self._ids[name] = await self._create(self._projects[name])
+                except NeonError as error:
+                    self._errors[name] = error
+                    raise
+            return self._ids[name]
+
+    async def _create(self, project: NewProject) -> str:
+        try:
+            created = await self._neon.projects.create(
+                name=project.name,
+                org_id=or_unset(self._org_id),
+                region_id=project.region,
+                pg_version=or_unset(project.pg_version),
+            )
+        except NeonError as error:
+            if not error.maybe_delivered:
+                raise
+            return await self._find(project.name, error)
+        return created.project.id
+
+    async def _find(self, name: str, lost: NeonError) -> str:
+        """Return the id of a project whose creation got no response. Raise ``lost`` without one."""
+        for seconds in SEARCH_DELAYS:
+            await asyncio.sleep(seconds)
+            listed = self._neon.projects.list(search=name, org_id=or_unset(self._org_id))
+            found = [project.id async for project in listed if project.name == name]
+            if len(found) == 1:
+                return found[0]
+        lost.add_note("the project was not found: Neon may still create it; run the fleet again")
+        raise lost

@@ -1,0 +1,148 @@
+"""The decision about each tenant, from listings of the branches and computes. Pure: no I/O."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from neonctl_async._shorten import shorten
+from neonctl_async.models.branches import Branch
+from neonctl_async.models.endpoints import Endpoint, EndpointState
+from neonctl_async.models.projects import Project
+from neonctl_async.provisioning.differences import (
+    BranchSettings,
+    branch_differences,
+    expires_too_early,
+    match_computes,
+)
+from neonctl_async.provisioning.fleet.plans import Action, PlannedTenant
+from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
+
+_TIME: Final = "%Y-%m-%d %H:%M:%S %Z"
+_CREATED_STATES: Final = frozenset({"ready", "archived"})
+_CREATED_COMPUTE_STATES: Final = frozenset({EndpointState.ACTIVE, EndpointState.IDLE})
+
+
+class ProjectContent(msgspec.Struct, frozen=True, kw_only=True):
+    """The branches of a project, and its computes."""
+
+    project: Project
+    branches: Sequence[Branch]
+    endpoints: Sequence[Endpoint]
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """The work on one tenant: the decision, and what its execution needs beside it."""
+
+    planned: PlannedTenant
+    endpoint_id: str | None = None
+    """The compute of an existing branch."""
+    parent_id: str | None = None
+    """The parent branch, if it exists and the tenant names it."""
+    parent: Tenant | None = None
+    """The tenant that is the parent, if it is not ready yet."""
+
+    @property
+    def tenant(self) -> Tenant:
+        """The tenant."""
+        return self.planned.tenant
+
+
+class ProjectPlan:
+    """The decisions about the tenants of one existing project."""
+
+    def __init__(self, content: ProjectContent, tenants: Sequence[Tenant], now: datetime) -> None:
+        self._now = now
+        self._content = content
+        self._tenants = tenants
+        self._by_name = {branch.name: branch for branch in content.branches}
+        self._by_id = {branch.id: branch for branch in content.branches}
+        self._default = next((branch for branch in content.branches if branch.default), None)
+        self._computes: dict[str, list[Endpoint]] = {}
+        for endpoint in content.endpoints:
+            self._computes.setdefault(endpoint.branch_id, []).append(endpoint)
+
+    def problems(self) -> Iterator[str]:
+        """Yield a sentence for each tenant whose parent does not exist and is no other tenant."""
+        planned = {tenant.branch for tenant in self._tenants}
+        for tenant in self._tenants:
+            parent = tenant.parent
+            if parent is not None and parent not in planned and self._find(parent) is None:
+                yield (
+                    f"the parent of {tenant} is {shorten(parent)}: expected the name or id of a "
+                    f"branch of project {self._content.project.id}"
+                )
+
+    def extra(self) -> list[Branch]:
+        """Return the branches of no tenant, without default branches and parents of tenants."""
+        needed = {tenant.branch for tenant in self._tenants}
+        needed |= {tenant.parent for tenant in self._tenants if tenant.parent is not None}
+        return [
+            branch
+            for branch in self._content.branches
+            if not branch.default and branch.name not in needed and branch.id not in needed
+        ]
+
+    def decide(self, tenant: Tenant) -> Job:
+        """Return the decision about a tenant."""
+        differences = [*_project_differences(tenant, self._content.project)]
+        branch = self._by_name.get(tenant.branch)
+        compute: Endpoint | None = None
+        if branch is not None:
+            differences += self._branch_differences(tenant, branch)
+            matching, missing = match_computes(self._computes.get(branch.id, []), tenant.endpoints)
+            differences += missing
+            compute = next(iter(matching), None)
+        action: Action = "create" if branch is None else "adopt"
+        planned = PlannedTenant(
+            tenant=tenant,
+            action="differ" if differences else action,
+            project_id=self._content.project.id,
+            branch=branch,
+            is_ready=branch is not None and _is_ready(tenant, branch, compute),
+            differences=tuple(differences),
+        )
+        parent = None if tenant.parent is None else self._find(tenant.parent)
+        return Job(
+            planned=planned,
+            endpoint_id=compute.id if compute else None,
+            parent_id=parent.id if parent else None,
+        )
+
+    def _branch_differences(self, tenant: Tenant, branch: Branch) -> list[str]:
+        parent = self._default
+        if tenant.parent is not None:
+            parent = self._find(tenant.parent)
+            if parent is None:  # the parent is a tenant that does not exist yet
+                return [f"its parent cannot be {shorten(tenant.parent)}, which does not exist yet"]
+        wanted = BranchSettings(
+            parent=parent,
+            protected=or_unset(tenant.protected),
+            init_source=or_unset(tenant.init_source),
+            expires_at=or_unset(tenant.expires_at),
+        )
+        differences = branch_differences(branch, wanted, self._by_id)
+        if expires_too_early(branch.expires_at, wanted.expires_at, self._now):
+            found = format(branch.expires_at, _TIME)
+            differences.append(f"it expires at {found} instead of {tenant.expires_at:{_TIME}}")
+        return differences
+
+    def _find(self, text: str) -> Branch | None:
+        return self._by_id.get(text) or self._by_name.get(text)
+
+
+def _project_differences(tenant: Tenant, project: Project) -> Iterator[str]:
+    """Yield a sentence for each setting of the project that differs."""
+    if tenant.region is not None and tenant.region != project.region_id:
+        yield f"the region of its project is {project.region_id!r} instead of {tenant.region!r}"
+    if tenant.pg_version is not None and tenant.pg_version != project.pg_version:
+        yield f"its project has Postgres {project.pg_version} instead of {tenant.pg_version}"
+
+
+def _is_ready(tenant: Tenant, branch: Branch, compute: Endpoint | None) -> bool:
+    """Return whether Neon has finished the creation of a branch and of its compute."""
+    is_created = branch.current_state in _CREATED_STATES and branch.pending_state is None
+    if not is_created or not tenant.compute:
+        return is_created
+    return compute is not None and compute.current_state in _CREATED_COMPUTE_STATES

@@ -1,0 +1,140 @@
+"""Make the plan of a fleet: find the projects, read each, decide about each tenant."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from neonctl_async.clock import utc_now
+from neonctl_async.errors import AuthenticationError, ClientClosedError, NeonError
+from neonctl_async.models.branches import Branch
+from neonctl_async.models.projects import Project
+from neonctl_async.provisioning.fleet.client import FleetClient
+from neonctl_async.provisioning.fleet.errors import FleetError
+from neonctl_async.provisioning.fleet.order import interleaved, parents_first
+from neonctl_async.provisioning.fleet.planning import Job, ProjectPlan
+from neonctl_async.provisioning.fleet.plans import FleetPlan, PlannedTenant
+from neonctl_async.provisioning.fleet.projects import FleetProjects, NewProject, resolve
+from neonctl_async.provisioning.fleet.reading import read_content, read_projects
+from neonctl_async.provisioning.fleet.tenants import Tenant
+from neonctl_async.provisioning.fleet.workers import for_each
+
+READERS: Final = 20
+"""The number of projects that are read at the same time."""
+
+
+class Prepared(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan, with what a run needs beside it."""
+
+    plan: FleetPlan
+    jobs: list[Job]
+    """The work on all planned tenants, in the order of a run."""
+    new_projects: Mapping[str, NewProject]
+
+
+async def prepare(neon: FleetClient, tenants: Sequence[Tenant], org_id: str | None) -> Prepared:
+    """Make the plan. Sends a request per page of projects, and one or two requests per project.
+
+    Raises FleetError with all problems of the tenants.
+    """
+    wanted = {tenant.project for tenant in tenants}
+    found = await read_projects(neon, wanted, org_id) if wanted else []
+    resolved = resolve(tenants, found)
+    if resolved.problems:
+        raise FleetError(resolved.problems)
+    groups = _groups(tenants, resolved)
+    projects = {project.id: project for project in resolved.existing.values()}
+    plans = _Plans(neon)
+    await plans.read([(projects[id_], groups[id_]) for id_ in groups if id_ in projects])
+    for name in resolved.missing:
+        plans.add_new(groups[name])
+    return plans.prepared(tenants, resolved.missing)
+
+
+def _groups(tenants: Sequence[Tenant], projects: FleetProjects) -> dict[str, list[Tenant]]:
+    """Return the tenants of each project, by the id of the project or the name of a new one.
+
+    Raises FleetError if two tenants are the same branch of a project.
+    """
+    groups: dict[str, dict[str, Tenant]] = {}
+    problems: list[str] = []
+    for tenant in tenants:
+        project = projects.existing.get(tenant.project)
+        group = groups.setdefault(project.id if project else tenant.project, {})
+        other = group.setdefault(tenant.branch, tenant)
+        if other is not tenant:
+            problems.append(f"{tenant} and {other} are the same branch: expected it once")
+    if problems:
+        raise FleetError(problems)
+    return {key: list(group.values()) for key, group in groups.items()}
+
+
+class _Plans:
+    """The decisions about the tenants of all projects."""
+
+    def __init__(self, neon: FleetClient) -> None:
+        self._neon = neon
+        self._groups: list[list[Job]] = []
+        self._extra: list[Branch] = []
+        self._failed: dict[Tenant, NeonError] = {}
+        self._problems: list[str] = []
+
+    async def read(self, projects: Sequence[tuple[Project, Sequence[Tenant]]]) -> None:
+        """Read existing projects, and decide about their tenants."""
+
+        async def read(group: tuple[Project, Sequence[Tenant]]) -> None:
+            project, tenants = group
+            try:
+                await self._read(project, tenants)
+            except (AuthenticationError, ClientClosedError):
+                raise
+            except NeonError as error:
+                self._failed |= dict.fromkeys(tenants, error)
+
+        await for_each(projects, read, concurrency=min(READERS, len(projects)))
+
+    async def _read(self, project: Project, tenants: Sequence[Tenant]) -> None:
+        with_computes = any(tenant.compute for tenant in tenants)
+        content = await read_content(self._neon, project, with_computes=with_computes)
+        plan = ProjectPlan(content, tenants, utc_now())
+        self._problems += plan.problems()
+        self._extra += plan.extra()
+        self._add([plan.decide(tenant) for tenant in tenants])
+
+    def add_new(self, tenants: Sequence[Tenant]) -> None:
+        """Decide about the tenants of a project that does not exist."""
+        self._add(
+            [Job(planned=PlannedTenant(tenant=tenant, action="create")) for tenant in tenants]
+        )
+
+    def _add(self, jobs: Sequence[Job]) -> None:
+        """Add the work on one project, in the order of a run."""
+        by_branch = {job.tenant.branch: job for job in jobs}
+        try:
+            ordered = parents_first([job.tenant for job in jobs])
+        except FleetError as error:
+            self._problems += error.problems
+            return
+        group: list[Job] = []
+        for tenant in ordered:
+            job, parent = by_branch[tenant.branch], by_branch.get(tenant.parent or "")
+            if parent is not None and not parent.planned.is_ready:
+                job = msgspec.structs.replace(job, parent=parent.tenant)
+            group.append(job)
+        self._groups.append(group)
+
+    def prepared(
+        self, tenants: Sequence[Tenant], new_projects: Mapping[str, NewProject]
+    ) -> Prepared:
+        """Return the plan. Raises FleetError if the tenants have problems."""
+        if self._problems:
+            raise FleetError(self._problems)
+        jobs = list(interleaved(self._groups))
+        by_tenant = {job.tenant: job.planned for job in jobs}
+        plan = FleetPlan(
+            tenants=[by_tenant[tenant] for tenant in tenants if tenant in by_tenant],
+            new_projects=list(new_projects),
+            extra=self._extra,
+            failed={tenant: self._failed[tenant] for tenant in tenants if tenant in self._failed},
+        )
+        return Prepared(plan=plan, jobs=jobs, new_projects=new_projects)

@@ -1,0 +1,161 @@
+"""The requests for one tenant: ensure the branch, wait, get the connection URI."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from neonctl_async.errors import ConflictError, MismatchError, NeonError, WaitError
+from neonctl_async.models.branches import Branch, BranchCreated
+from neonctl_async.models.connection_uri import ConnectionUri
+from neonctl_async.models.databases import ConnectionDetails
+from neonctl_async.provisioning.fleet.client import FleetClient
+from neonctl_async.provisioning.fleet.new_projects import NewProjects
+from neonctl_async.provisioning.fleet.planning import Job
+from neonctl_async.provisioning.fleet.reports import TenantResult
+from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
+from neonctl_async.waiting.options import WaitOptions
+
+
+class StepOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options of the work on a tenant."""
+
+    wait: WaitOptions | None
+    """None to return without waiting."""
+    uris: bool
+    """True to return connection URIs."""
+    pooled: bool
+    """True for connection URIs of the pooler."""
+
+
+class TenantSteps:
+    """Provisions one tenant at a time, without a journal: Neon's records are the state."""
+
+    def __init__(self, neon: FleetClient, new_projects: NewProjects, options: StepOptions) -> None:
+        self._neon = neon
+        self._new_projects = new_projects
+        self._options = options
+
+    async def run(self, job: Job, parent_id: str | None) -> TenantResult:
+        """Provision a tenant. A ready tenant costs no request, unless a URI is needed."""
+        planned, tenant = job.planned, job.tenant
+        if planned.differences:
+            raise MismatchError(
+                f"branch {tenant}",
+                existing=planned.branch,
+                differences=planned.differences,
+                path=f"/projects/{planned.project_id}/branches",
+            )
+        project_id = planned.project_id or await self._new_projects.id_of(tenant.project)
+        if planned.branch is None and (tenant.parent is None or parent_id is not None):
+            return await self._create_or_ensure(tenant, project_id, parent_id)
+        if planned.branch is None or not planned.is_ready:
+            return await self._ensure(tenant, project_id)
+        await self._connect(tenant, project_id, job.endpoint_id)
+        return await self._result(tenant, planned.branch, created=False)
+
+    async def _create_or_ensure(
+        self, tenant: Tenant, project_id: str, parent_id: str | None
+    ) -> TenantResult:
+        """Create a branch that was not listed. This needs one request less than ``ensure``."""
+        try:
+            created = await self._create(tenant, project_id, parent_id)
+        except NeonError as error:
+            if not _may_exist_after(error):
+                raise
+            return await self._ensure(tenant, project_id)
+        return await self._result(
+            tenant, created.branch, created=True, uris=created.connection_uris
+        )
+
+    async def _create(
+        self, tenant: Tenant, project_id: str, parent_id: str | None
+    ) -> BranchCreated:
+        return await self._neon.branches.create(
+            project_id,
+            name=tenant.branch,
+            parent_id=or_unset(parent_id),
+            init_source=or_unset(tenant.init_source),
+            protected=or_unset(tenant.protected),
+            expires_at=or_unset(tenant.expires_at),
+            endpoints=tenant.endpoints,
+            wait=self._wait_for(tenant) or False,
+        )
+
+    async def _ensure(self, tenant: Tenant, project_id: str) -> TenantResult:
+        """Adopt a branch that exists or may exist, or create it."""
+        ensured = await self._neon.branches.ensure(
+            project_id,
+            name=tenant.branch,
+            parent=or_unset(tenant.parent),
+            init_source=or_unset(tenant.init_source),
+            protected=or_unset(tenant.protected),
+            expires_at=or_unset(tenant.expires_at),
+            endpoints=tenant.endpoints,
+            wait=self._wait_for(tenant) or False,
+        )
+        return await self._result(
+            tenant, ensured.branch, created=ensured.created, uris=ensured.connection_uris
+        )
+
+    async def _connect(self, tenant: Tenant, project_id: str, endpoint_id: str | None) -> None:
+        """Wait until the compute of an existing tenant accepts connections, if requested."""
+        options = self._wait_for(tenant)
+        if options is not None and options.connect and endpoint_id is not None:
+            await self._neon.endpoints.wait_connectable(
+                project_id, endpoint_id, timeout=options.timeout
+            )
+
+    async def _result(
+        self,
+        tenant: Tenant,
+        branch: Branch,
+        *,
+        created: bool,
+        uris: Sequence[ConnectionDetails] = (),
+    ) -> TenantResult:
+        """Return the result, with a URI that the creation returned or Neon returns now."""
+        uri: ConnectionUri | None = None
+        if self._options.uris and tenant.compute:
+            uri = _selected(tenant, uris) or await self._neon.branches.connection_uri(
+                branch.project_id,
+                branch.id,
+                database_name=tenant.database,
+                role_name=tenant.role,
+            )
+        if uri is not None and self._options.pooled:
+            uri = uri.as_pooled()
+        return TenantResult(
+            tenant=tenant,
+            project_id=branch.project_id,
+            branch_id=branch.id,
+            created=created,
+            connection_uri=uri,
+        )
+
+    def _wait_for(self, tenant: Tenant) -> WaitOptions | None:
+        """Return the options of the wait. A branch without a compute accepts no connections."""
+        options = self._options.wait
+        if options is None or tenant.compute or not options.connect:
+            return options
+        return msgspec.structs.replace(options, connect=False)
+
+
+def _selected(tenant: Tenant, uris: Sequence[ConnectionDetails]) -> ConnectionUri | None:
+    """Return the URI of the tenant's database and role, if a creation returned exactly one."""
+    found = [
+        each.connection_uri
+        for each in uris
+        if tenant.database in {None, each.connection_parameters.database}
+        and tenant.role in {None, each.connection_parameters.role}
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _may_exist_after(error: NeonError) -> bool:
+    """Return whether a branch may exist after its creation failed with this error.
+
+    After an error of the wait, the branch exists. The wait is not repeated.
+    """
+    if isinstance(error, WaitError):
+        return False
+    return error.maybe_delivered or isinstance(error, ConflictError)

@@ -1,0 +1,150 @@
+"""``neonctl-async fleet``: plan and apply the tenants of a file."""
+
+import json
+import stat
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from neonctl_async.local import Fault
+from tests.cli.conftest import CommandLine
+from tests.cli.served import Served
+from tests.support.records import SECRETS
+
+
+@pytest.fixture
+def project() -> str:
+    """The name of a project that does not exist."""
+    return f"fleet-{uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def file(project: str) -> str:
+    """A file with two tenants in this project."""
+    lines = f"project,branch,region\n{project},production,aws-us-east-2\n{project},staging,\n"
+    Path("tenants.csv").write_text(lines)
+    return "tenants.csv"
+
+
+def rows(output: str) -> list[dict[str, str]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def test_plan_and_apply_show_a_row_per_tenant(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    assert cli("fleet", "plan", file, "-o", "raw", at=quick).stdout == ""
+    planned = cli("fleet", "plan", file, at=quick)
+    assert [line.split() for line in planned.stdout.splitlines()[1:]] == [
+        [project, "production", "create"],
+        [project, "staging", "create"],
+    ]
+    assert planned.stderr == "2 tenants: 2 to create, 0 to adopt, 0 that differ, 0 extra\n"
+    applied = cli("fleet", "apply", file, "-o", "jsonl", at=quick)
+    assert {(row["branch"], row["status"]) for row in rows(applied.stdout)} == {
+        ("production", "created"),
+        ("staging", "created"),
+    }
+    assert applied.stderr.endswith("2 of 2 tenants are done: 2 created, 0 adopted\n")
+    again = cli("fleet", "apply", file, "-o", "raw", at=quick)
+    assert again.stdout.split() == [row["branch_id"] for row in rows(applied.stdout)]
+    assert {planned.exit_code, applied.exit_code, again.exit_code} == {0}
+
+
+def test_differing_and_extra_branches_are_reported_and_kept(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    project_id = quick.project(project).project.id
+    quick.branch(project_id, "staging")
+    quick.branch(project_id, "foreign")
+    planned = cli("fleet", "plan", file, "-o", "jsonl", at=quick)
+    assert [(row["branch"], row["status"], row["details"]) for row in rows(planned.stdout)] == [
+        ("production", "create", ""),
+        ("staging", "differ", "it has no read_write compute"),
+        ("foreign", "extra", ""),
+    ]
+    applied = cli("fleet", "apply", file, "-o", "jsonl", at=quick)
+    assert [(row["branch"], row["status"]) for row in rows(applied.stdout)] == [
+        ("production", "created"),
+        ("staging", "failed"),
+    ]
+    assert f"{project}/staging: branch {project}/staging exists, but differs" in applied.stderr
+    assert applied.exit_code == 1
+
+
+def test_project_that_cannot_be_read_is_reported_by_plan(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    quick.project(project)
+    listing = "GET /projects/{project_id}/branches"
+    quick.control_plane.inject(Fault(route=listing, status=404, times=1))
+    planned = cli("fleet", "plan", file, "-o", "jsonl", at=quick)
+    assert [row["status"] for row in rows(planned.stdout)] == ["failed", "failed"]
+    assert planned.stderr.startswith("2 tenants: 0 to create, 0 to adopt, ")
+    assert planned.exit_code == 1
+
+
+def test_failed_canary_skips_the_rest(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    quick.project(project)
+    quick.fail_next("create_branch")
+    applied = cli("fleet", "apply", file, "--canary", "1", "-o", "jsonl", at=quick)
+    assert [row["status"] for row in rows(applied.stdout)] == ["failed", "skipped"]
+    assert applied.exit_code == 1
+
+
+def test_uris_are_written_to_a_private_file_only(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    uris = Path("uris.jsonl")
+    uris.write_text("old\n")
+    uris.chmod(0o644)
+    result = cli("fleet", "apply", file, "--uris", str(uris), "--pooled", at=quick)
+    assert result.exit_code == 0
+    assert not SECRETS.search(result.output_bytes)
+    assert stat.S_IMODE(uris.stat().st_mode) == 0o600
+    written = rows(uris.read_text())
+    assert [(row["project"], row["branch"]) for row in written] == [
+        (project, "production"),
+        (project, "staging"),
+    ]
+    assert all("-pooler." in row["connection_uri"] for row in written)
+    assert sorted(path.name for path in Path().iterdir()) == ["tenants.csv", "uris.jsonl"]
+
+
+def test_unwritable_file_of_uris_is_an_output_error(
+    cli: CommandLine, quick: Served, file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_path: Path, _target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", fail)
+    result = cli("fleet", "apply", file, "--uris", "uris.jsonl", "-o", "jsonl", at=quick)
+    assert [row["status"] for row in rows(result.stdout)] == ["created", "created"]
+    assert "error: cannot write uris.jsonl: No space left on device" in result.stderr
+    assert result.exit_code == 74
+    assert sorted(path.name for path in Path().iterdir()) == ["tenants.csv"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("missing.csv",), "does not exist"),
+        (("tenants.csv", "--connect", "--no-wait"), "--connect and --no-wait contradict"),
+        (("tenants.csv", "--pooled"), "--pooled needs --uris FILE"),
+        (("tenants.csv", "--uris", "missing/uris.jsonl"), "is not a file in an existing directory"),
+        (("bad.csv",), "bad.csv, line 2: branch is missing: expected the name of a branch"),
+    ],
+)
+def test_wrong_arguments_are_usage_errors(
+    cli: CommandLine, quick: Served, file: str, arguments: tuple[str, ...], message: str
+) -> None:
+    assert file
+    Path("bad.csv").write_text("project,branch\nacme,\n")
+    before = quick.control_plane.requests_served
+    result = cli("fleet", "apply", *arguments, at=quick)
+    assert message in " ".join(result.stderr.split())
+    assert result.exit_code == 2
+    assert quick.control_plane.requests_served == before

@@ -1,0 +1,317 @@
+"""A fleet creates what is missing, adopts what exists, and reports what differs."""
+
+import asyncio
+from collections import Counter
+
+import pytest
+
+from neonctl_async import (
+    AuthenticationError,
+    MismatchError,
+    NeonClient,
+    OperationFailedError,
+    ServerError,
+)
+from neonctl_async.local import Fault, LocalControlPlane
+from neonctl_async.provisioning.fleet import Fleet, FleetError, FleetUpdate, Tenant
+from neonctl_async.types import Branch
+from tests.provisioning.fleet.records import tenant
+from tests.provisioning.helpers import CREATE
+from tests.support.until import until
+
+LIST_BRANCHES = "GET /projects/{project_id}/branches"
+
+
+async def branches_of(neon: NeonClient) -> list[tuple[str, str]]:
+    """Return the project and the name of each branch that is not a default branch."""
+    found = [
+        (project.name, branch.name)
+        for project in await neon.projects.list().collect()
+        for branch in await neon.branches.list(project.id).collect()
+        if not branch.default
+    ]
+    return sorted(found)
+
+
+async def test_missing_projects_and_branches_are_created(
+    neon: NeonClient, tenants: list[Tenant]
+) -> None:
+    updates: list[FleetUpdate] = []
+    report = await Fleet(neon, tenants).apply(on_update=updates.append)
+    assert await branches_of(neon) == sorted((one.project, one.branch) for one in tenants)
+    assert list(report.succeeded) == tenants
+    assert report.is_complete
+    assert str(report) == "6 of 6 tenants are done: 6 created, 0 adopted"
+    for result in report.succeeded.values():
+        branch = await neon.branches.get(result.project_id, result.branch_id)
+        assert branch.current_state == "ready"
+        assert result.connection_uri is not None
+        [compute] = await neon.branches.list_endpoints(result.project_id, result.branch_id)
+        assert result.connection_uri.host == compute.host
+        assert result.connection_uri.reveal() not in repr(report)
+    assert {update.tenant for update in updates} == set(tenants)
+    assert [update.finished for update in updates] == [1, 2, 3, 4, 5, 6]
+    assert {(update.total, update.error) for update in updates} == {(6, None)}
+
+
+async def test_each_tenant_of_existing_projects_costs_one_request_beside_the_polls(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    for name in ("customer-0", "customer-1"):
+        await neon.projects.create(name=name, wait=True)
+    before = control_plane.requests_served
+    await Fleet(neon, tenants).apply()
+    sent = [
+        (method, path.rpartition("/")[2])
+        for method, path, _ in list(control_plane.requests)[before:]
+        if "operations" not in path
+    ]
+    assert Counter(sent) == {
+        ("GET", "projects"): 2,  # the second page is empty
+        ("GET", "branches"): 2,
+        ("GET", "endpoints"): 2,
+        ("POST", "branches"): 6,
+    }
+
+
+async def test_second_run_adopts_everything_without_a_change(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    fleet = Fleet(neon, tenants)
+    first = await fleet.apply()
+    before = control_plane.requests_served
+    second = await fleet.apply()
+    assert {method for method, *_ in list(control_plane.requests)[before:]} == {"GET"}
+    assert str(second) == "6 of 6 tenants are done: 0 created, 6 adopted"
+    for one in tenants:
+        assert second.succeeded[one].branch_id == first.succeeded[one].branch_id
+        assert second.succeeded[one].connection_uri == first.succeeded[one].connection_uri
+
+
+async def test_plan_reports_what_to_create_adopt_and_leave(
+    neon: NeonClient, tenants: list[Tenant]
+) -> None:
+    await Fleet(neon, tenants[:4]).apply(wait=False)
+    [project_id] = [one.id async for one in neon.projects.list() if one.name == "customer-0"]
+    await neon.branches.create(project_id, name="foreign")
+    differing = tenant("b-3", "customer-1", protected=True)
+    new = tenant("b-7", "customer-2", region="aws-us-east-2")
+    plan = await Fleet(neon, [*tenants[:3], differing, *tenants[4:], new]).plan()
+    assert [one.action for one in plan.tenants] == [
+        *("adopt", "adopt", "adopt", "differ", "create", "create", "create"),
+    ]
+    assert [one.tenant for one in plan.select("differ")] == [differing]
+    assert plan.select("differ")[0].differences == ("protected is False instead of True",)
+    assert plan.new_projects == ["customer-2"]
+    assert [one.name for one in plan.extra] == ["foreign"]
+    assert str(plan) == "7 tenants: 3 to create, 3 to adopt, 1 that differ, 1 extra"
+
+
+async def test_differing_branch_is_a_failure_and_stays_as_it_is(neon: NeonClient) -> None:
+    created = await neon.projects.create(name="acme", wait=True)
+    branch = (await neon.branches.create(created.project.id, name="b-1", wait=True)).branch
+    report = await Fleet(neon, [tenant("b-1"), tenant("b-2")]).apply()
+    error = report.failed[tenant("b-1")]
+    assert isinstance(error, MismatchError)
+    assert error.differences == ("it has no read_write compute",)
+    assert isinstance(error.existing, Branch)
+    assert error.existing.id == branch.id
+    assert str(error).startswith("branch acme/b-1 exists, but differs from the request: it has no")
+    assert list(report.succeeded) == [tenant("b-2")]
+    assert not report.is_complete
+
+
+async def test_failures_are_collected_per_tenant(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    await control_plane.fail_next("create_branch", times=2)
+    report = await Fleet(neon, tenants).apply()
+    assert (len(report.succeeded), len(report.failed), report.skipped) == (4, 2, [])
+    assert {type(error) for error in report.failed.values()} == {OperationFailedError}
+    again = await Fleet(neon, tenants).apply()
+    assert again.failed.keys() == report.failed.keys()
+
+
+@pytest.mark.parametrize("kind", ["drop", "502", "409"])
+async def test_branch_of_a_lost_response_is_adopted(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant], kind: str
+) -> None:
+    status = None if kind == "drop" else int(kind)
+    fault = Fault(route=CREATE, when="after", times=4, status=status, drop=status is None)
+    control_plane.inject(fault)
+    report = await Fleet(neon, tenants).apply()
+    assert str(report) == "6 of 6 tenants are done: 2 created, 4 adopted"
+    assert await branches_of(neon) == sorted((one.project, one.branch) for one in tenants)
+    assert all(result.connection_uri for result in report.succeeded.values())
+
+
+async def test_canary_is_ready_before_other_tenants_start(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    created: list[int] = []
+
+    def count(_update: FleetUpdate) -> None:
+        paths = [path for method, path, _ in control_plane.requests if method == "POST"]
+        created.append(sum(path.endswith("/branches") for path in paths))
+
+    report = await Fleet(neon, tenants).apply(canary=2, on_update=count)
+    assert report.is_complete
+    assert created[:2] == [2, 2]
+    assert max(created) == 6
+
+
+async def test_failed_canary_skips_all_other_tenants(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    await control_plane.fail_next("create_branch")
+    report = await Fleet(neon, tenants).apply(canary=2)
+    assert (len(report.succeeded), len(report.failed), len(report.skipped)) == (1, 1, 4)
+    assert len(await branches_of(neon)) == 2
+    assert str(report).endswith("1 created, 0 adopted, 1 failed, 4 skipped")
+
+
+async def test_canary_consists_of_unfinished_tenants(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    await Fleet(neon, tenants[:3]).apply()
+    await control_plane.fail_next("create_branch")
+    report = await Fleet(neon, tenants).apply(canary=1)
+    assert len(report.failed) == 1
+    assert len(report.skipped) == 5
+
+
+async def test_number_of_tenants_in_progress_is_limited(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    for name in ("customer-0", "customer-1"):
+        await neon.projects.create(name=name, wait=True)
+    held = control_plane.inject(Fault(route=CREATE, hang=True))
+    run = asyncio.create_task(Fleet(neon, tenants).apply(concurrency=2))
+    await until(lambda: held.fired >= 2)
+    await asyncio.sleep(0.05)
+    assert held.fired == 2
+    run.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+
+
+async def test_parent_can_be_a_tenant_that_does_not_exist_yet(neon: NeonClient) -> None:
+    fleet = [
+        tenant("child", parent="template", region="aws-us-east-2"),
+        tenant("template", compute=False),
+        tenant("grandchild", parent="child"),
+    ]
+    report = await Fleet(neon, fleet).apply()
+    assert report.is_complete
+    [child, template, grandchild] = report.succeeded.values()
+    assert template.connection_uri is None
+    for result, parent in ((child, template), (grandchild, child)):
+        branch = await neon.branches.get(result.project_id, result.branch_id)
+        assert branch.parent_id == parent.branch_id
+    assert (await Fleet(neon, fleet).apply()).is_complete
+
+
+async def test_child_of_a_failed_tenant_fails(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    fleet = [tenant("template", region="aws-us-east-2"), tenant("child", parent="template")]
+    await control_plane.fail_next("create_branch")
+    report = await Fleet(neon, fleet).apply()
+    assert str(report.failed[fleet[1]]) == (
+        "acme/child needs its parent acme/template, which failed"
+    )
+    assert await branches_of(neon) == [("acme", "template")]
+
+
+async def test_branches_exist_at_the_end_of_a_run_without_a_wait(
+    neon: NeonClient, tenants: list[Tenant]
+) -> None:
+    report = await Fleet(neon, tenants).apply(wait=False, uris=False)
+    assert report.is_complete
+    assert len(await branches_of(neon)) == 6
+    assert {result.connection_uri for result in report.succeeded.values()} == {None}
+
+
+async def test_uris_can_be_those_of_the_pooler(neon: NeonClient, tenants: list[Tenant]) -> None:
+    fleet = Fleet(neon, tenants[:1])
+    for report in (await fleet.apply(pooled=True), await fleet.apply(pooled=True)):
+        uri = report.succeeded[tenants[0]].connection_uri
+        assert uri is not None
+        assert uri.pooled
+
+
+async def test_uri_is_that_of_the_database_of_the_tenant(neon: NeonClient) -> None:
+    created = await neon.projects.create(name="acme", wait=True)
+    parent = (created.project.id, created.branch.id)
+    await neon.databases.create(*parent, name="shop", owner_name="neondb_owner", wait=True)
+    wanted = tenant("b-1", database="shop")
+    for report in (await Fleet(neon, [wanted]).apply(), await Fleet(neon, [wanted]).apply()):
+        uri = report.succeeded[wanted].connection_uri
+        assert uri is not None
+        assert uri.database == "shop"
+    missing = tenant("b-1", database="missing")
+    error = (await Fleet(neon, [missing]).apply()).failed[missing]
+    assert "has no database 'missing'" in str(error)
+
+
+async def test_rejected_key_stops_the_run(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    for name in ("customer-0", "customer-1"):
+        await neon.projects.create(name=name, wait=True)
+    control_plane.inject(Fault(route=CREATE, status=401))
+    report = await Fleet(neon, tenants).apply(concurrency=2)
+    assert {type(error) for error in report.failed.values()} == {AuthenticationError}
+    assert len(report.failed) <= 2
+    assert len(report.failed) + len(report.skipped) == 6
+
+
+async def test_unreadable_project_fails_its_tenants_only(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    await Fleet(neon, tenants).apply()
+    control_plane.inject(Fault(route=LIST_BRANCHES, status=404, times=1))
+    updates: list[FleetUpdate] = []
+    report = await Fleet(neon, tenants).apply(canary=1, on_update=updates.append)
+    assert (len(report.succeeded), len(report.failed)) == (3, 3)
+    assert updates[-1].finished == 6
+
+
+async def test_error_of_on_update_ends_the_run(neon: NeonClient, tenants: list[Tenant]) -> None:
+    def fail(_update: FleetUpdate) -> None:
+        raise RuntimeError("error of the caller")
+
+    with pytest.raises(RuntimeError, match=r"^error of the caller$"):
+        await Fleet(neon, tenants).apply(on_update=fail)
+
+
+async def test_fleet_without_tenants_sends_nothing(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    assert str(await Fleet(neon, []).plan()) == (
+        "0 tenants: 0 to create, 0 to adopt, 0 that differ, 0 extra"
+    )
+    assert (await Fleet(neon, []).apply()).is_complete
+    assert control_plane.requests_served == 0
+
+
+def test_tenant_that_occurs_twice_is_rejected(neon: NeonClient) -> None:
+    with pytest.raises(FleetError, match=r"^acme/b-1 is in the fleet twice: expected it once$"):
+        Fleet(neon, [tenant("b-1"), tenant("b-1", max_cu=1)])
+
+
+@pytest.mark.parametrize("argument", [{"canary": -1}, {"concurrency": 0}, {"wait": -1}])
+async def test_invalid_argument_is_rejected_without_a_request(
+    neon: NeonClient, control_plane: LocalControlPlane, argument: dict[str, int]
+) -> None:
+    with pytest.raises(ValueError, match=f"^{next(iter(argument))} is "):
+        await Fleet(neon, [tenant()]).apply(**argument)  # type: ignore[arg-type]  # wrong on purpose
+    assert control_plane.requests_served == 0
+
+
+async def test_error_of_the_first_list_is_raised(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    control_plane.inject(Fault(route="GET /projects", status=500))
+    with pytest.raises(ServerError):
+        await Fleet(neon, [tenant()]).plan()
