@@ -111,9 +111,8 @@ class APIError(NeonError):
     @classmethod
     def for_status(cls, status: int) -> "type[APIError]":
         """Return the class for an HTTP status."""
-        if status in _BY_STATUS:
-            return _BY_STATUS[status]
-        return ServerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else APIError
+        default = ServerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else APIError
+        return _BY_STATUS.get(status, default)
 
 
 class AuthenticationError(APIError):
@@ -357,11 +356,9 @@ class StateTimeoutError(WaitTimeoutError):
 class NotConnectableError(WaitTimeoutError):
     """A compute did not accept connections within ``timeout`` seconds, or never will.
 
-    ``endpoint_id`` and ``host`` identify the compute. ``stage`` is the step of the connection that
-    failed last: ``dns``, ``tcp``, ``tls`` or ``startup``. ``reason`` describes the failure.
-    ``is_final`` is True if a longer wait would not help. The error is then raised at once. If
-    other computes of the wait did not accept connections either, ``others`` contains their ids.
-    ``settled`` contains the operations that had finished before.
+    ``stage`` is the step of the connection to ``host`` that failed last: ``dns``, ``tcp``, ``tls``
+    or ``startup``; ``reason`` describes the failure. ``is_final`` is True if a longer wait would
+    not help. ``others`` contains the ids of further computes that do not accept connections.
     """
 
     def __init__(
@@ -374,19 +371,14 @@ class NotConnectableError(WaitTimeoutError):
         is_final: bool,
         timeout: float,
         others: Sequence[str] = (),
-        settled: Sequence[Operation] = (),
-        last_error: NeonError | None = None,
     ) -> None:
-        super().__init__(timeout=timeout, settled=settled, pending=(), last_error=last_error)
-        verb = "cannot accept connections" if is_final else "does not accept connections"
-        time = "" if is_final else f" after {timeout:g} s"
-        more = f"; nor do {', '.join(others)}" if others else ""
-        Exception.__init__(self, f"compute {endpoint_id} {verb}{time} ({stage}): {reason}{more}")
-        self.endpoint_id = endpoint_id
-        self.host = host
+        super().__init__(timeout=timeout, settled=(), pending=(), last_error=None)
+        problem = "is never connectable" if is_final else f"is not connectable after {timeout:g} s"
+        more = f"; nor are {', '.join(others)}" if others else ""
+        Exception.__init__(self, f"compute {endpoint_id} {problem} ({stage}): {reason}{more}")
+        self.endpoint_id, self.host = endpoint_id, host
         self.stage: Literal["dns", "tcp", "tls", "startup"] = stage
-        self.reason = reason
-        self.is_final = is_final
+        self.reason, self.is_final = reason, is_final
         self.others: list[str] = list(others)
 
 

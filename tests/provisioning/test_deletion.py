@@ -107,11 +107,10 @@ async def test_ancestors_of_a_branch_with_a_reason_are_kept(
     deletions = Deletions(neon.branches, Plan(children_first(branches), []), prepare=keep)
     await deletions.run()
     assert [branch.name for branch in deletions.deleted] == ["b3"]
-    b1, b2 = branches[1], branches[2]
     assert [(one.branch.name, one.reason) for one in deletions.kept] == [
         ("b2", "a reason"),
-        ("b1", f"its child b2 ({b2.id}) remains"),
-        ("b0", f"its child b1 ({b1.id}) remains"),
+        ("b1", "its child b2 remains"),
+        ("b0", "its child b1 remains"),
     ]
 
 
