@@ -110,7 +110,12 @@ async def show_connection_string(
         session.screen.output = Output.RAW  # one line, also for $(…)
     session.screen.show(
         _ConnectionString(
-            _form(uri, driver), uri.host, uri.port, uri.database, uri.role, uri.pooled
+            connection_string=_form(uri, driver),
+            host=uri.host,
+            port=uri.port,
+            database=uri.database,
+            role=uri.role,
+            pooled=uri.pooled,
         ),
         _VIEW,
     )
