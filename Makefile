@@ -93,7 +93,7 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill fleets, one with 2,000 tenants
+soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak
 	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
