@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE =
 SECONDS = 60
 
 # The tests that make loops runs.
-ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py \
+ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py \
 	tests/test_pagination.py
 
 # Versions of Node.js packages: the published description of the API, a server that validates

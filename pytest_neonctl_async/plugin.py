@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pytest
 
-from pytest_neonctl_async.once import Claims, LocalClaims, perform_once
+from pytest_neonctl_async.once import Claims, LocalClaims, PreparationError, perform_once
 from pytest_neonctl_async.options import (
     Postgres,
     add_options,
@@ -101,6 +101,22 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
         backend = item.config.stash.get(_BACKEND, None)
         if backend is not None:  # after every test: getfixturevalue() leaves no trace in the item
             backend.reset()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Shorten the report of each test whose databases could not be prepared."""
+    report = yield
+    error = None if call.excinfo is None else call.excinfo.value
+    if isinstance(error, PreparationError):
+        try:
+            pytest.fail(error.report(), pytrace=False)
+        except pytest.fail.Exception as failure:
+            shown = item.repr_failure(pytest.ExceptionInfo.from_exception(failure))
+            report.longrepr = shown
+    return report
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,7 @@ import pytest
 
 import neonctl_async
 
-PACKAGES = ["neonctl_async"]
+PACKAGES = ["neonctl_async", "neonctl_async.local"]
 
 
 def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
@@ -25,11 +25,11 @@ def imported(tree: ast.AST) -> Iterator[tuple[str, str]]:
                 yield from ((statement.module, alias.name) for alias in statement.names)
 
 
-def mapped(tree: ast.AST) -> Iterator[tuple[str, str]]:
+def mapped(package: str, tree: ast.AST) -> Iterator[tuple[str, str]]:
     """The names that a package imports at runtime, with their modules."""
     [mapping] = [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]
     for module, names in ast.literal_eval(ast.unparse(mapping)).items():
-        full = f"neonctl_async{module}" if module.startswith(".") else module
+        full = f"{package}{module}" if module.startswith(".") else module
         yield from ((full, name) for name in names)
 
 
@@ -38,7 +38,7 @@ def test_type_checkers_and_the_runtime_see_the_same_names(package: str) -> None:
     module = importlib.import_module(package)
     assert module.__file__ is not None
     tree = ast.parse(Path(module.__file__).read_text(encoding="utf-8"))
-    assert sorted(imported(tree)) == sorted(mapped(tree))
+    assert sorted(imported(tree)) == sorted(mapped(package, tree))
     assert {name for _, name in imported(tree)} == {*module.__all__} - {"__version__"}
     assert {*module.__all__} <= {*dir(module)}
 

@@ -7,20 +7,41 @@ process::
         ...  # any client: control_plane.base_url, control_plane.api_key
 """
 
-from neonctl_async.local.clock import Clock, ManualClock
-from neonctl_async.local.errors import ApiError
-from neonctl_async.local.postgres.errors import PostgresUnavailableError
-from neonctl_async.local.server.control_plane import LocalControlPlane
-from neonctl_async.local.server.faults import Fault, InjectedFault
-from neonctl_async.local.server.tenant import Tenant
-from neonctl_async.local.server.tenant_state import ServedRequest
-from neonctl_async.local.settings import (
-    BackgroundIntervals,
-    Durations,
-    PostgresSettings,
-    RateLimits,
-)
-from neonctl_async.local.storage.tables import PlannedFailure
+from typing import TYPE_CHECKING
+
+from neonctl_async._lazy import lazy_names
+
+# Type checkers read these imports. At runtime, a name is imported on first use.
+if TYPE_CHECKING:
+    from neonctl_async.local.clock import Clock, ManualClock
+    from neonctl_async.local.errors import ApiError
+    from neonctl_async.local.postgres.errors import PostgresUnavailableError
+    from neonctl_async.local.server.control_plane import LocalControlPlane
+    from neonctl_async.local.server.faults import Fault, InjectedFault
+    from neonctl_async.local.server.tenant import Tenant
+    from neonctl_async.local.server.tenant_state import ServedRequest
+    from neonctl_async.local.settings import (
+        BackgroundIntervals,
+        Durations,
+        PostgresSettings,
+        RateLimits,
+    )
+    from neonctl_async.local.storage.tables import PlannedFailure
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            ".clock": ("Clock", "ManualClock"),
+            ".errors": ("ApiError",),
+            ".postgres.errors": ("PostgresUnavailableError",),
+            ".server.control_plane": ("LocalControlPlane",),
+            ".server.faults": ("Fault", "InjectedFault"),
+            ".server.tenant": ("Tenant",),
+            ".server.tenant_state": ("ServedRequest",),
+            ".settings": ("BackgroundIntervals", "Durations", "PostgresSettings", "RateLimits"),
+            ".storage.tables": ("PlannedFailure",),
+        },
+    )
 
 __all__ = [
     "ApiError",

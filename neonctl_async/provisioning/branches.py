@@ -12,7 +12,7 @@ from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.provisioning.connection_uris import connection_uri
-from neonctl_async.provisioning.deletion import delete_branch
+from neonctl_async.provisioning.deletion import check_on_deleted, delete_branch
 from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
@@ -174,6 +174,7 @@ class ProvisionedBranches(Branches):
             older_than=older_than,
             idle_for=idle_for,
         )
+        check_on_deleted(on_deleted)
         prune = Prune(
             policy,
             project_id=project_id,

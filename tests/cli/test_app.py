@@ -95,8 +95,7 @@ for arguments in (("--help",), ("--version",)):
     imported(*arguments, names={(*HEAVY, "asyncio", "msgspec")})
     assert not any(name.startswith("neonctl_async.cli.commands.") for name in sys.modules)
 for command in {[*groups, *COMMANDS]}:
-    if command != ("local",):
-        imported(*command, "--help", names={HEAVY})
+    imported(*command, "--help", names={HEAVY})
 """
     with started(sys.executable, "-c", code) as process:
         output = ended(process)

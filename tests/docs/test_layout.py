@@ -46,6 +46,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",
     ),
+    "neonctl_async/local/arguments.py": (
+        "tests/local/test_main.py",
+        "the arguments of the command",
+    ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",
@@ -67,6 +71,7 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/server/test_tenant.py",
         "the data of a tenant",
     ),
+    "neonctl_async/local/serving.py": ("tests/local/test_main.py", "what the command does"),
     "neonctl_async/local/settings.py": (
         "tests/local/server/test_control_plane.py",
         "settings are tested through their effect",

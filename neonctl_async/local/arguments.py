@@ -1,0 +1,159 @@
+"""The arguments of ``python -m neonctl_async.local``. Imports no server, so help is quick."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from neonctl_async.local.engine.lifecycle import Failure
+from neonctl_async.local.server.faults import Fault
+from neonctl_async.local.settings import BackgroundIntervals
+
+T = TypeVar("T")
+
+
+class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The value of ``--fail``, as the arguments of ``LocalControlPlane.fail_next``."""
+
+    action: str
+    times: int = 1
+
+
+def new_parser(prog: str) -> argparse.ArgumentParser:
+    """Return the parser. ``prog`` is the name of the program in its help text."""
+    parser = argparse.ArgumentParser(
+        prog=prog,
+        description="Serve a local control plane until interrupted. Prints lines to paste into a "
+        "shell: the base URL and, at the first start, the first API key.",
+        epilog="Example: %(prog)s --port 0 --data control-plane.db",
+    )
+    add = parser.add_argument
+    add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add(
+        "--expose",
+        nargs="?",
+        const=True,
+        default=False,
+        metavar="NAME",
+        help="allow an address that is not a loopback address; NAME is the host name or address "
+        "by which clients reach the server, for the printed lines and connection URIs",
+    )
+    add(
+        "--port",
+        type=_port,
+        default=8080,
+        help="port to listen on, 0 for any free one (default: %(default)s)",
+    )
+    add("--data", type=_path, metavar="FILE", help="SQLite file (default: in memory)")
+    add(
+        "--create-key",
+        metavar="NAME",
+        help="create another personal key and print it instead of the first one",
+    )
+    add(
+        "--duration",
+        type=float,
+        metavar="SECONDS",
+        help="the shortest duration of an operation (default: 1, with --postgres 0)",
+    )
+    add(
+        "--duration-of",
+        type=_duration,
+        action="append",
+        default=[],
+        metavar="ACTION=SECONDS",
+        help="how long operations of one action take; may be repeated",
+    )
+    add(
+        "--scheduling",
+        type=float,
+        default=0.0,
+        metavar="SHARE",
+        help="share of its duration that an operation is in scheduling, 0 to 1 (default: 0)",
+    )
+    add(
+        "--intervals",
+        type=_json(BackgroundIntervals),
+        default=BackgroundIntervals(),
+        metavar="JSON",
+        help='when background work runs, e.g. {"suspend_after": 60}',
+    )
+    add(
+        "--lock",
+        choices=("none", "branch", "project"),
+        default="none",
+        help="return 423 for requests to the branch or project of a running operation "
+        "(default: %(default)s)",
+    )
+    add(
+        "--postgres",
+        nargs="?",
+        const=False,
+        type=_path,
+        metavar="DIR",
+        help="give each branch a real Postgres database; DIR has the programs of Postgres "
+        "(default: search for Postgres)",
+    )
+    add(
+        "--postgres-port",
+        type=_port,
+        metavar="PORT",
+        help="port for connections to databases, 0 for any free one (default: 5433, with --port 0 "
+        "any free one)",
+    )
+    add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
+    add(
+        "--durable",
+        action="store_true",
+        help="let Postgres write to disk before it confirms a commit",
+    )
+    add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
+    add(
+        "--fault",
+        type=_json(Fault),
+        action="append",
+        default=[],
+        metavar="JSON",
+        help='inject a fault, e.g. {"route": "GET /projects", "status": 503, "times": 2}',
+    )
+    add(
+        "--fail",
+        type=_json(FailOption),
+        action="append",
+        default=[],
+        metavar="JSON",
+        help='let an operation fail, e.g. {"action": "create_branch", "retry_after": 5}',
+    )
+    add("--quiet", action="store_true", help="do not log each request")
+    return parser
+
+
+def _port(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
+        raise argparse.ArgumentTypeError(f"{text!r} is not within 0 to 65535")
+    return int(text)
+
+
+def _path(text: str) -> Path:
+    if not text:  # Path("") is the current directory
+        raise argparse.ArgumentTypeError("the path is empty")
+    return Path(text)
+
+
+def _duration(text: str) -> tuple[str, float]:
+    action, equals, seconds = text.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{text!r} is not like create_branch=2.5")
+    return action, float(seconds)
+
+
+def _json(kind: type[T]) -> Callable[[str], T]:
+    def decode(text: str) -> T:
+        try:
+            return msgspec.json.decode(text, type=kind)
+        except msgspec.DecodeError as error:
+            raise argparse.ArgumentTypeError(f"{text}: {error}") from None
+
+    return decode
