@@ -40,7 +40,9 @@ def test_plan_and_apply_show_a_row_per_tenant(
         [project, "production", "create"],
         [project, "staging", "create"],
     ]
-    assert planned.stderr == "2 tenants: 2 to create, 0 to adopt, 0 that differ, 0 extra\n"
+    assert planned.stderr == (
+        "2 tenants: 2 to create, 0 to adopt, 0 that differ, 0 extra; 1 project to create\n"
+    )
     applied = cli("fleet", "apply", file, "-o", "jsonl", at=quick)
     assert {(row["branch"], row["status"]) for row in rows(applied.stdout)} == {
         ("production", "created"),
