@@ -15,7 +15,7 @@ export PYTHONDONTWRITEBYTECODE =
 SECONDS = 60
 
 # The tests that make loops runs.
-ON_LOOPS = tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py \
+ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py \
 	tests/test_pagination.py
 
 # Versions of Node.js packages: the published description of the API, a server that validates
@@ -96,8 +96,9 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill the fleet example 40 times
+soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak
+	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
 
 kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 300 times and check that no row is lost

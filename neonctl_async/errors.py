@@ -32,7 +32,7 @@ from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Literal
 
-from neonctl_async.models.operations import Operation, OperationRef
+from neonctl_async.models.operations import Operation, OperationRef, list_operations
 
 
 class NeonError(Exception):
@@ -111,9 +111,8 @@ class APIError(NeonError):
     @classmethod
     def for_status(cls, status: int) -> "type[APIError]":
         """Return the class for an HTTP status."""
-        if status in _BY_STATUS:
-            return _BY_STATUS[status]
-        return ServerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else APIError
+        default = ServerError if status >= HTTPStatus.INTERNAL_SERVER_ERROR else APIError
+        return _BY_STATUS.get(status, default)
 
 
 class AuthenticationError(APIError):
@@ -284,8 +283,9 @@ class OperationFailedError(WaitError):
         settled: Sequence[Operation],
         pending: Sequence[Operation | OperationRef],
     ) -> None:
+        total = len(settled) + len(pending)
         super().__init__(
-            f"{len(failed)} of {len(settled) + len(pending)} operations failed: {_list(failed)}",
+            f"{len(failed)} of {total} operations failed: {list_operations(failed)}",
             settled=settled,
             pending=pending,
         )
@@ -309,7 +309,7 @@ class WaitTimeoutError(WaitError, TimeoutError):
         last = f"; last error: {last_error}" if last_error else ""
         super().__init__(
             f"{len(pending)} of {len(settled) + len(pending)} operations did not finish within "
-            f"{timeout:g} s: {_list(pending)}{last}",
+            f"{timeout:g} s: {list_operations(pending)}{last}",
             settled=settled,
             pending=pending,
         )
@@ -341,9 +341,9 @@ class StateTimeoutError(WaitTimeoutError):
         super().__init__(timeout=timeout, settled=settled, pending=pending, last_error=last_error)
         seen = "its state could not be read" if state is None else f"it is {state!r}"
         changing = f", changing to {pending_state!r}" if pending_state else ""
-        running = f"; pending: {_list(pending)}" if pending else ""
+        running = f"; pending: {list_operations(pending)}" if pending else ""
         failed = [one for one in settled if one.status in _UNSUCCESSFUL]
-        failures = f"; failed: {_list(failed)}" if failed else ""
+        failures = f"; failed: {list_operations(failed)}" if failed else ""
         last = f"; last error: {last_error}" if last_error else ""
         goal = f"{what} did not become {wanted!r} within {timeout:g} s"
         Exception.__init__(self, f"{goal}: {seen}{changing}{failures}{running}{last}")
@@ -356,11 +356,9 @@ class StateTimeoutError(WaitTimeoutError):
 class NotConnectableError(WaitTimeoutError):
     """A compute did not accept connections within ``timeout`` seconds, or never will.
 
-    ``endpoint_id`` and ``host`` identify the compute. ``stage`` is the step of the connection that
-    failed last: ``dns``, ``tcp``, ``tls`` or ``startup``. ``reason`` describes the failure.
-    ``is_final`` is True if a longer wait would not help. The error is then raised at once. If
-    other computes of the wait did not accept connections either, ``others`` contains their ids.
-    ``settled`` contains the operations that had finished before.
+    ``stage`` is the step of the connection to ``host`` that failed last: ``dns``, ``tcp``, ``tls``
+    or ``startup``; ``reason`` describes the failure. ``is_final`` is True if a longer wait would
+    not help. ``others`` contains the ids of further computes that do not accept connections.
     """
 
     def __init__(
@@ -373,36 +371,15 @@ class NotConnectableError(WaitTimeoutError):
         is_final: bool,
         timeout: float,
         others: Sequence[str] = (),
-        settled: Sequence[Operation] = (),
-        last_error: NeonError | None = None,
     ) -> None:
-        super().__init__(timeout=timeout, settled=settled, pending=(), last_error=last_error)
-        verb = "cannot accept connections" if is_final else "does not accept connections"
-        time = "" if is_final else f" after {timeout:g} s"
-        more = f"; nor do {', '.join(others)}" if others else ""
-        Exception.__init__(self, f"compute {endpoint_id} {verb}{time} ({stage}): {reason}{more}")
-        self.endpoint_id = endpoint_id
-        self.host = host
+        super().__init__(timeout=timeout, settled=(), pending=(), last_error=None)
+        problem = "is never connectable" if is_final else f"is not connectable after {timeout:g} s"
+        more = f"; nor are {', '.join(others)}" if others else ""
+        Exception.__init__(self, f"compute {endpoint_id} {problem} ({stage}): {reason}{more}")
+        self.endpoint_id, self.host = endpoint_id, host
         self.stage: Literal["dns", "tcp", "tls", "startup"] = stage
-        self.reason = reason
-        self.is_final = is_final
+        self.reason, self.is_final = reason, is_final
         self.others: list[str] = list(others)
 
 
 _UNSUCCESSFUL = frozenset({"failed", "error", "cancelled"})
-_MAX_LISTED = 3
-
-
-def _list(operations: Sequence[Operation | OperationRef]) -> str:
-    shown = "; ".join(_describe(operation) for operation in operations[:_MAX_LISTED])
-    more = len(operations) - _MAX_LISTED
-    return f"{shown} and {more} more" if more > 0 else shown
-
-
-def _describe(operation: Operation | OperationRef) -> str:
-    if isinstance(operation, OperationRef):
-        return f"{operation.id} in {operation.project_id}"
-    reason = f": {operation.error}" if operation.error else ""
-    return (
-        f"{operation.action} {operation.id} in {operation.project_id} is {operation.status}{reason}"
-    )

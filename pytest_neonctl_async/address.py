@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Final, NamedTuple, TextIO, TypeAlias
 
-from pytest_neonctl_async.once import LocalClaims, Outcome
+from pytest_neonctl_async.once import LocalClaims, Outcome, PreparationError
 from pytest_neonctl_async.targets import ServerURLs
 
 _ENDING: Final = "the main process is ending"
@@ -95,11 +95,17 @@ class RemoteClaims:
         self._connection: _Connection | None = None
 
     def claim(self) -> Outcome | None:
-        """Return the outcome, or None if the caller must perform the step."""
+        """Return the outcome, or None if the caller must perform the step.
+
+        Raise PreparationError if the step failed.
+        """
         # No timeout, because the migrations of another worker may take minutes.
         self._connection = connection = _Connection(self._address, "claim", timeout=None)
         try:
             message = connection.receive()
+        except RuntimeError as error:
+            self.release()
+            raise PreparationError(str(error)) from None
         except BaseException:
             self.release()
             raise

@@ -2,7 +2,10 @@
 
 import re
 import threading
+import traceback
 from collections.abc import Callable
+from itertools import dropwhile
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 import pytest
@@ -12,8 +15,32 @@ ATTEMPTS: Final = 2
 
 _PASSWORD: Final = re.compile(r"(?<=:)[^:/@\s]+(?=@)")
 
+_FOLDERS_OF_CALLERS: Final = tuple(
+    f"{folder}/"
+    for folder in (
+        Path(__file__).parent,
+        Path(__file__).parent.with_name("neonctl_async"),
+        Path(threading.__file__).parent,
+    )
+)
+"""The folders of the code that calls the user's code: ours and the standard library."""
+
 Step: TypeAlias = Callable[[], str]
 """Performs the step, and returns its result for the other processes."""
+
+
+class PreparationError(RuntimeError):
+    """The databases of the test run could not be prepared. Every test that needs them gets it."""
+
+    is_shown: bool = False
+    """True if a report of this process contains the traceback."""
+
+    def report(self, *, show_locals: bool = False) -> str:
+        """Return the text for the report of a test. The first one contains the traceback."""
+        if self.__cause__ is None or self.is_shown:
+            return f"E   {self}"
+        self.is_shown = True
+        return f"E   {self}\n\n{_shown_traceback(self.__cause__, show_locals=show_locals)}"
 
 
 class Outcome(NamedTuple):
@@ -23,9 +50,9 @@ class Outcome(NamedTuple):
     error: str | None = None
 
     def unwrap(self) -> str:
-        """Return the result. Raise RuntimeError if the step failed."""
+        """Return the result. Raise PreparationError if the step failed."""
         if self.error is not None:
-            raise RuntimeError(self.error)
+            raise PreparationError(self.error)
         return self.result
 
 
@@ -45,7 +72,7 @@ class Claims(Protocol):
 def perform_once(claims: Claims, step: Step) -> str:
     """Return the result of ``step``. Perform it if no process has claimed it yet.
 
-    Raise RuntimeError if it fails, here or in another process. Any other BaseException, such as
+    Raise PreparationError if it fails, here or in another process. Any other BaseException, such as
     KeyboardInterrupt, passes through: then another process performs the step.
     """
     outcome = claims.claim()
@@ -56,7 +83,7 @@ def perform_once(claims: Claims, step: Step) -> str:
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
         text = f"the databases of this test run could not be prepared: {describe(error)}"
         claims.settle(Outcome(error=text))
-        raise RuntimeError(text) from error
+        raise PreparationError(text) from error
     except BaseException:
         claims.release()
         raise
@@ -68,6 +95,14 @@ def describe(error: BaseException) -> str:
     """Return the type and the message of an error. Hide the passwords of URIs."""
     text = f"{type(error).__name__}: {error}".removesuffix(": ")
     return _PASSWORD.sub("********", text)
+
+
+def _shown_traceback(error: BaseException, *, show_locals: bool) -> str:
+    """Return the traceback from the user's code on, without the passwords of URIs."""
+    shown = traceback.TracebackException.from_exception(error, capture_locals=show_locals)
+    from_user = dropwhile(lambda frame: frame.filename.startswith(_FOLDERS_OF_CALLERS), shown.stack)
+    shown.stack = traceback.StackSummary.from_list(list(from_user) or shown.stack)
+    return _PASSWORD.sub("********", "".join(shown.format())).rstrip()
 
 
 class LocalClaims:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import pytest
 
-from pytest_neonctl_async.once import Claims, LocalClaims, perform_once
+from pytest_neonctl_async.once import Claims, LocalClaims, PreparationError, perform_once
 from pytest_neonctl_async.options import (
     Postgres,
     add_options,
@@ -101,6 +101,21 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
         backend = item.config.stash.get(_BACKEND, None)
         if backend is not None:  # after every test: getfixturevalue() leaves no trace in the item
             backend.reset()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Shorten the report of each test whose databases could not be prepared."""
+    report = yield
+    error = None if call.excinfo is None else call.excinfo.value
+    if isinstance(error, PreparationError):
+        show_locals = bool(item.config.getoption("showlocals"))
+        with pytest.raises(pytest.fail.Exception) as failure:  # only its text is shown
+            pytest.fail(error.report(show_locals=show_locals), pytrace=False)
+        report.longrepr = item.repr_failure(failure)
+    return report
 
 
 @pytest.hookimpl(wrapper=True)

@@ -165,7 +165,7 @@ EVERY_ERROR: list[NeonError] = [
     timed_out(last_error=api_error(503)),
     never_ready(),
     not_connectable(),
-    not_connectable(is_final=True, others=["ep-2"], settled=[operation("op-1", "finished")]),
+    not_connectable(is_final=True, others=["ep-2"]),
     never_ready(state=None, pending_state=None, pending=[], last_error=api_error(503)),
 ]
 

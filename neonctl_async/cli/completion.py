@@ -32,8 +32,11 @@ _WORD: Final = re.compile(r"[\w./@+-]+", re.ASCII)
 
 
 class _Record(NamedTuple):
-    id: str
+    """Something to propose. Databases and roles have no id."""
+
     name: str | None
+    id: str = ""
+    note: str = ""
 
 
 _Find = Callable[[CommandSession, str], Awaitable[Sequence[_Record]]]
@@ -50,7 +53,7 @@ def projects(ctx: typer.Context, incomplete: str) -> _Proposals:
         found = session.neon.projects.list(
             limit=_LIMIT, search=search or UNSET, org_id=org_id or UNSET
         )
-        return [_Record(one.id, one.name) for one in await found.collect(_LIMIT)]
+        return [_Record(one.name, one.id) for one in await found.collect(_LIMIT)]
 
     return _propose(ctx, incomplete, find)
 
@@ -61,7 +64,7 @@ def branches(ctx: typer.Context, incomplete: str) -> _Proposals:
     async def find(session: CommandSession, search: str) -> list[_Record]:
         project_id = await names.project_id(session, ctx.params.get("project"))
         found = session.neon.branches.list(project_id, limit=_LIMIT, search=search or UNSET)
-        return [_Record(one.id, one.name) for one in await found.collect(_LIMIT)]
+        return [_Record(one.name, one.id) for one in await found.collect(_LIMIT)]
 
     return _propose(ctx, incomplete, find)
 
@@ -72,9 +75,35 @@ def endpoints(ctx: typer.Context, incomplete: str) -> _Proposals:
     async def find(session: CommandSession, _search: str) -> list[_Record]:
         project_id = await names.project_id(session, ctx.params.get("project"))
         found = await session.neon.endpoints.list(project_id)
-        return [_Record(one.id, one.name or f"{one.type} of {one.branch_id}") for one in found]
+        return [_Record(one.name, one.id, f"{one.type} of {one.branch_id}") for one in found]
 
     return _propose(ctx, incomplete, find)
+
+
+def databases(ctx: typer.Context, incomplete: str) -> _Proposals:
+    """Return the names of the databases of the branch, each with its owner."""
+
+    async def find(session: CommandSession, _search: str) -> list[_Record]:
+        found = await session.neon.databases.list(*await _selected_branch(session, ctx))
+        return [_Record(one.name, note=f"owned by {one.owner_name}") for one in found]
+
+    return _propose(ctx, incomplete, find)
+
+
+def roles(ctx: typer.Context, incomplete: str) -> _Proposals:
+    """Return the names of the roles of the branch."""
+
+    async def find(session: CommandSession, _search: str) -> list[_Record]:
+        found = await session.neon.roles.list(*await _selected_branch(session, ctx))
+        return [_Record(one.name) for one in found]
+
+    return _propose(ctx, incomplete, find)
+
+
+async def _selected_branch(session: CommandSession, ctx: typer.Context) -> tuple[str, str]:
+    """Return the ids of the project and the branch."""
+    project_id = await names.project_id(session, ctx.params.get("project"))
+    return project_id, await names.branch_or_default(session, project_id, ctx.params.get("branch"))
 
 
 def _propose(ctx: typer.Context, incomplete: str, find: _Find) -> _Proposals:
@@ -92,9 +121,9 @@ def _matching(records: Sequence[_Record], incomplete: str) -> _Proposals:
     for record in records:
         name = record.name or ""
         if _WORD.fullmatch(name) and found.count(name) == 1 and name.startswith(incomplete):
-            proposals.append((name, record.id))
-        elif record.id.startswith(incomplete):
-            proposals.append((record.id, name))
+            proposals.append((name, record.note or record.id))
+        elif record.id and record.id.startswith(incomplete):
+            proposals.append((record.id, record.note or name))
     return proposals
 
 

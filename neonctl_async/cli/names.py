@@ -172,7 +172,7 @@ async def _find_assumed(session: "CommandSession") -> bool:
     for key, search in assumed:
         try:
             matches = await search.matches()
-        except NeonError:  # the first error says more
+        except NeonError:  # the first error explains more
             continue
         if all(one.id != search.text for one in matches) and (found := _exact(search, matches)):
             session.names.ids[key] = found

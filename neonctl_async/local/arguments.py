@@ -46,7 +46,7 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         default=8080,
         help="port to listen on, 0 for any free one (default: %(default)s)",
     )
-    add("--data", type=Path, metavar="FILE", help="SQLite file (default: in memory)")
+    add("--data", type=_path, metavar="FILE", help="SQLite file (default: in memory)")
     add(
         "--create-key",
         metavar="NAME",
@@ -91,7 +91,7 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         "--postgres",
         nargs="?",
         const=False,
-        type=Path,
+        type=_path,
         metavar="DIR",
         help="give each branch a real Postgres database; DIR has the programs of Postgres "
         "(default: search for Postgres)",
@@ -134,6 +134,12 @@ def _port(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) <= 65535):
         raise argparse.ArgumentTypeError(f"{text!r} is not within 0 to 65535")
     return int(text)
+
+
+def _path(text: str) -> Path:
+    if not text:  # Path("") is the current directory
+        raise argparse.ArgumentTypeError("the path is empty")
+    return Path(text)
 
 
 def _duration(text: str) -> tuple[str, float]:

@@ -1,5 +1,7 @@
 """Operations: records of the work that Neon does on a project (specification, section 2.3)."""
 
+from collections.abc import Sequence
+
 from neonctl_async.models.base import Model, OpenEnum, Pagination, Timestamp
 
 
@@ -117,3 +119,22 @@ class OperationsPage(Model, kw_only=True):
 
     operations: list[Operation]
     pagination: Pagination | None = None
+
+
+_MAX_LISTED = 3
+
+
+def list_operations(operations: Sequence[Operation | OperationRef]) -> str:
+    """Return the text of operations in an error: the first three, and the number of the others."""
+    shown = "; ".join(_describe(operation) for operation in operations[:_MAX_LISTED])
+    more = len(operations) - _MAX_LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _describe(operation: Operation | OperationRef) -> str:
+    if isinstance(operation, OperationRef):
+        return f"{operation.id} in {operation.project_id}"
+    reason = f": {operation.error}" if operation.error else ""
+    return (
+        f"{operation.action} {operation.id} in {operation.project_id} is {operation.status}{reason}"
+    )

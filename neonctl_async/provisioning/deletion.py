@@ -1,6 +1,7 @@
 """Deletion of branches: children before their parents, repeated after lost responses."""
 
 import asyncio
+import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeAlias
 
@@ -42,8 +43,12 @@ async def delete_branch(branches: Branches, project_id: str, branch_id: str) -> 
         await asyncio.sleep(_PAUSE)
 
 
-async def _keep_none(_branch: Branch) -> None:
-    """Find no reason to keep a branch."""
+def check_on_deleted(on_deleted: OnDeleted | None) -> None:
+    """Raise TypeError for a coroutine function, which would not be awaited."""
+    if inspect.iscoroutinefunction(on_deleted):
+        raise TypeError(
+            f"on_deleted is {on_deleted!r}, a coroutine function: expected a plain function"
+        )
 
 
 class Deletions:
@@ -59,7 +64,7 @@ class Deletions:
         branches: Branches,
         plan: Plan,
         *,
-        prepare: Prepare = _keep_none,
+        prepare: Prepare,
         on_deleted: OnDeleted | None = None,
     ) -> None:
         self.deleted: list[Branch] = []

@@ -18,7 +18,7 @@ from neonctl_async.provisioning.differences import (
     match_computes,
 )
 from neonctl_async.provisioning.ensured import EnsuredBranch
-from neonctl_async.provisioning.project_lists import ProjectLists
+from neonctl_async.provisioning.project_lists import BranchIndex, ProjectLists
 from neonctl_async.provisioning.readiness import Ensured
 from neonctl_async.resources.base import Requester, as_list, check_name, whole_seconds
 from neonctl_async.resources.branches import Branches
@@ -88,7 +88,7 @@ class BranchEnsurer:
 
     async def _find(self) -> tuple[Branch | None, list[Endpoint], list[str]]:
         """Return the branch of the requested name, its computes, and all differences."""
-        branches = {branch.id: branch for branch in await self._lists.branches()}
+        branches = await self._lists.branches()
         wanted = self._wanted
         settings = BranchSettings(
             parent=self._find_parent(branches),
@@ -96,23 +96,22 @@ class BranchEnsurer:
             init_source=wanted.init_source,
             expires_at=self._expires_at,
         )
-        found = next((one for one in branches.values() if one.name == wanted.name), None)
+        found = branches.by_name.get(wanted.name)
         if found is None:
             return None, [], []
-        problems = branch_differences(found, settings, branches)
+        problems = branch_differences(found, settings, branches.by_id)
         if not wanted.endpoints:
             return found, [], problems
         computes = await self._lists.computes(found.id)
         matching, missing = match_computes(computes, wanted.endpoints)
         return found, matching, problems + missing
 
-    def _find_parent(self, branches: Mapping[str, Branch]) -> Branch | None:
+    def _find_parent(self, branches: BranchIndex) -> Branch | None:
         """Return the requested parent, by default the default branch."""
         parent = self._wanted.parent
         if isinstance(parent, UnsetType):
-            return next((one for one in branches.values() if one.default), None)
-        named = (one for one in branches.values() if one.name == parent)
-        found = branches.get(parent) or next(named, None)
+            return branches.default
+        found = branches.by_id.get(parent) or branches.by_name.get(parent)
         if found is None:
             raise NotFoundError(
                 status=404,

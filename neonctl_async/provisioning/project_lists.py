@@ -31,6 +31,17 @@ _MAX_PAGE: Final = 1000
 """The number of operations that are searched at most."""
 
 
+class BranchIndex:
+    """The branches of a project. Many calls search the same list, so it is indexed once."""
+
+    def __init__(self, branches: Iterable[Branch]) -> None:
+        self.by_id: Final = {branch.id: branch for branch in branches}
+        self.by_name: Final = {branch.name: branch for branch in self.by_id.values()}
+        defaults = (branch for branch in self.by_id.values() if branch.default)
+        self.default: Final = next(defaults, None)
+        """The default branch, if the list contains it."""
+
+
 class ProjectLists:
     """The current branches, computes and operations of a project."""
 
@@ -38,16 +49,14 @@ class ProjectLists:
         self._requester = requester
         self._project_id = project_id
 
-    async def branches(self) -> list[Branch]:
+    async def branches(self) -> BranchIndex:
         """Return the branches, with one request for 10,000 of them."""
-        listed = Branches(self._requester).list(self._project_id, limit=MAX_PAGE)
-        return await self._read("branches", listed.collect)
+        return await self._read("branches", self._all_branches)
 
     async def computes(self, branch_id: str) -> list[Endpoint]:
         """Return the computes of a branch. The request lists those of all branches."""
-        endpoints = Endpoints(self._requester)
-        listed = await self._read("computes", lambda: endpoints.list(self._project_id))
-        return [one for one in listed if one.branch_id == branch_id]
+        by_branch = await self._read("computes", self._all_computes)
+        return by_branch.get(branch_id, [])
 
     async def work_on(
         self, branch: Branch | None, computes: Iterable[Endpoint]
@@ -87,6 +96,16 @@ class ProjectLists:
         if len(found) < _FIRST_PAGE or found[-1].created_at < since or is_enough(found):
             return found
         return (await self._requester.send(page_request(self._project_id, _MAX_PAGE))).operations
+
+    async def _all_branches(self) -> BranchIndex:
+        listed = Branches(self._requester).list(self._project_id, limit=MAX_PAGE)
+        return BranchIndex(await listed.collect())
+
+    async def _all_computes(self) -> dict[str, list[Endpoint]]:
+        by_branch: dict[str, list[Endpoint]] = {}
+        for one in await Endpoints(self._requester).list(self._project_id):
+            by_branch.setdefault(one.branch_id, []).append(one)
+        return by_branch
 
     async def _newest_operations(self) -> OperationsPage:
         return await self._requester.send(page_request(self._project_id, _FIRST_PAGE))

@@ -96,7 +96,7 @@ def obstacle(branch: Branch, *, protected: bool = False) -> str | None:
 
 def child_reason(child: Branch) -> str:
     """Return the reason to keep the parent of a branch that is not deleted."""
-    return f"its child {child.name} ({child.id}) remains"
+    return f"its child {child.name} remains"
 
 
 def change_since(planned: Branch, current: Branch) -> str | None:

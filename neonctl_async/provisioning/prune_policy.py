@@ -108,11 +108,11 @@ def last_activity(branch: Branch, computes: Sequence[Endpoint], now: datetime) -
         found.append(Activity(branch.last_reset_at, "it was reset"))
     for compute in computes:
         if compute.current_state != EndpointState.IDLE or compute.pending_state is not None:
-            return Activity(now, f"its compute {compute.id} is running", is_now=True)
+            return Activity(now, "a compute is running", is_now=True)
         # Not started_at, if possible: Neon starts idle computes to check that they are available.
         at = compute.last_active or compute.started_at
         if at is not None:
-            found.append(Activity(at, f"its compute {compute.id} was active"))
+            found.append(Activity(at, "a compute was active"))
     return max(found, key=attrgetter("at"))
 
 

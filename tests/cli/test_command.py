@@ -185,7 +185,7 @@ def test_deletion_needs_confirmation_on_a_terminal(
         (("api-keys", "revoke", "1"), "Revoke key 1 permanently?"),
     ],
 )
-def test_question_is_asked_unless_no_project_is_selected(
+def test_question_appears_unless_no_project_is_selected(
     quick: Served,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -86,6 +86,20 @@ def test_computes_are_completed_with_their_branch(cli: CommandLine, quick: Serve
     assert f'"{endpoint.id}":"read_write of {endpoint.branch_id}"' in result.stdout
 
 
+def test_databases_and_roles_of_the_branch_are_completed(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    project_id, owner = created.project.id, created.roles[0].name
+    quick.branch(project_id, "preview")
+    quick.role(project_id, created.branch.id, "only_on_main")
+    options = ("-p", project_id, "--branch", "preview")
+    databases = cli(**in_zsh("databases", "get", *options, "neo"), at=quick)
+    assert f'"neondb":"owned by {owner}"' in databases.stdout
+    roles = cli(**in_bash("roles", "reset-password", *options, "''"), at=quick)
+    assert roles.stdout.split() == [owner]
+    uri = ("connection-string", "preview", "-p", project_id, "--role", owner[:-1])
+    assert cli(**in_bash(*uri), at=quick).stdout.split() == [owner]
+
+
 def test_project_of_the_context_is_used(cli: CommandLine, quick: Served) -> None:
     project_id = quick.project().project.id
     quick.branch(project_id, "preview")

@@ -4,7 +4,7 @@ import asyncio
 import errno
 import socket
 import ssl
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -41,15 +41,12 @@ async def failure(address: Address) -> NotReadyError:
 def resolve_to(monkeypatch: pytest.MonkeyPatch, *ips: str) -> None:
     """Make every name lookup return these addresses. Without any, lookups fail."""
 
-    async def getaddrinfo(
-        _loop: object, _host: object, port: int, **_options: object
-    ) -> list[tuple[Any, ...]]:
+    async def getaddrinfo(_host: str, port: int, **_options: object) -> list[tuple[Any, ...]]:
         if not ips:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [(0, 0, 0, "", (ip, port)) for ip in ips]
 
-    for loop in (asyncio.BaseEventLoop, FakeClockLoop):
-        monkeypatch.setattr(loop, "getaddrinfo", getaddrinfo)
+    monkeypatch.setattr("anyio.getaddrinfo", getaddrinfo)
 
 
 async def test_server_that_requests_authentication_is_ready() -> None:
@@ -235,16 +232,14 @@ async def test_next_address_is_tried_while_the_first_hangs(monkeypatch: pytest.M
 
 
 async def test_exhausted_descriptors_are_a_failure_of_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
-    async with PostgresServer(authenticating) as server:
+    async def connect_tcp(_host: str, _port: int) -> NoReturn:
+        exhausted = OSError(errno.EMFILE, "no file descriptors are left")
+        raise OSError("All connection attempts failed") from exhausted
 
-        def fail(*_arguments: object, **_options: object) -> None:
-            raise OSError(errno.EMFILE, "no file descriptors are left")
-
-        monkeypatch.setattr(socket, "socket", fail)
-        error = await failure(server.address())
-        monkeypatch.undo()
+    monkeypatch.setattr("anyio.connect_tcp", connect_tcp)
+    error = await failure(address_of_host("127.0.0.1"))
     assert error.stage == "tcp"
-    assert "Too many open files" in str(error)
+    assert str(error) == "no TCP connection to 127.0.0.1:5432: Too many open files"
 
 
 @pytest.mark.parametrize("changes", [PLAIN, TLS])

@@ -88,7 +88,7 @@ async def test_error_at_the_deadline_has_the_last_failure() -> None:
     assert (error.is_final, error.timeout, error.others) == (False, 30, [])
     assert (error.pending, error.settled, error.last_error) == ([], [], None)
     assert str(error) == (
-        "compute ep-a-1 does not accept connections after 30 s (startup): the server at "
+        "compute ep-a-1 is not connectable after 30 s (startup): the server at "
         f"{address} is not ready: it responded: the database system is starting up (SQLSTATE 57P03)"
     )
 
@@ -109,7 +109,7 @@ async def test_timeout_of_zero_fails_at_once() -> None:
 
 async def test_final_refusal_ends_the_wait_at_once() -> None:
     async with PostgresServer(responding(REFUSAL)) as server:
-        with pytest.raises(NotConnectableError, match="cannot accept connections") as caught:
+        with pytest.raises(NotConnectableError, match="is never connectable") as caught:
             await waits().wait([target(server)], Deadline.after(300))
     assert (caught.value.is_final, caught.value.stage) == (True, "startup")
     assert server.connections == 1
@@ -141,7 +141,7 @@ async def test_error_names_all_computes_that_are_not_connectable() -> None:
         PostgresServer(responding(STARTING_UP)) as starting,
     ):
         targets = [target(ready), target(starting, "ep-b-2"), target(starting, "ep-c-3")]
-        with pytest.raises(NotConnectableError, match=r"; nor do ep-c-3$") as caught:
+        with pytest.raises(NotConnectableError, match=r"; nor are ep-c-3$") as caught:
             await waits().wait(targets, Deadline.after(10))
     assert (caught.value.endpoint_id, caught.value.others) == ("ep-b-2", ["ep-c-3"])
 

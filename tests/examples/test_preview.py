@@ -1,6 +1,7 @@
 """The example of a database branch for each pull request: its workflow and its migrations."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -13,6 +14,7 @@ from neonctl_async.local import Durations, LocalControlPlane, ManualClock
 from neonctl_async.types import Branch
 from tests.support.databases import databases
 from tests.support.examples import EXAMPLES
+from tests.support.pages import ROOT
 from tests.support.postgres import CACHE, skip_without_postgres
 from tests.support.workflows import Runner, read_workflow
 
@@ -53,6 +55,14 @@ def test_each_job_has_its_own_events() -> None:
         "closed": f"{pull} == 'closed' && {own}",
         "nightly": "github.event_name == 'schedule'",
     }
+
+
+def test_actions_have_the_versions_of_the_own_workflow() -> None:
+    own = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    pinned = set(re.findall(r"uses: (\S+@[0-9a-f]{40}) ", own))
+    used = {step.uses for job in WORKFLOW.jobs.values() for step in job.steps if step.uses}
+    assert used
+    assert used <= pinned
 
 
 def test_no_step_but_those_that_call_neon_has_the_api_key() -> None:

@@ -122,6 +122,8 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
         (["--postgres-port", "5432"], "--postgres-port is an option of real databases"),
         (["--postgres-tls"], "add --postgres"),
         (["--durable"], "add --postgres"),
+        (["--postgres", ""], "--postgres: the path is empty"),
+        (["--data", ""], "--data: the path is empty"),
     ],
 )
 def test_invalid_arguments_are_rejected(

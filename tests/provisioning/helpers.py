@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import msgspec
+
 from neonctl_async import EndpointSpec, NeonClient
-from neonctl_async.local import LocalControlPlane
+from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.types import BranchCreated, EnsuredBranch
 
 CREATE = "POST /projects/{project_id}/branches"
@@ -31,3 +33,21 @@ async def enter_and_exit(neon: NeonClient, project_id: str) -> BranchCreated:
 
 async def ensure(neon: NeonClient, project_id: str, **settings: Any) -> EnsuredBranch:
     return await neon.branches.ensure(project_id, name="preview", **settings)
+
+
+def inject_faults(
+    control_plane: LocalControlPlane, seed: int, *, rate_limited: float = 0.03
+) -> None:
+    """Lose requests and responses, reject requests, and lock the project."""
+    faults = [
+        Fault(route=CREATE, probability=0.15, drop=True, when="after"),
+        Fault(route=CREATE, probability=0.15, status=423),
+        Fault(route=CREATE, probability=0.1, delay=0.2, drop=True, when="after"),
+        Fault(route=CREATE, probability=0.1, status=500, when="after"),
+        Fault(probability=0.05, drop=True),
+        Fault(probability=0.05, truncate=True),
+        Fault(probability=rate_limited, status=429, headers={"Retry-After": "0"}),
+        Fault(probability=0.03, status=503),
+    ]
+    for number, fault in enumerate(faults):
+        control_plane.inject(msgspec.structs.replace(fault, seed=100 * seed + number))

@@ -1,6 +1,7 @@
 """Deletions run in order, a few at a time, and are repeated after lost responses."""
 
 import asyncio
+import random
 from collections.abc import Sequence
 
 import pytest
@@ -106,16 +107,42 @@ async def test_ancestors_of_a_branch_with_a_reason_are_kept(
     deletions = Deletions(neon.branches, Plan(children_first(branches), []), prepare=keep)
     await deletions.run()
     assert [branch.name for branch in deletions.deleted] == ["b3"]
-    b1, b2 = branches[1], branches[2]
     assert [(one.branch.name, one.reason) for one in deletions.kept] == [
         ("b2", "a reason"),
-        ("b1", f"its child b2 ({b2.id}) remains"),
-        ("b0", f"its child b1 ({b1.id}) remains"),
+        ("b1", "its child b2 remains"),
+        ("b0", "its child b1 remains"),
     ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_no_ancestor_of_a_kept_or_failed_branch_is_deleted(
+    seed: int, control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    chosen = random.Random(seed)
+    parents = [chosen.choice([None, *range(number)]) for number in range(12)]
+    branches = await created(neon, project_id, parents)
+    control_plane.inject(Fault(route=DELETE, status=403, probability=0.2, seed=seed))
+
+    async def keep_some(_branch: Branch) -> str | None:
+        await asyncio.sleep(chosen.random() / 100)
+        return "a reason" if chosen.random() < 0.2 else None
+
+    deletions = Deletions(neon.branches, Plan(children_first(branches), []), prepare=keep_some)
+    await deletions.run()
+    deleted = {branch.id for branch in deletions.deleted}
+    left = [kept.branch for kept in deletions.kept]
+    left += [failure.branch for failure in deletions.failed]
+    assert len(deleted) + len(left) == len(branches)
+    assert all(branch.parent_id not in deleted for branch in left)
+    assert set(await branch_names(neon, project_id)) == {"main", *(one.name for one in left)}
 
 
 async def test_summary_names_at_most_20_branches(neon: NeonClient, project_id: str) -> None:
     [branch] = await created(neon, project_id, [None])
-    deletions = Deletions(neon.branches, Plan([branch], []))
+
+    async def fail(_branch: Branch) -> str | None:
+        raise RuntimeError("not called")
+
+    deletions = Deletions(neon.branches, Plan([branch], []), prepare=fail)
     deletions.deleted += [branch] * 25
     assert deletions.summary().endswith(", b0, and 5 more")

@@ -1,6 +1,8 @@
 """``branches.ensure`` after lost responses, conflicts and failed operations."""
 
 import asyncio
+import random
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,12 +14,17 @@ from neonctl_async import (
     NeonClient,
     OperationFailedError,
     PermissionDeniedError,
+    PollPolicy,
+    RateBudget,
     RetryPolicy,
     Timeout,
 )
 from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.types import EnsuredBranch
-from tests.provisioning.helpers import COMPUTE, CREATE, branch_names, ensure
+from tests.models.records import BRANCH, JsonObject
+from tests.provisioning.helpers import COMPUTE, CREATE, branch_names, ensure, inject_faults
+from tests.support.records import PROJECT, client_of
+from tests.support.server import MisbehavingServer, Respond, http_response, in_sequence
 
 LIST = "GET /projects/{project_id}/branches"
 
@@ -159,3 +166,69 @@ async def test_pending_operations_of_an_adopted_branch_are_returned() -> None:
         with pytest.raises(TimeoutError) as caught:
             await ensure(neon, project_id, endpoints=[COMPUTE], wait=0.1)
         assert isinstance(getattr(caught.value, "result", None), EnsuredBranch)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_clients_with_faults_agree_on_every_branch(seed: int) -> None:
+    names = [f"tenant-{number}" for number in range(6)]
+    generator = random.Random(seed)
+
+    async def ensure_all(control_plane: LocalControlPlane, project_id: str) -> dict[str, str]:
+        async with NeonClient(
+            control_plane.api_key,
+            base_url=control_plane.base_url,
+            budget=RateBudget.unlimited(),
+            polling=PollPolicy(initial=0.02),
+            retry=RetryPolicy(attempts=12, initial=0.01, maximum=0.1),
+        ) as neon:
+            calls = {
+                name: neon.branches.ensure(project_id, name=name, endpoints=[COMPUTE], wait=True)
+                for name in generator.sample(names, len(names))
+            }
+            ensured = await asyncio.gather(*calls.values())
+        return {name: one.branch.id for name, one in zip(calls, ensured, strict=True)}
+
+    async with (
+        LocalControlPlane(durations=Durations(default=0.01), lock="project") as control_plane,
+        NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
+    ):
+        project_id = (await neon.projects.create(wait=True)).project.id
+        inject_faults(control_plane, seed, rate_limited=0.0)
+        first, *others = await asyncio.gather(
+            *(ensure_all(control_plane, project_id) for _ in range(5))
+        )
+        control_plane.clear_faults()
+        existing = {one.name: one.id async for one in neon.branches.list(project_id)}
+    del existing["main"]
+    assert existing == first
+    assert others == [first] * 4
+
+
+MAIN = {**BRANCH, "id": "br-main", "name": "main", "default": True}
+CHILD = {**BRANCH, "id": "br-old", "name": "preview", "parent_id": "br-main"}
+EXPIRING = {**CHILD, "expires_at": "2026-01-01T00:00:00Z"}
+MISSING = http_response(404, {"message": "branch not found"})
+NO_COMPUTES = http_response(content={"endpoints": []})
+CREATED: JsonObject = {"branch": {**CHILD, "id": "br-new"}, "operations": []}
+
+
+def listing(*branches: dict[str, object]) -> Respond:
+    return http_response(content={"branches": [MAIN, *branches]})
+
+
+@pytest.mark.parametrize(
+    ("settings", "responses"),
+    [
+        ({"endpoints": [COMPUTE]}, [listing(CHILD), NO_COMPUTES, listing()]),
+        ({"expires_at": datetime(2099, 1, 1, tzinfo=UTC)}, [listing(EXPIRING), MISSING]),
+    ],
+    ids=["computes", "expiry"],
+)
+async def test_branch_that_is_deleted_during_the_call_is_created_again(
+    settings: dict[str, Any], responses: list[Respond]
+) -> None:
+    sequence = in_sequence(*responses, http_response(201, CREATED))
+    async with MisbehavingServer(sequence) as server, client_of(server) as neon:
+        ensured = await neon.branches.ensure(PROJECT, name="preview", **settings)
+    assert ensured.created
+    assert ensured.branch.id == "br-new"

@@ -150,7 +150,7 @@ async def test_branch_with_a_running_compute_is_kept_until_it_is_idle(
     report = await old_neon.branches.prune(project_id, idle_for=idle, apply=True)
     assert names(report.deleted) == ["unused"]
     report = await old_neon.branches.prune(project_id, names=["used"], idle_for=idle)
-    assert reasons(report.kept) == {"used": f"its compute {compute.id} is running"}
+    assert reasons(report.kept) == {"used": "a compute is running"}
 
     await old_neon.endpoints.suspend(project_id, compute.id, wait=True)
     clock.advance(120)
@@ -213,7 +213,7 @@ async def test_branch_that_changes_before_its_deletion_is_kept_with_its_parent(
     assert report.deleted == []
     assert reasons(report.kept) == {
         "child": reason,
-        "parent": f"its child child ({child}) remains",
+        "parent": "its child child remains",
     }
 
 
@@ -232,7 +232,7 @@ async def test_branch_that_is_used_before_its_deletion_is_kept(
     await until(lambda: slow.fired == 1)
     await old_neon.endpoints.start(project_id, compute.id)
     report = await pruning
-    assert reasons(report.kept) == {"a": f"its compute {compute.id} is running"}
+    assert reasons(report.kept) == {"a": "a compute is running"}
 
 
 async def test_parent_of_a_new_child_is_kept(
@@ -248,7 +248,7 @@ async def test_parent_of_a_new_child_is_kept(
     assert (report.deleted, report.failed) == ([], [])
     assert reasons(report.kept) == {
         "old-2": "Neon rejected the deletion: a branch with children cannot be deleted",
-        "old-1": f"its child old-2 ({parent}) remains",
+        "old-1": "its child old-2 remains",
     }
 
 
@@ -372,6 +372,7 @@ async def test_failed_operation_of_a_deletion_has_the_report(
         ({"names": "main", "apply": True}, TypeError),
         ({"names": ["main"], "wait": "soon"}, TypeError),
         ({"names": ["main"], "wait": "connect"}, ValueError),
+        ({"names": ["main"], "on_deleted": asyncio.sleep}, TypeError),
     ],
 )
 async def test_invalid_argument_is_rejected_without_a_request(

@@ -125,7 +125,7 @@ def test_each_kept_branch_has_a_reason() -> None:
     assert reasons(branches, 0, 1, 2, 3, 4, 6) == {
         "br-0": "it is the default branch",
         "br-3": "it is protected",
-        "br-4": "its child branch-5 (br-5) remains",
+        "br-4": "its child branch-5 remains",
         "br-6": "it is a root branch",
     }
 

@@ -105,7 +105,7 @@ class Runner:
         log = ""
         for step in job.steps:
             if step.run is not None and step.name not in without:
-                self._file.write_text("")
+                self._file.write_text("", encoding="utf-8")
                 process = subprocess.run(
                     [*SHELL, self._evaluated(step.run)],
                     cwd=directory,
@@ -113,12 +113,12 @@ class Runner:
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,
-                    text=True,
+                    encoding="utf-8",
                     check=False,
                 )
                 log += process.stdout
                 assert process.returncode == 0, log
-                lines = self._file.read_text().splitlines()
+                lines = self._file.read_text(encoding="utf-8").splitlines()
                 self.variables |= dict(line.split("=", 1) for line in lines)
         return Log(log)
 
@@ -126,7 +126,7 @@ class Runner:
         self._folder.mkdir(exist_ok=True)
         for name, script in self._programs.items():
             path = self._folder / name
-            path.write_text(f"#!/bin/sh\n{script}\n")
+            path.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
             path.chmod(0o755)
 
     def _variables_of(self, step: Step) -> dict[str, str]:

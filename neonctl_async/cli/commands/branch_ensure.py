@@ -5,6 +5,7 @@ from typing import Annotated, Final
 import typer
 from msgspec import UNSET
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.commands.branches import expiry
 from neonctl_async.cli.labels import moment_label
@@ -72,6 +73,7 @@ async def ensure_branch(
         typer.Option(
             "--parent",
             metavar="BRANCH",
+            autocompletion=completion.branches,
             help="The id or the name of the parent; the default branch if left out.",
         ),
     ] = None,

@@ -41,7 +41,7 @@ class PrunedBranch(Struct, frozen=True, kw_only=True):
     """A row of the output: a branch, and the reason if it is not deleted."""
 
     result: str
-    """``deleted``, ``would be deleted``, ``kept`` or ``failed``."""
+    """``to delete`` in a dry run, otherwise ``deleted``; ``kept`` or ``failed``."""
     id: str
     name: str
     reason: str | None = None
@@ -50,11 +50,11 @@ class PrunedBranch(Struct, frozen=True, kw_only=True):
 _VIEW: View[PrunedBranch] = View(
     columns={
         "Name": lambda row: row.name,
-        "ID": lambda row: row.id,
         "Result": lambda row: row.result,
         "Reason": lambda row: row.reason or "",
     },
     raw=lambda row: row.id,
+    whole=("Name",),
 )
 
 
@@ -205,7 +205,7 @@ def _show(session: CommandSession, report: PruneReport) -> None:
 
 
 def _rows(report: PruneReport, *, only_deleted: bool) -> Iterator[PrunedBranch]:
-    result = "deleted" if report.applied else "would be deleted"
+    result = "deleted" if report.applied else "to delete"
     for branch in report.deleted:
         yield PrunedBranch(result=result, id=branch.id, name=branch.name)
     if only_deleted:

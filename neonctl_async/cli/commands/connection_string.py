@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.names import branch_or_default, endpoint_id, project_id
 from neonctl_async.cli.options import ProjectOption
@@ -20,6 +21,7 @@ DatabaseOption = Annotated[
     typer.Option(
         "--database",
         metavar="NAME",
+        autocompletion=completion.databases,
         help="The database; the only one of the branch if left out.",
         show_default=False,
     ),
@@ -29,6 +31,7 @@ RoleOption = Annotated[
     typer.Option(
         "--role",
         metavar="NAME",
+        autocompletion=completion.roles,
         help="The role; the owner of the database if left out.",
         show_default=False,
     ),
@@ -38,6 +41,7 @@ EndpointOption = Annotated[
     typer.Option(
         "--endpoint",
         metavar="COMPUTE",
+        autocompletion=completion.endpoints,
         help="The id or the name of the compute; the read-write compute if left out.",
         show_default=False,
     ),
@@ -78,6 +82,7 @@ async def show_connection_string(
         str | None,
         typer.Argument(
             metavar="BRANCH",
+            autocompletion=completion.branches,
             help="The id or the name of the branch; that of the .neon file, else the default "
             "branch.",
             show_default=False,
@@ -105,7 +110,12 @@ async def show_connection_string(
         session.screen.output = Output.RAW  # one line, also for $(…)
     session.screen.show(
         _ConnectionString(
-            _form(uri, driver), uri.host, uri.port, uri.database, uri.role, uri.pooled
+            connection_string=_form(uri, driver),
+            host=uri.host,
+            port=uri.port,
+            database=uri.database,
+            role=uri.role,
+            pooled=uri.pooled,
         ),
         _VIEW,
     )

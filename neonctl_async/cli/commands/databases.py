@@ -4,6 +4,7 @@ from typing import Annotated, Final
 
 import typer
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_or_default, project_id
@@ -23,7 +24,12 @@ app: Final = typer.Typer()
 
 DatabaseArgument = Annotated[
     str,
-    typer.Argument(metavar="DATABASE", help="The name of the database.", show_default=False),
+    typer.Argument(
+        metavar="DATABASE",
+        autocompletion=completion.databases,
+        help="The name of the database.",
+        show_default=False,
+    ),
 ]
 
 _DATABASE: View[Database] = View(
@@ -94,6 +100,7 @@ async def create_database(
         typer.Option(
             "--owner-name",
             metavar="ROLE",
+            autocompletion=completion.roles,
             help="The role that owns the database; the only role of the branch if left out.",
         ),
     ] = None,

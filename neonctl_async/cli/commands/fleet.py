@@ -12,7 +12,7 @@ import typer
 from neonctl_async.cli.command import command
 from neonctl_async.cli.exits import ExitCode
 from neonctl_async.cli.options import WAIT_SECONDS, OrgOption, TimeoutOption, WaitOption
-from neonctl_async.cli.output import View
+from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.styles import Text
 
@@ -83,8 +83,10 @@ def _writable(path: Path | None) -> Path | None:
 async def plan_fleet(session: CommandSession, file: FileArgument, org: OrgOption = None) -> None:
     fleet = await _fleet(session, file, org)
     plan = await fleet.plan()
-    session.screen.show_list(list(_planned_rows(plan)), _ROWS)
+    _show(session, _planned_rows(plan))
     session.screen.print_message(str(plan))
+    if plan.failed:
+        raise typer.Exit(ExitCode.OPERATION_FAILED)
 
 
 @command(
@@ -157,7 +159,7 @@ async def apply_fleet(
         session.screen.print_message("run the same command again to continue")
         raise
     is_written = uris is None or await _write_uris(session, uris, report)
-    session.screen.show_list(list(_reported_rows(report)), _ROWS)
+    _show(session, _reported_rows(report))
     session.screen.print_message(str(report))
     if not report.is_complete:
         raise typer.Exit(ExitCode.OPERATION_FAILED)
@@ -170,6 +172,12 @@ async def _fleet(session: CommandSession, file: Path, org: str | None) -> "Fleet
 
     tenants = await asyncio.to_thread(read_tenants, file)
     return Fleet(session.neon, tenants, org_id=org)
+
+
+def _show(session: CommandSession, rows: Iterable[TenantRow]) -> None:
+    """Show the rows. ``--output raw`` leaves out the tenants without a branch."""
+    is_raw = session.screen.output is Output.RAW
+    session.screen.show_list([row for row in rows if row.branch_id or not is_raw], _ROWS)
 
 
 def _planned_rows(plan: "FleetPlan") -> Iterator[TenantRow]:

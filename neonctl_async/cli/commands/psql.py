@@ -11,6 +11,7 @@ from typing import Annotated, Final
 
 import typer
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.commands.connection_string import (
     DatabaseOption,
@@ -43,6 +44,7 @@ async def run_psql(
         list[str] | None,
         typer.Argument(
             metavar="BRANCH -- PSQL_ARGS",
+            autocompletion=completion.branches,
             help="The id or the name of the branch; that of the .neon file, else the default "
             "branch. The arguments of psql follow it.",
             show_default=False,

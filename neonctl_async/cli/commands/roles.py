@@ -6,6 +6,7 @@ import typer
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_or_default, project_id
@@ -25,7 +26,13 @@ from neonctl_async.models.roles import Role, RoleDeleted, RoleUpdated
 app: Final = typer.Typer()
 
 RoleArgument = Annotated[
-    str, typer.Argument(metavar="ROLE", help="The name of the role.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="ROLE",
+        autocompletion=completion.roles,
+        help="The name of the role.",
+        show_default=False,
+    ),
 ]
 
 _LISTED: View[Role] = View(

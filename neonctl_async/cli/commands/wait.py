@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.commands.operations import wait_for_operations
 from neonctl_async.cli.names import (
@@ -51,6 +52,7 @@ NamesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="NAME",
+        autocompletion=completion.branches,
         help="Names or ids of branches and computes, or ids of operations. If left out: the "
         "project is ready or deleted, or its pending operations have finished.",
         show_default=False,

@@ -59,7 +59,8 @@ class LocalControlPlane(Tenant):
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres of this
       machine or of the extra ``[postgres]``; a path is a directory with the programs of Postgres.
 
-    Raises ValueError for another ``host`` without ``expose``, or if ``expose`` is not a name.
+    Raises ValueError for another ``host`` without ``expose``, if ``expose`` is not a name, and if
+    ``postgres`` is empty.
     """
 
     def __init__(
@@ -232,6 +233,8 @@ def _postgres_settings(
         return postgres
     if isinstance(postgres, bool):
         return PostgresSettings() if postgres else None
+    if not os.fspath(postgres):  # Path("") is the current directory
+        raise ValueError("postgres is '': expected True, False or a directory with Postgres")
     return PostgresSettings(binaries=Path(postgres))
 
 

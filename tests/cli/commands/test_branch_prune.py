@@ -38,7 +38,7 @@ def test_dry_run_shows_the_plan_and_deletes_nothing(
     assert [line.split()[0] for line in result.stdout.splitlines()] == [
         *("Name", "other", "preview/2", "preview/1", "main"),
     ]
-    assert result.stdout.count("would be deleted") == 3
+    assert result.stdout.count("to delete") == 3
     assert "kept" in result.stdout.splitlines()[-1]
     assert "it is the default branch" in result.stdout
     assert result.stderr == "branches to delete: 3; --apply deletes them\n"

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from neonctl_async.local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
 from tests.support.records import SECRETS
@@ -33,12 +34,15 @@ def rows(output: str) -> list[dict[str, str]]:
 def test_plan_and_apply_show_a_row_per_tenant(
     cli: CommandLine, quick: Served, project: str, file: str
 ) -> None:
+    assert cli("fleet", "plan", file, "-o", "raw", at=quick).stdout == ""
     planned = cli("fleet", "plan", file, at=quick)
     assert [line.split() for line in planned.stdout.splitlines()[1:]] == [
         [project, "production", "create"],
         [project, "staging", "create"],
     ]
-    assert planned.stderr == "2 tenants: 2 to create, 0 to adopt, 0 that differ, 0 extra\n"
+    assert planned.stderr == (
+        "2 tenants: 2 to create, 0 to adopt, 0 that differ, 0 extra; 1 project to create\n"
+    )
     applied = cli("fleet", "apply", file, "-o", "jsonl", at=quick)
     assert {(row["branch"], row["status"]) for row in rows(applied.stdout)} == {
         ("production", "created"),
@@ -69,6 +73,18 @@ def test_differing_and_extra_branches_are_reported_and_kept(
     ]
     assert f"{project}/staging: branch {project}/staging exists, but differs" in applied.stderr
     assert applied.exit_code == 1
+
+
+def test_project_that_cannot_be_read_is_reported_by_plan(
+    cli: CommandLine, quick: Served, project: str, file: str
+) -> None:
+    quick.project(project)
+    listing = "GET /projects/{project_id}/branches"
+    quick.control_plane.inject(Fault(route=listing, status=404, times=1))
+    planned = cli("fleet", "plan", file, "-o", "jsonl", at=quick)
+    assert [row["status"] for row in rows(planned.stdout)] == ["failed", "failed"]
+    assert planned.stderr.startswith("2 tenants: 0 to create, 0 to adopt, ")
+    assert planned.exit_code == 1
 
 
 def test_failed_canary_skips_the_rest(

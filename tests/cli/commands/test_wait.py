@@ -95,7 +95,7 @@ def test_timeout_is_reported(cli: CommandLine, slow: Served, condition: str, nam
 def test_emulated_compute_is_never_connectable(cli: CommandLine, quick: Served) -> None:
     project = quick.project().project.id
     result = cli("wait", "--for", "connectable", "main", "-p", project, at=quick)
-    assert "cannot accept connections (dns)" in result.stderr
+    assert "is never connectable (dns)" in result.stderr
     assert result.exit_code == 1
 
 
@@ -137,7 +137,7 @@ def test_created_branch_that_is_not_connectable_is_shown(cli: CommandLine, quick
     branch = result.stdout.strip()
     created, error = result.stderr.splitlines()
     assert created == f"branch {branch} was created"
-    assert "cannot accept connections (dns): the host name ep-" in error
+    assert "is never connectable (dns): the host name ep-" in error
     assert result.exit_code == 1
 
 

@@ -227,6 +227,11 @@ def test_base_url_has_a_host_to_connect_to(host: str, expose: bool | str, shown:
     assert public_host(host, expose=expose) == shown
 
 
+def test_empty_directory_of_postgres_is_not_the_current_directory() -> None:
+    with pytest.raises(ValueError, match="postgres is '': expected True, False or a directory"):
+        LocalControlPlane(postgres="")
+
+
 @pytest.mark.parametrize("expose", ["", "http://control-plane", "control-plane:8080", "*", "a b"])
 def test_name_to_expose_must_be_a_host(expose: str) -> None:
     with pytest.raises(ValueError, match="expected the host name or IP address"):

@@ -104,7 +104,9 @@ async def test_plan_reports_what_to_create_adopt_and_leave(
     assert plan.select("differ")[0].differences == ("protected is False instead of True",)
     assert plan.new_projects == ["customer-2"]
     assert [one.name for one in plan.extra] == ["foreign"]
-    assert str(plan) == "7 tenants: 3 to create, 3 to adopt, 1 that differ, 1 extra"
+    assert str(plan) == (
+        "7 tenants: 3 to create, 3 to adopt, 1 that differ, 1 extra; 1 project to create"
+    )
 
 
 async def test_differing_branch_is_a_failure_and_stays_as_it_is(neon: NeonClient) -> None:

@@ -17,7 +17,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 RETRY_DELAY: Final = 0.5
-"""The seconds until a failed transaction is repeated."""
+"""The seconds until a failed transaction is repeated. They double with each failure."""
+MAX_RETRY_DELAY: Final = 30.0
+"""The longest time until a failed transaction is repeated, in seconds."""
 _SHORTEST: Final = 0.005
 """The shortest time between two checks of planned work, in seconds."""
 _logger = logging.getLogger(__name__)
@@ -89,13 +91,23 @@ class WorkRunner:
     async def _store(
         self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Run a transaction. Repeat it until it succeeds, for example while the disk is full."""
+        """Run a transaction. Repeat it until it succeeds, for example while the disk is full.
+
+        The first failure is logged. The delays grow, because some failures last.
+        """
+        delay = RETRY_DELAY
         while True:
             try:
-                return await self._database.run(function, *args, **kwargs)
+                result = await self._database.run(function, *args, **kwargs)
             except Exception:
-                _logger.exception("the operations cannot be stored")
-                await asyncio.sleep(RETRY_DELAY)
+                if delay == RETRY_DELAY:
+                    _logger.exception("the operations cannot be stored: the server tries again")
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, MAX_RETRY_DELAY)
+            else:
+                if delay > RETRY_DELAY:
+                    _logger.info("the operations can be stored again")
+                return result
 
 
 def _ready(tx: Transaction) -> tuple[list[Operation], float | None]:

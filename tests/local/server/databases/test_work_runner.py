@@ -1,6 +1,7 @@
 """Running the work of operations: in order, with the reason of a failure, and again later."""
 
 import asyncio
+import logging
 import sqlite3
 from collections.abc import AsyncIterator
 from typing import Any
@@ -13,6 +14,7 @@ from neonctl_async.local.postgres.errors import ClusterError
 from neonctl_async.local.server.databases import work_runner
 from neonctl_async.local.server.databases.work_runner import WorkRunner
 from tests.local.driven import DrivenControlPlane
+from tests.support.clock import now
 from tests.support.until import until
 
 
@@ -161,6 +163,7 @@ async def test_work_continues_after_errors_of_the_data_file(
 ) -> None:
     project_id = create_project(plane)
     monkeypatch.setattr(work_runner, "RETRY_DELAY", 0.001)
+    caplog.set_level(logging.INFO, work_runner.__name__)
     run, failures = plane.database.run, [True, False, True, True]
 
     # The arguments pass through.
@@ -176,3 +179,26 @@ async def test_work_continues_after_errors_of_the_data_file(
     assert {status for _, status, _ in await settled(plane, project_id)} == {"finished"}
     assert len(performer.done) == 2
     assert "database or disk is full" in caplog.text
+    assert [record.levelname for record in caplog.records] == ["ERROR", "INFO"] * 2
+
+
+@pytest.mark.virtual_time
+async def test_lasting_error_of_the_data_file_is_logged_once_and_tried_less_often(
+    performer: Performer, caplog: pytest.LogCaptureFixture
+) -> None:
+    attempts: list[float] = []
+
+    class FullDisk:
+        async def run(self, *_arguments: object) -> None:
+            attempts.append(now())
+            raise sqlite3.OperationalError("database or disk is full")
+
+    broken: Any = FullDisk()  # of a database, the runner uses run() only
+    runner = WorkRunner(broken, performer)
+    runner.start()
+    await asyncio.sleep(600)
+    await runner.stop()
+    assert len(caplog.records) == 1
+    assert len(attempts) < 30
+    assert attempts[1] - attempts[0] == pytest.approx(0.5)
+    assert attempts[-1] - attempts[-2] == pytest.approx(30)
