@@ -44,7 +44,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
         "psql": Entry("Connect to a branch with psql.", ("psql",), is_group=False),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
         "fleet": Entry(
-            "Create the branches that a file lists, as often as needed.",
+            "Create the branches that a file lists; can run again.",
             ("fleet",),
         ),
         "wait": Entry(
@@ -112,7 +112,7 @@ class _Program(QuickGroup):
 
 app: Final = typer.Typer(
     cls=_Program,
-    help="Manage Neon projects, branches, operations and API keys. Commands wait for Neon.",
+    help="Manage Neon projects and branches, and wait until they are ready.",
     epilog="Set the API key in NEON_API_KEY. There is no option for it: other users see arguments.",
     no_args_is_help=True,
     rich_markup_mode=None,
