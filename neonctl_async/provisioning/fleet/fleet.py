@@ -12,7 +12,7 @@ from neonctl_async.provisioning.fleet.reports import FleetReport
 from neonctl_async.provisioning.fleet.run import FleetRun, OnFleetUpdate
 from neonctl_async.provisioning.fleet.steps import StepOptions, TenantSteps
 from neonctl_async.provisioning.fleet.tenants import Tenant
-from neonctl_async.resources.base import check_within
+from neonctl_async.resources.base import check_plain_function, check_within
 from neonctl_async.waiting.options import Wait, wait_options
 
 
@@ -79,6 +79,7 @@ class Fleet:
         """
         check_within("canary", canary, 0, sys.maxsize)
         check_within("concurrency", concurrency, 1, sys.maxsize)
+        check_plain_function("on_update", on_update)
         options = StepOptions(wait=wait_options(wait), uris=uris, pooled=pooled)
         prepared = await prepare(self._neon, self._tenants, self._org_id)
         new_projects = NewProjects(self._neon, prepared.new_projects, self._org_id)

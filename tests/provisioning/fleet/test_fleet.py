@@ -229,9 +229,7 @@ async def test_child_of_a_failed_tenant_fails(
     assert await branches_of(neon) == [("acme", "template")]
 
 
-async def test_child_of_a_differing_tenant_fails(
-    neon: NeonClient, control_plane: LocalControlPlane
-) -> None:
+async def test_child_of_a_differing_tenant_fails(neon: NeonClient) -> None:
     created = await neon.projects.create(name="acme", wait=True)
     await neon.branches.create(
         created.project.id,
@@ -336,6 +334,14 @@ async def test_invalid_argument_is_rejected_without_a_request(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{next(iter(argument))} is "):
         await Fleet(neon, [tenant()]).apply(**argument)  # type: ignore[arg-type]  # wrong on purpose
+    assert control_plane.requests_served == 0
+
+
+async def test_coroutine_function_is_no_on_update(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    with pytest.raises(TypeError, match=r"^on_update is <function .* a coroutine function: "):
+        await Fleet(neon, [tenant()]).apply(on_update=asyncio.sleep)
     assert control_plane.requests_served == 0
 
 
