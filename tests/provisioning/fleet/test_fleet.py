@@ -340,8 +340,10 @@ async def test_invalid_argument_is_rejected_without_a_request(
 async def test_coroutine_function_is_no_on_update(
     neon: NeonClient, control_plane: LocalControlPlane
 ) -> None:
+    async def note(_update: FleetUpdate) -> None: ...
+
     with pytest.raises(TypeError, match=r"^on_update is <function .* a coroutine function: "):
-        await Fleet(neon, [tenant()]).apply(on_update=asyncio.sleep)
+        await Fleet(neon, [tenant()]).apply(on_update=note)
     assert control_plane.requests_served == 0
 
 
