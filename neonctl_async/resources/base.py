@@ -1,5 +1,6 @@
 """The base of all resources: send requests, list pages, wait for operations."""
 
+import inspect
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -91,6 +92,12 @@ def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) 
         raise TypeError(f"{name} is {shorten(value)}: expected an int from {minimum} to {maximum}")
     if not minimum <= value <= maximum:
         raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
+
+
+def check_plain_function(name: str, function: object) -> None:
+    """Raise TypeError for a coroutine function, which would not be awaited."""
+    if inspect.iscoroutinefunction(function):
+        raise TypeError(f"{name} is {function!r}, a coroutine function: expected a plain function")
 
 
 def checked_wait(wait: Wait, *, no_compute: str) -> WaitOptions | None:
