@@ -54,4 +54,6 @@ class FleetPlan(msgspec.Struct, frozen=True, kw_only=True):
         parts += [f"{counts['differ']} that differ", f"{len(self.extra)} extra"]
         if self.failed:
             parts.append(f"{len(self.failed)} in projects that cannot be read")
-        return f"{len(self.tenants) + len(self.failed)} tenants: {', '.join(parts)}"
+        count = len(self.new_projects)
+        new = f"; {count} project{'s' if count > 1 else ''} to create" if count else ""
+        return f"{len(self.tenants) + len(self.failed)} tenants: {', '.join(parts)}{new}"

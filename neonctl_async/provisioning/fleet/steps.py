@@ -1,14 +1,16 @@
 """The requests for one tenant: ensure the branch, wait, get the connection URI."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
-from neonctl_async.errors import ConflictError, MismatchError, NeonError, WaitError
+from neonctl_async.errors import ConflictError, NeonError, WaitError
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionDetails
 from neonctl_async.provisioning.fleet.client import FleetClient
+from neonctl_async.provisioning.fleet.locked_projects import LockedProjects
 from neonctl_async.provisioning.fleet.new_projects import NewProjects
 from neonctl_async.provisioning.fleet.planning import Job
 from neonctl_async.provisioning.fleet.reports import TenantResult
@@ -34,24 +36,19 @@ class TenantSteps:
         self._neon = neon
         self._new_projects = new_projects
         self._options = options
+        self._locked_projects = LockedProjects()
 
     async def run(self, job: Job, parent_id: str | None) -> TenantResult:
         """Provision a tenant. A ready tenant costs no request, unless a URI is needed."""
         planned, tenant = job.planned, job.tenant
-        if planned.differences:
-            raise MismatchError(
-                f"branch {tenant}",
-                existing=planned.branch,
-                differences=planned.differences,
-                path=f"/projects/{planned.project_id}/branches",
-            )
         project_id = planned.project_id or await self._new_projects.id_of(tenant.project)
+        if planned.branch is not None and planned.is_ready:
+            await self._connect(tenant, project_id, job.endpoint_id)
+            return await self._result(tenant, planned.branch, created=False)
+        provision = partial(self._ensure, tenant, project_id)
         if planned.branch is None and (tenant.parent is None or parent_id is not None):
-            return await self._create_or_ensure(tenant, project_id, parent_id)
-        if planned.branch is None or not planned.is_ready:
-            return await self._ensure(tenant, project_id)
-        await self._connect(tenant, project_id, job.endpoint_id)
-        return await self._result(tenant, planned.branch, created=False)
+            provision = partial(self._create_or_ensure, tenant, project_id, parent_id)
+        return await self._locked_projects.repeat(project_id, provision)
 
     async def _create_or_ensure(
         self, tenant: Tenant, project_id: str, parent_id: str | None

@@ -1,6 +1,7 @@
 """``neonctl-async fleet``: plan and apply the tenants of a file."""
 
 import json
+import os
 import stat
 from pathlib import Path
 from uuid import uuid4
@@ -40,7 +41,9 @@ def test_plan_and_apply_show_a_row_per_tenant(
         [project, "production", "create"],
         [project, "staging", "create"],
     ]
-    assert planned.stderr == "2 tenants: 2 to create, 0 to adopt, 0 that differ, 0 extra\n"
+    assert planned.stderr == (
+        "2 tenants: 2 to create, 0 to adopt, 0 that differ, 0 extra; 1 project to create\n"
+    )
     applied = cli("fleet", "apply", file, "-o", "jsonl", at=quick)
     assert {(row["branch"], row["status"]) for row in rows(applied.stdout)} == {
         ("production", "created"),
@@ -128,13 +131,34 @@ def test_unwritable_file_of_uris_is_an_output_error(
     assert sorted(path.name for path in Path().iterdir()) == ["tenants.csv"]
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe", "tenants"])
+def test_uris_replace_only_a_regular_file(
+    cli: CommandLine, quick: Served, file: str, kind: str
+) -> None:
+    uris = Path(file if kind == "tenants" else "uris")
+    if kind == "link":
+        uris.symlink_to("/dev/stdout")
+    elif kind == "pipe":
+        os.mkfifo(uris)
+    kept = uris.lstat().st_ino
+    before = quick.control_plane.requests_served
+    result = cli("fleet", "apply", file, "--uris", str(uris), at=quick)
+    assert result.exit_code == 2
+    assert uris.name in result.stderr
+    assert uris.lstat().st_ino == kept
+    assert quick.control_plane.requests_served == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("missing.csv",), "does not exist"),
         (("tenants.csv", "--connect", "--no-wait"), "--connect and --no-wait contradict"),
         (("tenants.csv", "--pooled"), "--pooled needs --uris FILE"),
-        (("tenants.csv", "--uris", "missing/uris.jsonl"), "is not a file in an existing directory"),
+        (
+            ("tenants.csv", "--uris", "missing/uris.jsonl"),
+            "is not a regular file in an existing directory",
+        ),
         (("bad.csv",), "bad.csv, line 2: branch is missing: expected the name of a branch"),
     ],
 )

@@ -1,5 +1,6 @@
 """A tenant checks its fields, and describes its computes."""
 
+import pickle
 import re
 from datetime import UTC, datetime
 from typing import Any
@@ -36,6 +37,11 @@ def test_tenant_with_all_fields_is_valid() -> None:
     assert spec.suspend_timeout_seconds == -1
     assert len({valid, tenant()}) == 2
     assert str(valid) == "acme/b-1"
+
+
+def test_tenant_can_be_sent_to_another_process() -> None:
+    sent = tenant(parent="main", expires_at=datetime(2027, 1, 1, tzinfo=UTC), max_cu=2)
+    assert pickle.loads(pickle.dumps(sent)) == sent
 
 
 def test_unset_settings_of_a_compute_are_not_sent() -> None:
