@@ -24,15 +24,18 @@ DESCRIPTION = 2.7.3
 PRISM = 5.16.0
 SDK = 6.1.2
 NODE_POSTGRES = 8.23.1
+# Neon's command line, with which the start of ours is compared.
+NEON_CLI = 6.2.3
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK) \
 	pg@$(NODE_POSTGRES)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)
 
 # The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
+CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-quick mutants dist clean
+.PHONY: help demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -93,7 +96,7 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill fleets, one with 2,000 tenants
+soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak
 	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
@@ -107,13 +110,16 @@ faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each call
 fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a minute, or for SECONDS=600
 	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
 
-bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks and write their tables and pictures
+bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures
 	$(WITH_NODE) $(BIN)/python -m benchmarks
 
 bench-databases: .venv-$(NEWEST)/ready-bench ## Run the benchmarks of databases and write their tables
 	$(BIN)/python -m benchmarks --group databases
 
-bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) ## Run the benchmarks for about a minute; write nothing
+bench-startup: .venv-$(NEWEST)/ready-bench $(CLI_READY) ## Compare the start of the command line with that of Neon's
+	$(WITH_NODE) $(BIN)/python -m benchmarks --group startup
+
+bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks for about a minute; write nothing
 	$(WITH_NODE) $(BIN)/python -m benchmarks --quick
 
 # MUTANTS='neonctl_async.waiting.timing.schedule*' limits the run to one module.
@@ -129,7 +135,7 @@ dist: .venv-$(NEWEST)/ready-check ## Build the wheel and the sdist into dist/ an
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
 clean: ## Delete everything that make has created
-	rm -rf site dist .venv-* .bench .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site dist .venv-* .bench .bench-cli .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml
@@ -161,4 +167,11 @@ $(SDK_READY): | .venv-$(NEWEST)/ready-bench
 	mkdir .bench
 	$(WITH_NODE) npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
 		--prefix .bench @neon/sdk@$(SDK)
+	touch $@
+
+$(CLI_READY): | .venv-$(NEWEST)/ready-bench
+	rm -rf .bench-cli
+	mkdir .bench-cli
+	$(WITH_NODE) npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
+		--prefix .bench-cli neon@$(NEON_CLI)
 	touch $@

@@ -1,7 +1,7 @@
 """Runs the benchmarks and prints the results. The exit status is 1 if a target is missed.
 
-A complete run writes docs/benchmarks.json and docs/benchmarks-databases.json, and the tables and
-plots that show them.
+A complete run of a group writes its results into docs, as JSON and as the tables and plots that
+show them.
 """
 
 import argparse
@@ -14,8 +14,13 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.harness.machine import machine, versions, versions_of_databases
-from benchmarks.harness.report import Report, plain, write, write_databases
+from benchmarks.harness.machine import (
+    machine,
+    versions,
+    versions_of_command_lines,
+    versions_of_databases,
+)
+from benchmarks.harness.report import Report, plain, write, write_databases, write_startup
 from benchmarks.harness.results import Row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.scenarios import (
@@ -37,6 +42,7 @@ from benchmarks.scenarios import (
     scale,
     shared_budget,
     single_operation,
+    startup,
     waits,
 )
 
@@ -82,7 +88,8 @@ DATABASES = Group(
     versions_of_databases,
     write_databases,
 )
-GROUPS = {"client": CLIENT, "databases": DATABASES}
+STARTUP = Group({"startup": startup.run}, versions_of_command_lines, write_startup)
+GROUPS = {"client": CLIENT, "databases": DATABASES, "startup": STARTUP}
 ROOT = Path(__file__).parent.parent
 
 

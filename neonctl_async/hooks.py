@@ -60,7 +60,8 @@ class StatusChanged(msgspec.Struct, frozen=True, eq=False, kw_only=True):
 class WaitStarted(msgspec.Struct, frozen=True, eq=False, kw_only=True):
     """A wait starts. ``timeout`` is its time limit in seconds, None without a limit.
 
-    A wait for a state has a ``goal``, such as ``branch br-1 in p-1 is ready``, and no operations.
+    A wait for a state or for connections has a ``goal``, such as ``branch br-1 in p-1 is ready``,
+    and no operations.
     """
 
     operations: tuple[OperationRef, ...]

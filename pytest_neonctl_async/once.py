@@ -35,12 +35,12 @@ class PreparationError(RuntimeError):
     is_shown: bool = False
     """True if a report of this process contains the traceback."""
 
-    def report(self) -> str:
+    def report(self, *, show_locals: bool = False) -> str:
         """Return the text for the report of a test. The first one contains the traceback."""
         if self.__cause__ is None or self.is_shown:
             return f"E   {self}"
         self.is_shown = True
-        return f"E   {self}\n\n{_shown_traceback(self.__cause__)}"
+        return f"E   {self}\n\n{_shown_traceback(self.__cause__, show_locals=show_locals)}"
 
 
 class Outcome(NamedTuple):
@@ -97,9 +97,9 @@ def describe(error: BaseException) -> str:
     return _PASSWORD.sub("********", text)
 
 
-def _shown_traceback(error: BaseException) -> str:
-    """Return the traceback from the user's code on, without local variables and passwords."""
-    shown = traceback.TracebackException.from_exception(error)
+def _shown_traceback(error: BaseException, *, show_locals: bool) -> str:
+    """Return the traceback from the user's code on, without the passwords of URIs."""
+    shown = traceback.TracebackException.from_exception(error, capture_locals=show_locals)
     from_user = dropwhile(lambda frame: frame.filename.startswith(_FOLDERS_OF_CALLERS), shown.stack)
     shown.stack = traceback.StackSummary.from_list(list(from_user) or shown.stack)
     return _PASSWORD.sub("********", "".join(shown.format())).rstrip()

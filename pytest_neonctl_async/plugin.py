@@ -111,11 +111,10 @@ def pytest_runtest_makereport(
     report = yield
     error = None if call.excinfo is None else call.excinfo.value
     if isinstance(error, PreparationError):
-        try:
-            pytest.fail(error.report(), pytrace=False)
-        except pytest.fail.Exception as failure:
-            shown = item.repr_failure(pytest.ExceptionInfo.from_exception(failure))
-            report.longrepr = shown
+        show_locals = bool(item.config.getoption("showlocals"))
+        with pytest.raises(pytest.fail.Exception) as failure:  # only its text is shown
+            pytest.fail(error.report(show_locals=show_locals), pytrace=False)
+        report.longrepr = item.repr_failure(failure)
     return report
 
 

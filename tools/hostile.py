@@ -33,7 +33,7 @@ LIMIT = 600.0
 DROPPED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
 """Variables of development machines that hide defects or slow the tests down."""
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv*", ".*_cache", ".hypothesis", ".bench", ".contract", ".fuzz"
+    ".git", ".venv*", ".*_cache", ".hypothesis", ".bench*", ".contract", ".fuzz"
 )
 OPTIONS = (
     *("-m", "", "--timeout=60", "-p", "no:randomly", "-p", "no:xdist"),
@@ -138,7 +138,7 @@ class Selection:
             marks = {mark.name for mark in item.iter_markers()}
             if item.nodeid.startswith(NOT_RUN):
                 continue
-            if "scale" in marks:
+            if marks & {"scale", "soak"}:
                 if "interruptible" in getattr(item, "fixturenames", ()):
                     self.interrupts.append(item.nodeid)
             else:

@@ -2,10 +2,12 @@
 
 import asyncio
 import io
+import itertools
 import os
 import re
+import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,9 +18,11 @@ from neonctl_async import EndpointSpec, NeonClient
 from neonctl_async.local import Durations, LocalControlPlane
 
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
-WIDTH, HEIGHT = 100, 30
+HEIGHT = 30
+NUMBERS = itertools.count()
+WIDTHS = (80, 120)
+"""The usual width of a terminal, in columns, and that of a wide one."""
 DURATIONS = Durations(default=1.0, by_action={"create_branch": 1.9})
-TMUX = f"tmux -L neonctl-async-{os.getpid()}"
 
 
 class Screen(NamedTuple):
@@ -29,8 +33,10 @@ class Screen(NamedTuple):
 
 
 SCREENS = {
-    "operations": Screen("neonctl-async operations list"),
+    "help": Screen("neonctl-async --help"),
     "projects": Screen("neonctl-async projects list"),
+    "branches": Screen("neonctl-async branches list"),
+    "operations": Screen("neonctl-async operations list"),
     "demo": Screen("neonctl-async demo"),
     "progress": Screen("neonctl-async demo --no-postgres --seconds 3", after=13.5),
 }
@@ -51,9 +57,11 @@ async def main() -> None:
             "TZ": "UTC",
         }
         PICTURES.mkdir(exist_ok=True)
-        for name, screen in SCREENS.items():
-            content = await capture(screen, environment)
-            (PICTURES / f"{name}.svg").write_text(render(name, content), encoding="utf-8")
+        for width, (name, screen) in itertools.product(WIDTHS, SCREENS.items()):
+            picture = name if width == WIDTHS[0] else f"{name}-{width}"
+            content = await capture(screen, width, environment)
+            svg = render(picture, content, width)
+            (PICTURES / f"{picture}.svg").write_text(svg, encoding="utf-8")
 
 
 async def populate(control_plane: LocalControlPlane, neon: NeonClient) -> str:
@@ -70,27 +78,30 @@ async def populate(control_plane: LocalControlPlane, neon: NeonClient) -> str:
     return shop
 
 
-async def capture(screen: Screen, environment: Mapping[str, str]) -> str:
+async def capture(screen: Screen, width: int, environment: Mapping[str, str]) -> str:
     """Run a command in tmux. Return the content of the terminal, with its colour codes."""
-    script = (
-        f"printf '$ %s\\n' '{screen.command}'; {screen.command}; {TMUX} wait-for -S done; sleep 60"
+    # A server that was killed may still use its socket, so each picture has its own.
+    server = ("tmux", "-L", f"neonctl-async-{os.getpid()}-{next(NUMBERS)}")
+    signal = shlex.join((*server, "wait-for", "-S", "done"))
+    script = f"printf '$ %s\\n' '{screen.command}'; {screen.command}; {signal}; sleep 60"
+    size = ("-x", str(width), "-y", str(HEIGHT))
+    await tmux(
+        server, "-f", os.devnull, "new-session", "-d", *size, "sh", "-c", script, env=environment
     )
-    size = ("-x", str(WIDTH), "-y", str(HEIGHT))
-    await tmux("-f", os.devnull, "new-session", "-d", *size, "sh", "-c", script, env=environment)
     try:
         if screen.after is None:
-            await tmux("wait-for", "done")
+            await tmux(server, "wait-for", "done")
         else:
             await asyncio.sleep(screen.after)
-        return await tmux("capture-pane", "-e", "-p")
+        return await tmux(server, "capture-pane", "-e", "-p")
     finally:
-        await tmux("kill-server")
+        await tmux(server, "kill-server")
 
 
-async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
-    """Run a command of tmux on a separate server. Return its output."""
+async def tmux(server: Sequence[str], *arguments: str, env: Mapping[str, str] | None = None) -> str:
+    """Run a command of tmux on this server. Return its output."""
     process = await asyncio.create_subprocess_exec(
-        *TMUX.split(), *arguments, env=env, stdout=asyncio.subprocess.PIPE
+        *server, *arguments, env=env, stdout=asyncio.subprocess.PIPE
     )
     output, _ = await process.communicate()
     if process.returncode:
@@ -98,9 +109,9 @@ async def tmux(*arguments: str, env: Mapping[str, str] | None = None) -> str:
     return output.decode()
 
 
-def render(name: str, content: str) -> str:
+def render(name: str, content: str, width: int) -> str:
     """Return an SVG of a terminal. It uses the fonts of the machine and loads none."""
-    console = Console(record=True, width=WIDTH, file=io.StringIO())
+    console = Console(record=True, width=width, file=io.StringIO())
     console.print(Text.from_ansi(content.rstrip()))
     console.print()  # the picture cuts off the lower edge of the last line
     svg = console.export_svg(title="neonctl-async", unique_id=name)

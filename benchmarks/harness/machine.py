@@ -22,7 +22,10 @@ OF_DATABASES = (
     "pytest-postgresql",
     "pytest-xdist",
 )
-_SDK = Path(__file__).parents[2] / ".bench/node_modules/@neon/sdk/package.json"
+OF_COMMAND_LINES = ("neonctl-async", "aiohttp", "msgspec", "typer")
+_ROOT = Path(__file__).parents[2]
+_SDK = _ROOT / ".bench/node_modules/@neon/sdk/package.json"
+_CLI = _ROOT / ".bench-cli/node_modules/neon/package.json"
 
 
 class _Package(msgspec.Struct):
@@ -67,6 +70,15 @@ def versions() -> dict[str, str]:
         "@neon/sdk": msgspec.json.decode(_SDK.read_bytes(), type=_Package).version,
         "node": _output("node", "--version").removeprefix("v"),
         "nginx": _output(find_nginx(), "-v").rpartition("/")[2],
+    }
+
+
+def versions_of_command_lines() -> dict[str, str]:
+    """Return the versions of both command lines and of what they run on."""
+    return {
+        **{name: version(name) for name in OF_COMMAND_LINES},
+        "neon": msgspec.json.decode(_CLI.read_bytes(), type=_Package).version,
+        "node": _output("node", "--version").removeprefix("v"),
     }
 
 

@@ -166,9 +166,16 @@ def write(report: Report, root: Path, *, complete: bool) -> None:
 
 def write_databases(report: Report, root: Path, *, complete: bool) -> None:
     """Write the report of the databases as JSON, and the tables of its page."""
-    docs = root / "docs"
-    report = _write_json(report, docs / "benchmarks-databases.json", complete=complete)
-    page = docs / "benchmarks-databases.md"
+    _write_page(report, root / "docs" / "benchmarks-databases.md", complete=complete)
+
+
+def write_startup(report: Report, root: Path, *, complete: bool) -> None:
+    """Write the report of the start of programs as JSON, and the table of its page."""
+    _write_page(report, root / "docs" / "benchmarks-startup.md", complete=complete)
+
+
+def _write_page(report: Report, page: Path, *, complete: bool) -> None:
+    report = _write_json(report, page.with_suffix(".json"), complete=complete)
     text = written_into(page.read_text(encoding="utf-8"), markdown(report))
     page.write_text(text, encoding="utf-8")
 

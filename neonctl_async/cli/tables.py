@@ -8,6 +8,8 @@ from neonctl_async.cli.styles import Text, cell_width
 T = TypeVar("T")
 MIN_WIDTH: Final = 16
 """The smallest width of a column that is cut. A date to the minute is as wide."""
+_LAST: Final = 8
+"""The smallest width of the last column, which fills the rest of the screen."""
 _SHORTEST: Final = 3
 _GAP: Final = 2
 
@@ -23,7 +25,8 @@ def table(
     """Yield the lines of a table.
 
     If the table is wider than ``width``, its widest columns are cut, down to MIN_WIDTH. Columns at
-    its end that do not fit even then are left out. With ``keep_all``, columns are cut further
+    its end that do not fit even then are left out; the last one that is shown may be shorter
+    still. With ``keep_all``, columns are cut further
     before any is left out. Columns in ``whole`` are never cut.
     """
     widths = {
@@ -47,7 +50,12 @@ def fitted(
         title: each if title in whole else min(each, max(min_width, cell_width(title)))
         for title, each in widths.items()
     }
-    while len(shown) > 1 and _total({title: smallest[title] for title in shown}) > width:
+    while len(shown) > 1:
+        last = next(reversed(shown))
+        if last not in whole:
+            smallest[last] = min(smallest[last], _LAST)
+        if _total({title: smallest[title] for title in shown}) <= width:
+            break
         shown.popitem()
     while _total(shown) > width:
         cuttable = [title for title in shown if shown[title] > smallest[title]]

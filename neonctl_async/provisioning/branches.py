@@ -26,8 +26,8 @@ from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.databases import Databases
 from neonctl_async.resources.endpoints import Endpoints
 from neonctl_async.resources.projects import Projects
-from neonctl_async.waiting.options import Wait, wait_options
-from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT, check_timeout
+from neonctl_async.waiting.options import Wait, WaitOptions, wait_options
+from neonctl_async.waiting.waiter import DEFAULT_TIMEOUT
 
 _MAX_TTL_SECONDS = 10 * 366 * 86400
 
@@ -80,6 +80,7 @@ class ProvisionedBranches(Branches):
         endpoints: Sequence[EndpointSpec] = (EndpointSpec(type="read_write"),),
         ttl_seconds: int | None = 3600,
         timeout: float | None = DEFAULT_TIMEOUT,
+        connect: bool = False,
     ) -> AbstractAsyncContextManager[BranchCreated]:
         """Create a branch for an ``async with`` block, and delete it on exit.
 
@@ -93,11 +94,14 @@ class ProvisionedBranches(Branches):
         - ``ttl_seconds``: Neon deletes the branch this many seconds after its creation, even if
           the process was killed. At least 1; None for accounts whose branches cannot expire.
         - ``timeout``: the longest wait until the branch is ready, in seconds; None for no limit.
+        - ``connect``: also wait until the computes accept connections, within the same time.
 
         Raises the errors of the creation and of the wait. If the deletion fails, its error is
         raised (TimeoutError after 30 seconds), or added as a note to the error of the block.
         """
-        check_timeout(timeout)
+        options = WaitOptions(timeout=timeout, connect=connect)
+        if connect and not endpoints:
+            raise ValueError(f"connect=True requires a connection, but {NO_ENDPOINTS}")
         check_within(
             "ttl_seconds", UNSET if ttl_seconds is None else ttl_seconds, 1, _MAX_TTL_SECONDS
         )
@@ -118,7 +122,7 @@ class ProvisionedBranches(Branches):
             )
 
         async def finish(created: BranchCreated) -> BranchCreated:
-            return await self._requester.waiter.finish(created, timeout)
+            return await self._requester.finish(created, options)
 
         async def find() -> str | None:
             branches = await self.list(project_id, search=generated_name).collect()

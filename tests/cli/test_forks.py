@@ -20,6 +20,8 @@ pytestmark = [
 ]
 WITHOUT_OUTPUT = {("operations", "watch")}
 """Commands whose examples print nothing: no operation of a new project is pending."""
+WITH_OUTPUT_OF_OTHERS = {("local",), ("psql",)}
+"""Commands that serve, or become another program: their help is tested."""
 CODES = {"closed": 74, "full": 74, "broken": 141}
 
 
@@ -54,8 +56,8 @@ def test_exit_code_with_unwritable_output(
         arguments = list(command) if command[0][0] == "-" else example_of(cli, command)
         if command == ("demo",):
             arguments.append("--no-postgres")
-        if command == ("local",):
-            arguments = ["local", "--help"]
+        if command in WITH_OUTPUT_OF_OTHERS:
+            arguments = [*command, "--help"]
         case = {
             "arguments": arguments,
             "stdout": kind,

@@ -78,10 +78,10 @@ def test_closed_pipe_is_not_reported_as_an_error(quick: Served) -> None:
 
 @pytest.mark.parametrize("stdout", UNWRITABLE)
 def test_no_key_is_created_if_standard_output_is_unwritable(quick: Served, stdout: str) -> None:
-    command = (*COMMAND, "api-keys", "create", "lost", "-o", "raw")
+    command = (*COMMAND, "api-keys", "create", "unwritable", "-o", "raw")
     output = redirected(stdout.format("1"), *command, **quick.environment)
     keys = quick.run(lambda neon: neon.api_keys.list())
-    assert [key for key in keys if key.name == "lost"] == []
+    assert [key for key in keys if key.name == "unwritable"] == []
     [error] = output.err.splitlines()
     assert error.startswith("error: standard output cannot be written: ")
     assert output.code == 74

@@ -21,7 +21,7 @@ def read(name: str) -> Report:
     return msgspec.json.decode((DOCS / f"{name}.json").read_bytes(), type=Report)
 
 
-@pytest.mark.parametrize("name", ["benchmarks", "benchmarks-databases"])
+@pytest.mark.parametrize("name", ["benchmarks", "benchmarks-databases", "benchmarks-startup"])
 def test_page_shows_the_tables(name: str) -> None:
     report = read(name)
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
@@ -40,7 +40,7 @@ def test_plot_shows_the_results(report: Report, name: str, plot: ModuleType) -> 
     assert picture == plot.draw(report.rows)
 
 
-@pytest.mark.parametrize("name", ["benchmarks", "benchmarks-databases"])
+@pytest.mark.parametrize("name", ["benchmarks", "benchmarks-databases", "benchmarks-startup"])
 def test_json_reports_every_missed_target(name: str) -> None:
     for row in read(name).rows:
         met = all(row.meets(target) for target in row.targets) if row.targets else None

@@ -17,7 +17,13 @@ from tests.support.postgres import skip_without_postgres
 from tests.support.records import SECRETS
 
 # tests/contract runs the code of request.md against the published description.
-DOCS = [page for page in TEXTS if page.startswith("docs/") and page != "docs/request.md"]
+DOCS = [
+    page
+    for page in TEXTS
+    if page == "README.md" or (page.startswith("docs/") and page != "docs/request.md")
+]
+PROGRAM = next(iter(code_blocks(TEXTS["README.md"], "python")))
+"""The line and the code of the program in README, which starts its own control plane."""
 NEEDS_POSTGRES = "LocalControlPlane(postgres=True"
 
 # These imports and the first gettempdir() read files or the current directory, which would block
@@ -31,7 +37,11 @@ tempfile.gettempdir()
 def blocks(page: str, *, with_postgres: bool = False) -> list[tuple[int, str]]:
     """Return the line and the code of each block that needs Postgres, or of the others."""
     found = code_blocks(TEXTS[page], "python")
-    return [(line, code) for line, code in found if (NEEDS_POSTGRES in code) == with_postgres]
+    return [
+        (line, code)
+        for line, code in found
+        if (NEEDS_POSTGRES in code) == with_postgres and (line, code) != PROGRAM
+    ]
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS if blocks(page)])
@@ -70,7 +80,7 @@ async def test_code_with_real_databases_runs(page: str) -> None:
 
 
 async def test_program_of_the_readme_runs_offline(capsys: pytest.CaptureFixture[str]) -> None:
-    [(line, program)] = code_blocks(TEXTS["README.md"], "python")
+    line, program = PROGRAM
     await asyncio.to_thread(exec, compiled(ROOT / "README.md", line, program), {})
     printed = capsys.readouterr().out.splitlines()
     assert {f"preview-{n} ready" for n in range(20)} < {*printed}

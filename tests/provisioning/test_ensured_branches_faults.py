@@ -21,7 +21,7 @@ from neonctl_async import (
 )
 from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.types import EnsuredBranch
-from tests.models.records import BRANCH
+from tests.models.records import BRANCH, JsonObject
 from tests.provisioning.helpers import COMPUTE, CREATE, branch_names, ensure, inject_faults
 from tests.support.records import PROJECT, client_of
 from tests.support.server import MisbehavingServer, Respond, http_response, in_sequence
@@ -209,7 +209,7 @@ CHILD = {**BRANCH, "id": "br-old", "name": "preview", "parent_id": "br-main"}
 EXPIRING = {**CHILD, "expires_at": "2026-01-01T00:00:00Z"}
 MISSING = http_response(404, {"message": "branch not found"})
 NO_COMPUTES = http_response(content={"endpoints": []})
-CREATED = {"branch": {**CHILD, "id": "br-new"}, "operations": []}
+CREATED: JsonObject = {"branch": {**CHILD, "id": "br-new"}, "operations": []}
 
 
 def listing(*branches: dict[str, object]) -> Respond:

@@ -10,6 +10,7 @@ from neonctl_async import (
     ConflictError,
     ConnectionLostError,
     NeonClient,
+    NotConnectableError,
     OperationFailedError,
     RequestTimeoutError,
     ServerError,
@@ -270,3 +271,18 @@ async def test_failed_creation_of_a_cancelled_task_needs_no_deletion(
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (count_requests(control_plane, "DELETE"), count_requests(control_plane, "GET")) == (0, 0)
+
+
+async def test_branch_that_is_not_connectable_is_deleted(neon: NeonClient, project_id: str) -> None:
+    with pytest.raises(NotConnectableError, match="emulates its databases"):
+        async with neon.branches.ephemeral(project_id, connect=True):
+            pytest.fail("the block must not run")
+    assert await branch_names(neon, project_id) == ["main"]
+
+
+async def test_connection_to_a_branch_without_computes_is_refused(
+    control_plane: LocalControlPlane, neon: NeonClient, project_id: str
+) -> None:
+    with pytest.raises(ValueError, match="connect=True requires a connection, but the branch has"):
+        neon.branches.ephemeral(project_id, endpoints=(), connect=True)
+    assert count_requests(control_plane, "POST") == 0

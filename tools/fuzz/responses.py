@@ -12,7 +12,7 @@ from msgspec import inspect
 from multidict import CIMultiDict
 
 from neonctl_async import APIError, InvalidResponseError, NeonError, Secret
-from neonctl_async.models.secret import decode_hook
+from neonctl_async.models.secret import HIDDEN, decode_hook
 from neonctl_async.transport.protocol import EXCERPT_CHARACTERS, Request, Response, Wire, request
 from neonctl_async.transport.redaction import MAX_CHARACTERS
 from neonctl_async.types import ApiKey
@@ -100,7 +100,7 @@ def _check_value(kind: type[object], value: object) -> None:
     assert copy.deepcopy(value) == value
     encoded = msgspec.json.encode(value, enc_hook=_reveal)
     assert msgspec.json.decode(encoded, type=kind, dec_hook=decode_hook) == value
-    if "Secret(" not in repr(value):
+    if HIDDEN not in repr(value):
         assert msgspec.json.encode(value) == encoded
 
 

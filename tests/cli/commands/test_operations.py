@@ -122,19 +122,23 @@ def test_file_stays_if_its_operations_could_not_be_read(cli: CommandLine, quick:
     assert msgspec.json.decode(PENDING.read_bytes(), type=OperationRef) == one.ref
 
 
+@pytest.mark.parametrize("status", ["Error", "In progress"])
 @pytest.mark.parametrize("width", [80, 120])
 def test_list_fits_the_screen_and_shows_the_reason_of_a_failure(
-    cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch, width: int
+    cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch, width: int, status: str
 ) -> None:
     monkeypatch.setattr("neonctl_async.cli.output._width", lambda: width)
     quick.fail_next("create_timeline")
     created = quick.project()
+    monkeypatch.setattr(
+        "neonctl_async.cli.commands.operations.status_label", lambda _operation: status
+    )
     result = cli("operations", "list", "-p", created.project.id, at=quick)
     assert max(map(len, result.stdout.splitlines())) <= width
     header, *rows = result.stdout.splitlines()
     assert header.split()[:4] == ["ID", "Operation", "Status", "Error"]
     assert ("Date" in header) == (width == 120)
-    assert rows[-1].startswith(f"{created.operations[0].id}  Create timeline  Error   the ope")
+    assert rows[-1].startswith(f"{created.operations[0].id}  Create timeline  {status:<6}  the ope")
 
 
 def test_created_record_can_be_piped_into_wait(cli: CommandLine, quick: Served) -> None:

@@ -3,9 +3,11 @@
 import socket
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane, PostgresSettings
 from tests.support.databases import (
     READ_WRITE,
@@ -42,6 +44,25 @@ async def test_tls_is_verified_with_the_authority_in_the_uri() -> None:
     async with databases(postgres=PostgresSettings(tls=True)) as (_, neon):
         project = await neon.projects.create(name="test", wait=True)
         assert "sslmode=verify-full" in uri_of(project)
+        assert await execute(uri_of(project), "SELECT 1") == 1
+
+
+async def test_connection_uris_have_the_exposed_host_and_its_certificate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolve = socket.getaddrinfo
+
+    def service_names(host: str, *args: Any, **kwargs: Any) -> Any:
+        return resolve({"control-plane": "127.0.0.1"}.get(host, host), *args, **kwargs)
+
+    monkeypatch.setattr(socket, "getaddrinfo", service_names)
+    settings = PostgresSettings(tls=True)
+    async with (
+        LocalControlPlane(host="0.0.0.0", expose="control-plane", postgres=settings) as server,
+        NeonClient(server.api_key, base_url=server.base_url, allow_http=["control-plane"]) as neon,
+    ):
+        project = await neon.projects.create(name="test", wait=True)
+        assert "@control-plane:" in uri_of(project)
         assert await execute(uri_of(project), "SELECT 1") == 1
 
 
