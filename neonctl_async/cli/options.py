@@ -1,5 +1,6 @@
 """The options that commands share."""
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -45,17 +46,27 @@ def duration(text: str) -> timedelta:
         raise typer.BadParameter(f"{text!r} is too long: expected a smaller number") from None
 
 
+def standard_input() -> str:
+    """Return the text on standard input, without a byte order mark.
+
+    Return an empty text for a completion: its standard input is the terminal of the shell.
+    """
+    return "" if completion.VARIABLE in os.environ else sys.stdin.read().removeprefix("\ufeff")
+
+
 def check_not_empty(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
     """Exit with a usage error if an option or argument is empty.
 
-    The empty text usually comes from a shell variable that is not set.
+    The empty text usually comes from a shell variable that is not set. In a list of arguments, it
+    is allowed after ``--``, for example for an argument of psql.
     """
     if ctx.resilient_parsing:  # for a completion
         return
     values, _, _ = command.make_parser(ctx).parse_args(list(args))
+    before = args[: args.index("--")] if "--" in args else args
     for parameter in command.get_params(ctx):
         value = values.get(parameter.name or "")
-        if value == "" or (isinstance(value, list | tuple) and "" in value):
+        if value == "" or (isinstance(value, list | tuple) and "" in value and "" in before):
             name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar
             sys.stderr.write(f"error: {name} is empty: set a value, or leave it out\n")
             raise typer.Exit(ExitCode.USAGE)

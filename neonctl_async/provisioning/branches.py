@@ -152,7 +152,7 @@ class ProvisionedBranches(Branches):
         - ``name_prefix``: the start of the name.
         - ``pattern``: a pattern for the whole name, such as ``preview/pr-*``. ``*`` matches any
           text, ``?`` one character, and ``[…]`` one of some characters.
-        - ``names``: the exact names. An empty list selects no branch.
+        - ``names``: the exact names, or the ids. An empty list selects no branch.
         - ``older_than``: the smallest age of the branch.
         - ``idle_for``: the smallest time since the branch was last created, changed or reset, or
           one of its computes was active. A branch with a running compute is not idle.

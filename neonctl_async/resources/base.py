@@ -118,7 +118,7 @@ class Requester:
     ) -> None:
         self.waiter = waiter
         self.states = states
-        self.connector = Connector(self.send, connections)
+        self.connector: Connector = Connector(self.send, connections)
         self.retry: RetryPolicy = session.retry
         self.shared_lists: SharedReads = SharedReads("a call to ensure")
         """The requests for lists that concurrent calls share."""
