@@ -12,6 +12,7 @@ from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
+    ConnectOption,
     ExpiresAtOption,
     ProjectOption,
     SecretsOption,
@@ -21,7 +22,7 @@ from neonctl_async.cli.options import (
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
+from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 from neonctl_async.provisioning.ensured import EnsuredBranch
 
@@ -37,7 +38,7 @@ def _view(screen: Screen) -> View[EnsuredBranch]:
             "Parent": lambda ensured: ensured.branch.parent_id or "",
             "Computes": lambda ensured: ", ".join(one.id for one in ensured.endpoints),
             "Expires": lambda ensured: moment_label(ensured.branch.expires_at),
-            "Connection URI": lambda ensured: _connection_uri(screen, ensured),
+            "Connection URI": lambda ensured: connection_uri(screen, ensured),
             "Operations": lambda ensured: outcomes(ensured.operations),
         },
         raw=lambda ensured: ensured.branch.id,
@@ -46,14 +47,6 @@ def _view(screen: Screen) -> View[EnsuredBranch]:
 
 def _result(ensured: EnsuredBranch) -> str:
     return "created" if ensured.created else "adopted"
-
-
-def _connection_uri(screen: Screen, ensured: EnsuredBranch) -> str:
-    """Return the connection URI of a new branch, hidden by default."""
-    if not ensured.connection_uris:
-        return ""
-    shown = screen.secret(ensured.connection_uris[0].connection_uri)
-    return shown if screen.show_secrets else f"{shown} (--show-secrets shows it)"
 
 
 @command(
@@ -105,9 +98,11 @@ async def ensure_branch(
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
+    connect: ConnectOption = False,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    check_connect(connect=connect, wait=wait, compute=compute)
     expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
     request = session.neon.branches.ensure(
@@ -124,4 +119,5 @@ async def ensure_branch(
         await session.neon.branches.wait_for(project, ensured.branch.id, timeout=timeout)
     done = f"branch {ensured.branch.id} was {_result(ensured)}"
     view = _view(session.screen)
-    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout)
+    computes = ensured.endpoints if connect else []
+    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout, connect=computes)

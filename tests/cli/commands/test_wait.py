@@ -144,9 +144,12 @@ def test_condition_is_required(cli: CommandLine, quick: Served) -> None:
     assert result.exit_code == 2
 
 
-def test_created_branch_that_is_not_connectable_is_shown(cli: CommandLine, quick: Served) -> None:
+@pytest.mark.parametrize("command", [("create",), ("ensure", "preview")])
+def test_created_branch_that_is_not_connectable_is_shown(
+    cli: CommandLine, quick: Served, command: tuple[str, ...]
+) -> None:
     project = quick.project().project.id
-    result = cli("branches", "create", "--connect", "-p", project, "-o", "raw", at=quick)
+    result = cli("branches", *command, "--connect", "-p", project, "-o", "raw", at=quick)
     branch = result.stdout.strip()
     created, error = result.stderr.splitlines()
     assert created == f"branch {branch} was created"
@@ -154,9 +157,12 @@ def test_created_branch_that_is_not_connectable_is_shown(cli: CommandLine, quick
     assert result.exit_code == 1
 
 
+@pytest.mark.parametrize("command", [("create",), ("ensure", "preview")])
 @pytest.mark.parametrize("option", ["--no-wait", "--no-compute"])
-def test_connect_contradicts_other_options(cli: CommandLine, quick: Served, option: str) -> None:
-    result = cli("branches", "create", "--connect", option, "-p", "x", at=quick)
+def test_connect_contradicts_other_options(
+    cli: CommandLine, quick: Served, command: tuple[str, ...], option: str
+) -> None:
+    result = cli("branches", *command, "--connect", option, "-p", "x", at=quick)
     assert result.stderr == (f"error: --connect and {option} are both set: leave one of them out\n")
     assert result.exit_code == 2
 
