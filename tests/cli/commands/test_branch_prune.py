@@ -193,7 +193,7 @@ def test_user_confirms_the_shown_branches(
 def confirm(
     quick: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Run ``branches prune --apply``, and confirm it. ``meanwhile`` runs before the answer."""
+    """Run ``branches prune --apply``, and confirm it. ``meanwhile`` runs before that."""
     for name, value in quick.environment.items():
         monkeypatch.setenv(name, value)
 
