@@ -24,6 +24,21 @@ class References(NamedTuple):
     """The file, if a command wrote it. It is replaced, or removed when all have finished."""
 
 
+class _Reference(msgspec.Struct, forbid_unknown_fields=True):
+    """A reference to an operation."""
+
+    project_id: str
+    id: str
+
+
+class _Operation(msgspec.Struct):
+    """The record of an operation. The records of branches and computes have no action."""
+
+    project_id: str
+    id: str
+    action: str
+
+
 class _Record(msgspec.Struct):
     """A record of a call that started operations."""
 
@@ -133,11 +148,13 @@ def parse(lines: Iterable[str]) -> References:
 
 
 def _references(line: str, number: int) -> Sequence[OperationRef]:
-    try:
-        return [msgspec.json.decode(line, type=OperationRef)]
-    except msgspec.DecodeError as error:
+    for kind in (_Reference, _Operation):
         with suppress(msgspec.DecodeError):
-            return msgspec.json.decode(line, type=_Record).operations
+            found = msgspec.json.decode(line, type=kind)
+            return [OperationRef(project_id=found.project_id, id=found.id)]
+    try:
+        return msgspec.json.decode(line, type=_Record).operations
+    except msgspec.DecodeError as error:
         raise ValueError(
             f"line {number} is not a reference to an operation, and has no operations: {error}; "
             "expected lines of --output jsonl"
