@@ -62,6 +62,7 @@ def test_only_lists_have_the_options(cli: CommandLine) -> None:
         ("--watch --limit 3", "--watch 5.0 --limit 3"),
         ("--watch=2", "--watch=2"),
         ("--limit 3", "--limit 3"),
+        ("-- --watch", "-- --watch"),
     ],
 )
 def test_watch_has_a_default_number_of_seconds(given: str, completed: str) -> None:
