@@ -7,16 +7,17 @@ from msgspec import UNSET
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
-from neonctl_async.cli.commands.branches import expiry
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     ExpiresAtOption,
+    ExpiresInOption,
     ProjectOption,
     SecretsOption,
     TimeoutOption,
     WaitOption,
+    expiry,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
@@ -59,8 +60,9 @@ def _connection_uri(screen: Screen, ensured: EnsuredBranch) -> str:
 @command(
     app,
     "ensure",
-    "Create a branch, or verify and adopt the existing one of this name.",
-    example="branches ensure preview --expires-in 86400",
+    "Create a branch, or verify and adopt the existing one of this name.\n\n"
+    "If the existing branch expires much too early, its expiry is postponed.",
+    example="branches ensure preview --expires-in 7d",
 )
 async def ensure_branch(
     session: CommandSession,
@@ -93,15 +95,7 @@ async def ensure_branch(
             show_default=False,
         ),
     ] = None,
-    expires_in: Annotated[
-        int | None,
-        typer.Option(
-            "--expires-in",
-            metavar="SECONDS",
-            min=1,
-            help="Neon deletes the branch after this time. An earlier expiry is postponed.",
-        ),
-    ] = None,
+    expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
