@@ -80,7 +80,7 @@ def parse(path: Path) -> Context:
         raise ValueError(_unusable(path, error)) from None
 
 
-def _unusable(path: Path, error: ValueError) -> str:
+def _unusable(path: Path, error: Exception) -> str:
     return f"{path} is not a context file: {error}: correct the file, or remove it"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -24,19 +24,17 @@ class References(NamedTuple):
     """The file, if a command wrote it. It is replaced, or removed when all have finished."""
 
 
-class _Reference(msgspec.Struct, forbid_unknown_fields=True):
-    """A reference to an operation."""
-
-    project_id: str
-    id: str
+class _Reference(OperationRef, forbid_unknown_fields=True):
+    """A reference to an operation, without further fields."""
 
 
-class _Operation(msgspec.Struct):
+class _Operation(OperationRef, kw_only=True):
     """The record of an operation. The records of branches and computes have no action."""
 
-    project_id: str
-    id: str
     action: str
+
+
+_KINDS: Final[Sequence[type[OperationRef]]] = (_Reference, _Operation)
 
 
 class _Record(msgspec.Struct):
@@ -148,7 +146,7 @@ def parse(lines: Iterable[str]) -> References:
 
 
 def _references(line: str, number: int) -> Sequence[OperationRef]:
-    for kind in (_Reference, _Operation):
+    for kind in _KINDS:
         with suppress(msgspec.DecodeError):
             found = msgspec.json.decode(line, type=kind)
             return [OperationRef(project_id=found.project_id, id=found.id)]
