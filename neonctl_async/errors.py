@@ -376,9 +376,11 @@ class NotConnectableError(WaitTimeoutError):
         problem = "is never connectable" if is_final else f"is not connectable after {timeout:g} s"
         more = f"; nor are {', '.join(others)}" if others else ""
         Exception.__init__(self, f"compute {endpoint_id} {problem} ({stage}): {reason}{more}")
-        self.endpoint_id, self.host = endpoint_id, host
+        self.endpoint_id: str = endpoint_id
+        self.host: str = host
         self.stage: Literal["dns", "tcp", "tls", "startup"] = stage
-        self.reason, self.is_final = reason, is_final
+        self.reason: str = reason
+        self.is_final: bool = is_final
         self.others: list[str] = list(others)
 
 

@@ -20,7 +20,7 @@ from neonctl_async.local import Durations, LocalControlPlane
 PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
 HEIGHT = 30
 NUMBERS = itertools.count()
-WIDTHS = (80, 120)
+WIDTH, WIDE = 80, 120
 """The usual width of a terminal, in columns, and that of a wide one."""
 DURATIONS = Durations(default=1.0, by_action={"create_branch": 1.9})
 
@@ -30,13 +30,15 @@ class Screen(NamedTuple):
 
     command: str
     after: float | None = None
+    is_list: bool = False
+    """Lists show more on a wide terminal, so they have a second picture."""
 
 
 SCREENS = {
     "help": Screen("neonctl-async --help"),
-    "projects": Screen("neonctl-async projects list"),
-    "branches": Screen("neonctl-async branches list"),
-    "operations": Screen("neonctl-async operations list"),
+    "projects": Screen("neonctl-async projects list", is_list=True),
+    "branches": Screen("neonctl-async branches list", is_list=True),
+    "operations": Screen("neonctl-async operations list", is_list=True),
     "demo": Screen("neonctl-async demo"),
     "progress": Screen("neonctl-async demo --no-postgres --seconds 3", after=13.5),
 }
@@ -57,11 +59,12 @@ async def main() -> None:
             "TZ": "UTC",
         }
         PICTURES.mkdir(exist_ok=True)
-        for width, (name, screen) in itertools.product(WIDTHS, SCREENS.items()):
-            picture = name if width == WIDTHS[0] else f"{name}-{width}"
-            content = await capture(screen, width, environment)
-            svg = render(picture, content, width)
-            (PICTURES / f"{picture}.svg").write_text(svg, encoding="utf-8")
+        for name, screen in SCREENS.items():
+            pictures = {name: WIDTH, f"{name}-{WIDE}": WIDE} if screen.is_list else {name: WIDTH}
+            for picture, width in pictures.items():
+                content = await capture(screen, width, environment)
+                svg = render(picture, content, width)
+                (PICTURES / f"{picture}.svg").write_text(svg, encoding="utf-8")
 
 
 async def populate(control_plane: LocalControlPlane, neon: NeonClient) -> str:

@@ -27,36 +27,33 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
     {
         "projects": Entry("Projects: list, read, create, delete.", ("projects",)),
         "branches": Entry(
-            "Branches of a project: list, read, create, change, delete.",
+            "Branches: list, create, ensure, change, delete, prune.",
             ("branches", "branch_ensure", "branch_changes", "branch_prune"),
         ),
         "endpoints": Entry(
-            "Computes of a project: list, read, create, start, suspend, change, delete.",
+            "Computes: list, create, start, suspend, change, delete.",
             ("endpoints",),
         ),
         "databases": Entry("Databases of a branch: list, read, create, delete.", ("databases",)),
-        "roles": Entry(
-            "Postgres roles of a branch: list, read, create, delete; new passwords.", ("roles",)
-        ),
+        "roles": Entry("Roles of a branch: list, create, delete; new passwords.", ("roles",)),
         "connection-string": Entry(
-            "Print the connection URI of a branch, which includes the password.",
+            "Print the connection URI of a branch.",
             ("connection_string",),
             is_group=False,
         ),
         "psql": Entry("Connect to a branch with psql.", ("psql",), is_group=False),
         "operations": Entry("Operations of a project: list, read, wait, watch.", ("operations",)),
         "fleet": Entry(
-            "Fleets: create the branches that a file lists, and continue after a failure.",
+            "Create the branches that a file lists; can run again.",
             ("fleet",),
         ),
         "wait": Entry(
-            "Wait until operations have finished, a branch is ready, computes are active, idle or "
-            "connectable, or something is deleted.",
+            "Wait for operations, states, connections or deletions.",
             ("wait",),
             is_group=False,
         ),
         "api-keys": Entry(
-            "API keys: list, create, revoke. Personal keys, or those of --org or --project.",
+            "API keys: list, create, revoke.",
             ("api_keys",),
         ),
         "orgs": Entry("Organizations of the account: list, read.", ("orgs",)),
@@ -68,7 +65,7 @@ ENTRIES: Final[Mapping[str, Entry]] = MappingProxyType(
             "Serve a local control plane, offline, until interrupted.", ("local",), is_group=False
         ),
         "demo": Entry(
-            "Create 20 branches in 5 projects at once, on a local control plane: offline, no key.",
+            "Create 20 branches on a local control plane, offline.",
             ("demo",),
             is_group=False,
         ),
@@ -115,7 +112,7 @@ class _Program(QuickGroup):
 
 app: Final = typer.Typer(
     cls=_Program,
-    help="Manage Neon projects, branches, operations and API keys. Commands wait for Neon.",
+    help="Manage Neon projects and branches, and wait until they are ready.",
     epilog="Set the API key in NEON_API_KEY. There is no option for it: other users see arguments.",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -23,6 +23,8 @@ from neonctl_async.cli.session import CommandSession
 P = ParamSpec("P")
 T = TypeVar("T")
 
+VARIABLE: Final = "_NEONCTL_ASYNC_COMPLETE"
+"""The environment variable that a shell sets for a completion."""
 TIMEOUT: Final = 1.5
 """The time limit for all requests of a completion, in seconds."""
 _LIMIT: Final = 100

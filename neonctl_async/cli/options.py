@@ -1,5 +1,6 @@
 """The options that commands share."""
 
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -47,36 +48,43 @@ def duration(text: str, *, default_unit: str = "") -> timedelta:
         raise typer.BadParameter(f"{text!r} is too long: expected a smaller number") from None
 
 
-def _lifetime(text: str) -> timedelta:
-    """Return the value of ``--expires-in``: a duration, or a number of seconds."""
+def _time_after(text: str) -> datetime:
+    """Return the time after a duration, or after a number of seconds, from now on."""
     lifetime = duration(text, default_unit="s")
     try:
-        datetime.now(UTC) + lifetime
+        return datetime.now(UTC) + lifetime
     except OverflowError:
         raise typer.BadParameter(f"{text!r} is too long: the year would exceed 9999") from None
-    return lifetime
 
 
-def expiry(expires_in: timedelta | None, expires_at: datetime | None) -> datetime | None:
+def expiry(expires_in: datetime | None, expires_at: datetime | None) -> datetime | None:
     """Return the time of ``--expires-in`` or ``--expires-at``. Raises ValueError for both."""
-    if expires_in is None:
-        return expires_at
-    if expires_at is not None:
+    if expires_in is not None and expires_at is not None:
         raise ValueError("--expires-in and --expires-at are both set: use one of them")
-    return datetime.now(UTC) + expires_in
+    return expires_in or expires_at
+
+
+def standard_input() -> str:
+    """Return the text on standard input, without a byte order mark.
+
+    Return an empty text for a completion: its standard input is the terminal of the shell.
+    """
+    return "" if completion.VARIABLE in os.environ else sys.stdin.read().removeprefix("\ufeff")
 
 
 def check_not_empty(command: TyperCommand, ctx: typer.Context, args: Sequence[str]) -> None:
     """Exit with a usage error if an option or argument is empty.
 
-    The empty text usually comes from a shell variable that is not set.
+    The empty text usually comes from a shell variable that is not set. In a list of arguments, it
+    is allowed after ``--``, for example for an argument of psql.
     """
     if ctx.resilient_parsing:  # for a completion
         return
     values, _, _ = command.make_parser(ctx).parse_args(list(args))
+    before = args[: args.index("--")] if "--" in args else args
     for parameter in command.get_params(ctx):
         value = values.get(parameter.name or "")
-        if value == "" or (isinstance(value, list | tuple) and "" in value):
+        if value == "" or (isinstance(value, list | tuple) and "" in value and "" in before):
             name = parameter.opts[0] if parameter.opts[0].startswith("-") else parameter.metavar
             sys.stderr.write(f"error: {name} is empty: set a value, or leave it out\n")
             raise typer.Exit(ExitCode.USAGE)
@@ -175,11 +183,11 @@ PreserveOption = Annotated[
     ),
 ]
 ExpiresInOption = Annotated[
-    timedelta | None,
+    datetime | None,
     typer.Option(
         "--expires-in",
         metavar="DURATION",
-        parser=_lifetime,
+        parser=_time_after,
         help="Neon deletes the branch after this time, e.g. 12h, 7d, or a number of seconds.",
     ),
 ]

@@ -30,8 +30,8 @@ class CommandSession:
         self.tracked: tracked.TrackedOperations = tracked.TrackedOperations()
         self.resumed: Path | None = None
         """The file of an earlier command with the operations to wait for."""
-        self.waited = False
-        self.names = NameCache()
+        self.waited: bool = False
+        self.names: NameCache = NameCache()
         self.context_file: str | None = None
 
     async def send(self, request: Awaitable[T]) -> T:

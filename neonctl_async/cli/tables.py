@@ -9,7 +9,7 @@ T = TypeVar("T")
 MIN_WIDTH: Final = 16
 """The smallest width of a column that is cut. A date to the minute is as wide."""
 _LAST: Final = 8
-"""The smallest width of the last column. What is left of the width is used for it."""
+"""The smallest width of the last column, which fills the rest of the screen."""
 _SHORTEST: Final = 3
 _GAP: Final = 2
 

@@ -260,8 +260,11 @@ def _parse(uri: Secret) -> _Parsed:
 
 
 def _check(decoded: Mapping[str, str], options: dict[str, str]) -> _Parsed:
-    host, port = decoded["host"].removeprefix("[").removesuffix("]"), decoded["port"]
-    missing = [name for name in ("role", "host", "database") if not decoded[name]]
+    host, port = decoded["host"], decoded["port"]
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    found = {"role": decoded["role"], "host": host, "database": decoded["database"]}
+    missing = [name for name, text in found.items() if not text]
     if missing:
         return None, f"the connection URI has no {missing[0]}: {_FORM}"
     if "," in host or "," in port:

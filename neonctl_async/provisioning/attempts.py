@@ -31,12 +31,13 @@ async def adopt_or_create(
 
     After a conflict or a lost response, ``adopt`` searches again. If it finds nothing, the creation
     is repeated. That is safe, because the API allows the object only once: of two requests, the
-    second one gets a conflict. ``policy`` limits the attempts and the time.
+    second one gets a conflict. ``policy`` limits the attempts, and the time from the first failure
+    on. The first request may have waited long for the rate budget.
 
     Raises the newest failure after the last attempt. An error is ``maybe_delivered`` if any of the
     requests may have been executed.
     """
-    deadline = _time() + policy.deadline
+    deadline = 0.0
     failure: NeonError | None = None
     failures = 0
     is_in_doubt = False
@@ -53,6 +54,8 @@ async def adopt_or_create(
             if error is failure or failures >= policy.attempts or not _may_exist_after(error):
                 error.maybe_delivered = error.maybe_delivered or is_in_doubt
                 raise
+            if failure is None:
+                deadline = _time() + policy.deadline
             failure = error
             failures += 1
             if isinstance(error, LockedError):

@@ -12,7 +12,7 @@ from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.endpoints import EndpointSpec
 from neonctl_async.provisioning.connection_uris import connection_uri
-from neonctl_async.provisioning.deletion import check_on_deleted, delete_branch
+from neonctl_async.provisioning.deletion import delete_branch
 from neonctl_async.provisioning.ensured import EnsuredBranch
 from neonctl_async.provisioning.ensured_branches import BranchEnsurer, BranchRequest
 from neonctl_async.provisioning.ephemeral import ephemeral_branch
@@ -20,7 +20,7 @@ from neonctl_async.provisioning.prune import Prune
 from neonctl_async.provisioning.prune_plan import PruneReport
 from neonctl_async.provisioning.prune_policy import PrunePolicy
 from neonctl_async.provisioning.readiness import wait_until_ready
-from neonctl_async.resources.base import check_within, checked_wait
+from neonctl_async.resources.base import check_plain_function, check_within, checked_wait
 from neonctl_async.resources.branch_data import NO_ENDPOINTS
 from neonctl_async.resources.branches import Branches
 from neonctl_async.resources.databases import Databases
@@ -152,7 +152,7 @@ class ProvisionedBranches(Branches):
         - ``name_prefix``: the start of the name.
         - ``pattern``: a pattern for the whole name, such as ``preview/pr-*``. ``*`` matches any
           text, ``?`` one character, and ``[…]`` one of some characters.
-        - ``names``: the exact names. An empty list selects no branch.
+        - ``names``: the exact names, or the ids. An empty list selects no branch.
         - ``older_than``: the smallest age of the branch.
         - ``idle_for``: the smallest time since the branch was last created, changed or reset, or
           one of its computes was active. A branch with a running compute is not idle.
@@ -178,7 +178,7 @@ class ProvisionedBranches(Branches):
             older_than=older_than,
             idle_for=idle_for,
         )
-        check_on_deleted(on_deleted)
+        check_plain_function("on_deleted", on_deleted)
         prune = Prune(
             policy,
             project_id=project_id,

@@ -1,7 +1,6 @@
 """Deletion of branches: children before their parents, repeated after lost responses."""
 
 import asyncio
-import inspect
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TypeAlias
 
@@ -41,14 +40,6 @@ async def delete_branch(branches: Branches, project_id: str, branch_id: str) -> 
                 raise
         attempt += 1
         await asyncio.sleep(_PAUSE)
-
-
-def check_on_deleted(on_deleted: OnDeleted | None) -> None:
-    """Raise TypeError for a coroutine function, which would not be awaited."""
-    if inspect.iscoroutinefunction(on_deleted):
-        raise TypeError(
-            f"on_deleted is {on_deleted!r}, a coroutine function: expected a plain function"
-        )
 
 
 class Deletions:

@@ -46,7 +46,8 @@ def branch_differences(
         differences.append("it is the default branch of the project")
     parent = wanted.parent
     is_root_allowed = wanted.init_source == SCHEMA_ONLY and found.parent_id is None
-    if parent is not None and parent.id not in {found.id, found.parent_id} and not is_root_allowed:
+    is_default = found.default and parent is not None and parent.id == found.id
+    if parent is not None and not (parent.id == found.parent_id or is_root_allowed or is_default):
         is_branch = "it is a root branch"
         if found.parent_id is not None:
             is_branch = f"its parent is {_described(found.parent_id, branches)}"

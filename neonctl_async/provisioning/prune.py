@@ -54,7 +54,8 @@ class Prune:
             elif judgement.is_related or report_all:
                 reasons[branch.id] = judgement.reason
         plan = make_plan(branches, selected, reasons)
-        missing = {*(self._policy.names or ())}.difference(branch.name for branch in branches)
+        existing = {text for branch in branches for text in (branch.name, branch.id)}
+        missing = {*(self._policy.names or ())} - existing
         return PruneReport(
             applied=False,
             deleted=plan.deleted,

@@ -59,7 +59,7 @@ class PrunePolicy(msgspec.Struct, frozen=True, kw_only=True):
 
     def judge(self, branch: Branch, computes: Sequence[Endpoint], now: datetime) -> Judgement:
         """Compare a branch with the policy. ``computes`` are the computes of the branch."""
-        if reason := self._wrong_name(branch.name):
+        if reason := self._wrong_name(branch):
             return Judgement(is_selected=False, is_related=False, reason=reason)
         limits = [
             (limit, activity)
@@ -84,12 +84,13 @@ class PrunePolicy(msgspec.Struct, frozen=True, kw_only=True):
     def _selects_names(self) -> bool:
         return not (self.name_prefix is None and self.pattern is None and self.names is None)
 
-    def _wrong_name(self, name: str) -> str | None:
+    def _wrong_name(self, branch: Branch) -> str | None:
+        name = branch.name
         if self.name_prefix is not None and not name.startswith(self.name_prefix):
             return f"its name does not start with {shorten(self.name_prefix)}"
         if self.pattern is not None and not fnmatchcase(name, self.pattern):
             return f"its name does not match {shorten(self.pattern)}"
-        if self.names is not None and name not in self.names:
+        if self.names is not None and not {branch.name, branch.id}.intersection(self.names):
             return "its name is not one of the given names"
         return None
 

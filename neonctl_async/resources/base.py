@@ -1,5 +1,6 @@
 """The base of all resources: send requests, list pages, wait for operations."""
 
+import inspect
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -93,6 +94,12 @@ def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) 
         raise ValueError(f"{name} is {value}: expected {minimum} to {maximum}")
 
 
+def check_plain_function(name: str, function: object) -> None:
+    """Raise TypeError for a coroutine function, which would not be awaited."""
+    if inspect.iscoroutinefunction(function):
+        raise TypeError(f"{name} is {function!r}, a coroutine function: expected a plain function")
+
+
 def checked_wait(wait: Wait, *, no_compute: str) -> WaitOptions | None:
     """Return the options of a wait, None for False.
 
@@ -118,7 +125,7 @@ class Requester:
     ) -> None:
         self.waiter = waiter
         self.states = states
-        self.connector = Connector(self.send, connections)
+        self.connector: Connector = Connector(self.send, connections)
         self.retry: RetryPolicy = session.retry
         self.shared_lists: SharedReads = SharedReads("a call to ensure")
         """The requests for lists that concurrent calls share."""

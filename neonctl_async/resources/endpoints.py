@@ -3,6 +3,7 @@
 import builtins
 from typing import Final, Literal, overload
 
+import anyio
 from msgspec import UNSET, UnsetType
 
 from neonctl_async.connections.waits import Deadline
@@ -213,9 +214,10 @@ class Endpoints(Resource):
         if _is_starting(compute):
             await self.wait_for(project_id, endpoint_id, "active", timeout=deadline.left)
         await self._requester.connector.connect_to(compute, deadline)
-        if compute.current_state == EndpointState.ACTIVE:
-            return compute
-        return await self.get(project_id, endpoint_id)
+        if compute.current_state != EndpointState.ACTIVE:
+            with anyio.CancelScope(deadline=deadline.at):
+                return await self.get(project_id, endpoint_id)
+        return compute
 
     async def start(
         self, project_id: str, endpoint_id: str, *, wait: Wait = False

@@ -1,8 +1,8 @@
 """Runs the command line in forks of a process that has imported it, which is quick.
 
-Reads one case per line of standard input. A case is a JSON object with the ``arguments``, the kind
-of standard output (``stdout``), the environment (``env``) and the working directory (``cwd``).
-Prints the exit status and the standard error of each case, as one line of JSON.
+Reads cases from standard input, one JSON object per line. A case has ``arguments``, the kind of
+standard output (``stdout``), an environment (``env``) and a working directory (``cwd``). Prints the
+exit status and the standard error of each case, as one line of JSON.
 """
 
 import gc

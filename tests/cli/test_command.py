@@ -62,6 +62,7 @@ def environment_of_examples(quick: Served) -> dict[str, str]:
     """Create what the examples need, and return the variables that name it."""
     created = quick.project()
     id = created.project.id
+    Path("tenants.csv").write_text(f"project,branch\n{id},tenant\n")
     key = quick.run(lambda neon: neon.api_keys.create(key_name="example"))
     return {
         "NEON_PROJECT_ID": id,
@@ -84,7 +85,6 @@ def test_example_of_every_command_works(
 ) -> None:
     for name, value in environment_of_examples(quick).items():
         monkeypatch.setenv(name, value)
-    Path("tenants.csv").write_text(f"project,branch\n{os.environ['NEON_PROJECT_ID']},tenant\n")
     result = cli(*example_of(cli, command), at=quick)
     assert result.exit_code == 0, result.output
     assert quick.control_plane.api_key not in result.output

@@ -7,10 +7,12 @@ from collections.abc import Iterator
 import pytest
 
 from neonctl_async.cli import completion
+from neonctl_async.cli.app import app
 from neonctl_async.local import Fault
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, ended, started
 from tests.cli.served import Served
+from tests.cli.test_command import typing
 
 
 def in_bash(*words: str) -> dict[str, str]:
@@ -45,6 +47,26 @@ def test_branches_are_completed_in_bash(cli: CommandLine, quick: Served) -> None
     result = cli(**in_bash("branches", "get", "-p", project_id, "prev"), at=quick)
     assert set(result.stdout.split()) == {"preview/1", "preview/2"}
     assert (result.stderr, result.exit_code) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("branches", "prune", "--names-from", "-", "--pre"),
+        ("operations", "wait", "--resume", "-", "--pro"),
+    ],
+)
+def test_completion_does_not_read_standard_input(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    for name, value in in_bash(*words).items():
+        monkeypatch.setenv(name, value)
+    with typing("unread\n") as stdin:
+        monkeypatch.setattr("sys.stdin", stdin)
+        with pytest.raises(SystemExit):
+            app([], prog_name="neonctl-async")
+        assert stdin.readline() == "unread\n"
+    assert capsys.readouterr().out.startswith(words[-1])
 
 
 def test_branches_are_explained_in_zsh(cli: CommandLine, quick: Served) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import pty
 import re
+import signal
 import subprocess
 from collections.abc import Callable
 
@@ -70,6 +71,7 @@ def test_watch_has_a_default_number_of_seconds(given: str, completed: str) -> No
 
 
 @pytest.mark.process
+@pytest.mark.usefixtures("interruptible")
 def test_watch_replaces_the_list_until_it_is_interrupted(quick: Served) -> None:
     quick.project("watched")
     terminal, end = pty.openpty()
@@ -82,7 +84,7 @@ def test_watch_replaces_the_list_until_it_is_interrupted(quick: Served) -> None:
     ) as process:
         try:
             shown = read_until(terminal, lambda text: text.count("\x1b[H\x1b[J") == 2)
-            process.send_signal(2)
+            process.send_signal(signal.SIGINT)
             assert process.wait() == 130
         finally:
             process.kill()

@@ -145,6 +145,18 @@ async def test_no_attempt_starts_after_the_deadline() -> None:
     assert 10 < len(api.creations) < 100
 
 
+async def test_long_wait_for_the_rate_budget_leaves_all_attempts() -> None:
+    api = Api(lost(), lost())
+
+    async def create_late() -> str:
+        if not api.creations:
+            await asyncio.sleep(DEFAULT.deadline + 30)
+        return await api.create()
+
+    assert await adopt_or_create(api.adopt, create_late, DEFAULT) == "created"
+    assert len(api.creations) == 3
+
+
 async def test_failure_after_a_lost_response_may_have_been_executed() -> None:
     api = Api(lost(), api_error(403))
     with pytest.raises(APIError) as caught:

@@ -86,6 +86,12 @@ def test_differences_without_a_given_setting(found: dict[str, object], differenc
     assert branch_differences(replace(FOUND, **found), WANTED, BRANCHES) == [difference]
 
 
+def test_branch_is_no_child_of_itself() -> None:
+    assert branch_differences(FOUND, BranchSettings(parent=FOUND), BRANCHES) == [
+        "its parent is 'main' (br-main) instead of a child of 'preview' (br-found)"
+    ]
+
+
 def test_project_without_a_default_branch_has_no_default_parent() -> None:
     root = replace(FOUND, parent_id=None)
     assert branch_differences(root, BranchSettings(parent=None), BRANCHES) == []

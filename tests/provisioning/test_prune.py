@@ -102,6 +102,13 @@ async def test_dry_run_only_reads(
     ]
 
 
+async def test_ids_are_accepted_as_names(neon: NeonClient, project_id: str) -> None:
+    first, _ = await create(neon, project_id, "a", "b")
+    report = await neon.branches.prune(project_id, names=[first, "br-missing-one-12345678"])
+    assert names(report.deleted) == ["a"]
+    assert report.not_found == ["br-missing-one-12345678"]
+
+
 @pytest.fixture
 def clock() -> ManualClock:
     """A clock that is far from the time of this machine."""

@@ -79,6 +79,25 @@ async def test_idle_compute_is_connected_and_read_again(
     assert api.lines.count("GET /projects/p-1/endpoints/ep-1") == 2
 
 
+async def test_reading_the_compute_again_ends_at_the_deadline(
+    api: Api, neon: NeonClient, server: PostgresServer
+) -> None:
+    async def hang(_writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    def respond(request: Received) -> Respond | None:
+        if not request.path.endswith("/endpoints/ep-1"):
+            return api.stored_response(request)
+        idle = {"endpoint": api.endpoint(current_state="idle")}
+        return hang if server.connections else http_response(200, idle)
+
+    serve_role(api)
+    api.fault = respond
+    compute = await neon.endpoints.wait_connectable("p-1", "ep-1", timeout=5)
+    assert compute.current_state == "idle"
+    assert now() == pytest.approx(5, abs=0.1)
+
+
 async def test_disabled_compute_is_not_connectable(
     api: Api, neon: NeonClient, server: PostgresServer
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Final, NamedTuple
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from neonctl_async.cli.command import YesOption, command
 from neonctl_async.cli.exits import ExitCode
@@ -21,6 +22,7 @@ from neonctl_async.cli.options import (
     TimeoutOption,
     WaitOption,
     duration,
+    standard_input,
 )
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
@@ -67,7 +69,7 @@ class NamesFile(NamedTuple):
 def _read_names(file: str) -> NamesFile:
     """Read the file of ``--names-from``; ``-`` is standard input."""
     try:
-        text = sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+        text = standard_input() if file == "-" else Path(file).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}") from None
     return NamesFile([line.strip() for line in text.splitlines() if line.strip()])
@@ -92,7 +94,7 @@ async def prune_branches(
     ] = None,
     name: Annotated[
         list[str] | None,
-        typer.Option("--name", metavar="NAME", help="An exact name. Repeat it for more names."),
+        typer.Option("--name", metavar="NAME", help="An exact name or an id. Repeat it for more."),
     ] = None,
     names_from: Annotated[
         NamesFile | None,
@@ -100,7 +102,7 @@ async def prune_branches(
             "--names-from",
             metavar="FILE",
             parser=_read_names,
-            help="A file with one exact name per line; - is standard input.",
+            help="A file with one exact name or id per line; - is standard input.",
         ),
     ] = None,
     older_than: Annotated[
@@ -146,8 +148,23 @@ async def prune_branches(
             _show(session, report)
             return
         await _confirm(session, report, project)
-        prune = partial(prune, names=[branch.name for branch in report.deleted])
+        prune = partial(_prune_shown, prune, report)
     await _apply(session, prune, timeout=timeout if wait else None)
+
+
+async def _prune_shown(
+    prune: Callable[..., Awaitable[PruneReport]], shown: PruneReport, **options: object
+) -> PruneReport:
+    """Delete only branches of a dry run that was shown. Report everything else that it found."""
+    ids = [branch.id for branch in shown.deleted]
+    report = await prune(**options, names=ids, report_all=False)
+    gone = [branch for branch in shown.deleted if branch.id in report.not_found]
+    return replace(
+        report,
+        deleted=[*gone, *report.deleted],
+        kept=[*shown.kept, *report.kept],
+        not_found=shown.not_found,
+    )
 
 
 def _names(names: Sequence[str] | None, file: NamesFile | None) -> list[str] | None:

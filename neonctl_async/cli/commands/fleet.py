@@ -68,10 +68,19 @@ FileArgument = Annotated[
 
 
 def _writable(path: Path | None) -> Path | None:
-    """Reject a file in a missing directory before the fleet is created."""
-    if path is not None and (path.is_dir() or not path.parent.is_dir()):
-        raise typer.BadParameter(f"{path} is not a file in an existing directory")
+    """Reject a path that cannot become a private file, before the fleet is created.
+
+    The file is replaced, which would remove a link or a device such as ``/dev/stdout``.
+    """
+    if path is None:
+        return None
+    if not path.parent.is_dir() or path.is_symlink() or (path.exists() and not path.is_file()):
+        raise typer.BadParameter(f"{path} is not a regular file in an existing directory")
     return path
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    return path.exists() and path.samefile(other)
 
 
 @command(
@@ -137,6 +146,8 @@ async def apply_fleet(
         raise ValueError("--connect and --no-wait contradict each other: leave one of them out")
     if pooled and uris is None:
         raise ValueError("--pooled needs --uris FILE, which receives the URIs")
+    if uris is not None and await asyncio.to_thread(_is_same, uris, file):
+        raise ValueError(f"--uris is {uris}, which contains the tenants: choose another file")
     from neonctl_async.waiting.options import WaitOptions
 
     def print_failure(update: "FleetUpdate") -> None:

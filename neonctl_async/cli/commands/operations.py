@@ -1,7 +1,6 @@
 """``neonctl-async operations``."""
 
 import asyncio
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -24,7 +23,12 @@ from neonctl_async.cli.labels import (
     status_style,
 )
 from neonctl_async.cli.names import project_id
-from neonctl_async.cli.options import WAIT_SECONDS, ProjectOption, TimeoutOption
+from neonctl_async.cli.options import (
+    WAIT_SECONDS,
+    ProjectOption,
+    TimeoutOption,
+    standard_input,
+)
 from neonctl_async.cli.output import Output, View
 from neonctl_async.cli.session import CommandSession
 from neonctl_async.cli.styles import Text
@@ -42,7 +46,7 @@ def _parse_file(name: str) -> tracked.References:
     """Parse the file of ``--resume``; ``-`` is standard input."""
     try:
         if name == "-":
-            return tracked.parse(sys.stdin.read().splitlines())
+            return tracked.parse(standard_input().splitlines())
         return tracked.read(Path(name))
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from None

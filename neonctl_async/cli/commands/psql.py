@@ -86,7 +86,9 @@ def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
     If that fails, returns the reason: the frame of an exception would show the password. The
     password is in the environment, because other users see the arguments of a process.
     """
-    environment = {**os.environ, "PGPASSWORD": uri.password.reveal()}
+    environment = dict(os.environ)
+    if uri.password:
+        environment["PGPASSWORD"] = uri.password.reveal()
     try:
         if sys.platform == "win32":
             raise typer.Exit(subprocess.call(arguments, env=environment))  # noqa: S603 - no shell

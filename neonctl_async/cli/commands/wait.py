@@ -125,12 +125,14 @@ async def _wait_until_deleted(
     session: CommandSession, project: str, names: Sequence[str], timeout: float
 ) -> None:
     neon = session.neon
-    waits: list[Coroutine[Any, Any, None]] = []
-    for name in names:
-        if is_endpoint_id(name):
-            waits.append(neon.endpoints.wait_for(project, name, "deleted", timeout=timeout))
-        elif (id := await _branch_or_none(session, project, name)) is not None:
-            waits.append(neon.branches.wait_for(project, id, "deleted", timeout=timeout))
+    computes = [name for name in names if is_endpoint_id(name)]
+    others = [name for name in names if not is_endpoint_id(name)]
+    # All names before the first wait: a failed lookup would leave waits that nobody awaits.
+    branches = [await _branch_or_none(session, project, name) for name in others]
+    waits: list[Coroutine[Any, Any, None]] = [
+        *(neon.endpoints.wait_for(project, id, "deleted", timeout=timeout) for id in computes),
+        *(neon.branches.wait_for(project, id, "deleted", timeout=timeout) for id in branches if id),
+    ]
     if not names:
         waits.append(neon.projects.wait_for(project, "deleted", timeout=timeout))
     await in_parallel(waits)

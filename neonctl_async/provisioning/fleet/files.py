@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Callable, Collection, Iterable, Mapping
+from io import StringIO
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -29,13 +30,14 @@ def read_tenants(path: str | PathLike[str]) -> list[Tenant]:
         raise FleetError(
             [f"the name of the file is {shorten(file.name)}: expected a name in .csv or .jsonl"]
         )
-    with file.open(newline="", encoding="utf-8-sig") as lines:
-        try:
-            return parse(lines, source=file.name)
-        except UnicodeDecodeError as error:
-            raise FleetError(
-                [f"{file.name} is not UTF-8 at byte {error.start}: save the file as UTF-8"]
-            ) from None
+    try:
+        text = file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise FleetError(
+            [f"{file.name}, line {line}: it is not UTF-8: save the file as UTF-8"]
+        ) from None
+    return parse(StringIO(text, newline=""), source=file.name)
 
 
 def tenants_from_csv(lines: Iterable[str], *, source: str = "CSV") -> list[Tenant]:

@@ -12,7 +12,7 @@ from neonctl_async.provisioning.fleet.reports import FleetReport
 from neonctl_async.provisioning.fleet.run import FleetRun, OnFleetUpdate
 from neonctl_async.provisioning.fleet.steps import StepOptions, TenantSteps
 from neonctl_async.provisioning.fleet.tenants import Tenant
-from neonctl_async.resources.base import check_within
+from neonctl_async.resources.base import check_plain_function, check_within
 from neonctl_async.waiting.options import Wait, wait_options
 
 
@@ -65,7 +65,7 @@ class Fleet:
         ``kill -9``. Never changes or deletes anything: a branch that differs is a failure.
 
         - ``canary``: the number of unfinished tenants to finish before all others. If one of them
-          fails, the others are skipped.
+          fails, the others are skipped. A tenant that differs is no canary.
         - ``concurrency``: the number of tenants in progress at the same time.
         - ``wait``: as for :meth:`neon.branches.create`. With ``"connect"``, a tenant is done when
           its compute accepts connections. With ``False``, when its branch exists.
@@ -79,15 +79,16 @@ class Fleet:
         """
         check_within("canary", canary, 0, sys.maxsize)
         check_within("concurrency", concurrency, 1, sys.maxsize)
+        check_plain_function("on_update", on_update)
         options = StepOptions(wait=wait_options(wait), uris=uris, pooled=pooled)
         prepared = await prepare(self._neon, self._tenants, self._org_id)
         new_projects = NewProjects(self._neon, prepared.new_projects, self._org_id)
         run = FleetRun(TenantSteps(self._neon, new_projects, options), prepared, on_update)
-        for tenant, error in prepared.plan.failed.items():
-            run.fail(tenant, error)
-        first = [job for job in prepared.jobs if not job.planned.is_ready][:canary]
+        run.start(prepared.plan)
+        jobs = [job for job in prepared.jobs if not job.planned.differences]
+        first = [job for job in jobs if not job.is_done][:canary]
         canaries = {job.tenant for job in first}
-        rest = [job for job in prepared.jobs if job.tenant not in canaries]
+        rest = [job for job in jobs if job.tenant not in canaries]
         await run.provision(first, concurrency)
         if run.has_failed(first):
             run.skip(rest)

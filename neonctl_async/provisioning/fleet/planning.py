@@ -8,7 +8,7 @@ import msgspec
 
 from neonctl_async._shorten import shorten
 from neonctl_async.models.branches import Branch
-from neonctl_async.models.endpoints import Endpoint, EndpointState
+from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.projects import Project
 from neonctl_async.provisioning.differences import (
     BranchSettings,
@@ -18,10 +18,9 @@ from neonctl_async.provisioning.differences import (
 )
 from neonctl_async.provisioning.fleet.plans import Action, PlannedTenant
 from neonctl_async.provisioning.fleet.tenants import Tenant, or_unset
+from neonctl_async.provisioning.unfinished import unfinished_objects
 
 _TIME: Final = "%Y-%m-%d %H:%M:%S %Z"
-_CREATED_STATES: Final = frozenset({"ready", "archived"})
-_CREATED_COMPUTE_STATES: Final = frozenset({EndpointState.ACTIVE, EndpointState.IDLE})
 
 
 class ProjectContent(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,12 +40,17 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     parent_id: str | None = None
     """The parent branch, if it exists and the tenant names it."""
     parent: Tenant | None = None
-    """The tenant that is the parent, if it is not ready yet."""
+    """The tenant that is the parent, if it is not done yet."""
 
     @property
     def tenant(self) -> Tenant:
         """The tenant."""
         return self.planned.tenant
+
+    @property
+    def is_done(self) -> bool:
+        """True if the branch exists as described, and is ready."""
+        return self.planned.is_ready and not self.planned.differences
 
 
 class ProjectPlan:
@@ -88,25 +92,26 @@ class ProjectPlan:
         """Return the decision about a tenant."""
         differences = [*_project_differences(tenant, self._content.project)]
         branch = self._by_name.get(tenant.branch)
-        compute: Endpoint | None = None
+        matching: list[Endpoint] = []
         if branch is not None:
             differences += self._branch_differences(tenant, branch)
             matching, missing = match_computes(self._computes.get(branch.id, []), tenant.endpoints)
             differences += missing
-            compute = next(iter(matching), None)
         action: Action = "create" if branch is None else "adopt"
         planned = PlannedTenant(
             tenant=tenant,
             action="differ" if differences else action,
             project_id=self._content.project.id,
             branch=branch,
-            is_ready=branch is not None and _is_ready(tenant, branch, compute),
+            is_ready=branch is not None
+            and len(matching) == len(tenant.endpoints)
+            and not unfinished_objects(branch, matching),
             differences=tuple(differences),
         )
         parent = None if tenant.parent is None else self._find(tenant.parent)
         return Job(
             planned=planned,
-            endpoint_id=compute.id if compute else None,
+            endpoint_id=matching[0].id if matching else None,
             parent_id=parent.id if parent else None,
         )
 
@@ -138,11 +143,3 @@ def _project_differences(tenant: Tenant, project: Project) -> Iterator[str]:
         yield f"the region of its project is {project.region_id!r} instead of {tenant.region!r}"
     if tenant.pg_version is not None and tenant.pg_version != project.pg_version:
         yield f"its project has Postgres {project.pg_version} instead of {tenant.pg_version}"
-
-
-def _is_ready(tenant: Tenant, branch: Branch, compute: Endpoint | None) -> bool:
-    """Return whether Neon has finished the creation of a branch and of its compute."""
-    is_created = branch.current_state in _CREATED_STATES and branch.pending_state is None
-    if not is_created or not tenant.compute:
-        return is_created
-    return compute is not None and compute.current_state in _CREATED_COMPUTE_STATES

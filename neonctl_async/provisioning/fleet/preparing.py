@@ -118,7 +118,7 @@ class _Plans:
         group: list[Job] = []
         for tenant in ordered:
             job, parent = by_branch[tenant.branch], by_branch.get(tenant.parent or "")
-            if parent is not None and not parent.planned.is_ready:
+            if parent is not None and not parent.is_done:
                 job = msgspec.structs.replace(job, parent=parent.tenant)
             group.append(job)
         self._groups.append(group)

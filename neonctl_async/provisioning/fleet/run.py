@@ -4,9 +4,15 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from neonctl_async.errors import AuthenticationError, ClientClosedError, NeonError
+from neonctl_async.errors import (
+    AuthenticationError,
+    ClientClosedError,
+    MismatchError,
+    NeonError,
+)
 from neonctl_async.provisioning.fleet.errors import FleetError
 from neonctl_async.provisioning.fleet.planning import Job
+from neonctl_async.provisioning.fleet.plans import FleetPlan
 from neonctl_async.provisioning.fleet.preparing import Prepared
 from neonctl_async.provisioning.fleet.reports import FleetReport, FleetUpdate, TenantResult
 from neonctl_async.provisioning.fleet.steps import TenantSteps
@@ -32,9 +38,23 @@ class FleetRun:
         self._parents = {job.parent: asyncio.Event() for job in prepared.jobs if job.parent}
         """The tenants that others wait for, because they are the parents."""
 
-    def fail(self, tenant: Tenant, error: Exception) -> None:
-        """Record a failure."""
+    def start(self, plan: FleetPlan) -> None:
+        """Record the tenants that fail without a request."""
+        for tenant, error in plan.failed.items():
+            self._fail(tenant, error)
+        for planned in plan.select("differ"):
+            error = MismatchError(
+                f"branch {planned.tenant}",
+                existing=planned.branch,
+                differences=planned.differences,
+                path=f"/projects/{planned.project_id}/branches",
+            )
+            self._fail(planned.tenant, error)
+
+    def _fail(self, tenant: Tenant, error: Exception) -> None:
         self._failed[tenant] = error
+        if tenant in self._parents:
+            self._parents[tenant].set()
         self._notify(tenant, None, error)
 
     def has_failed(self, jobs: Sequence[Job]) -> bool:

@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from neonctl_async.errors import ConflictError, MismatchError, NeonError, WaitError
+from neonctl_async.errors import ConflictError, NeonError, WaitError
 from neonctl_async.models.branches import Branch, BranchCreated
 from neonctl_async.models.connection_uri import ConnectionUri
 from neonctl_async.models.databases import ConnectionDetails
@@ -41,13 +41,6 @@ class TenantSteps:
     async def run(self, job: Job, parent_id: str | None) -> TenantResult:
         """Provision a tenant. A ready tenant costs no request, unless a URI is needed."""
         planned, tenant = job.planned, job.tenant
-        if planned.differences:
-            raise MismatchError(
-                f"branch {tenant}",
-                existing=planned.branch,
-                differences=planned.differences,
-                path=f"/projects/{planned.project_id}/branches",
-            )
         project_id = planned.project_id or await self._new_projects.id_of(tenant.project)
         if planned.branch is not None and planned.is_ready:
             await self._connect(tenant, project_id, job.endpoint_id)

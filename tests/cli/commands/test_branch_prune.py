@@ -1,7 +1,9 @@
+import asyncio
 import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -80,6 +82,17 @@ def test_names_come_from_options_and_files(
     assert len(result.stdout.split()) == 2
     assert result.stderr == "names without a branch: preview/3\n"
     assert names(quick, project_id) == {"main", "other"}
+
+
+@pytest.mark.parametrize("option", ["closed.txt", "-"])
+def test_names_may_have_the_marks_of_windows(
+    cli: CommandLine, quick: Served, project_id: str, option: str
+) -> None:
+    text = "\ufeffpreview/1\r\npreview/2\r\n"
+    Path("closed.txt").write_text(text, encoding="utf-8")
+    result = cli(*PRUNE, "-p", project_id, "--names-from", option, at=quick, typed=text)
+    assert result.stdout.count("to delete") == 2
+    assert result.stderr == "branches to delete: 2; --apply deletes them\n"
 
 
 def test_names_are_read_from_standard_input(
@@ -174,6 +187,62 @@ def test_user_confirms_the_shown_branches(
     assert (question in output.err, "preview/1 (br-" in output.err) == (bool(reply), bool(reply))
     assert end.value.code == code
     assert len(names(quick, project_id)) == (4 if code else 2)
+
+
+@pytest.fixture
+def confirm(
+    quick: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., str]:
+    """Run ``branches prune --apply``, and confirm it. ``meanwhile`` runs before the answer."""
+    for name, value in quick.environment.items():
+        monkeypatch.setenv(name, value)
+
+    def run(*arguments: str, meanwhile: Callable[[], object] = lambda: None) -> str:
+        async def read_line() -> str:
+            await asyncio.to_thread(meanwhile)
+            return "y\n"
+
+        with typing("") as stdin:
+            monkeypatch.setattr("sys.stdin", stdin)
+            monkeypatch.setattr("neonctl_async.cli.commands.branch_prune._read_line", read_line)
+            with pytest.raises(SystemExit) as end:
+                app([*PRUNE, *arguments, "--apply"])
+        output = capsys.readouterr()
+        assert (end.value.code, "to delete" in output.out) == (0, False)
+        return output.out + output.err
+
+    return run
+
+
+def test_confirmed_run_shows_everything_that_the_dry_run_has_found(
+    project_id: str, confirm: Callable[..., str]
+) -> None:
+    names = ("--name", "main", "--name", "other", "--name", "gone")
+    output = confirm("-p", project_id, *names, "--all")
+    assert [line.split()[:2] for line in output.splitlines()[:5]] == [
+        ["Name", "Result"],
+        ["other", "deleted"],
+        ["main", "kept"],
+        ["preview/1", "kept"],
+        ["preview/2", "kept"],
+    ]
+    assert output.count("its name is not one of the given names") == 2
+    assert "it is the default branch" in output
+    assert output.endswith("names without a branch: gone\n")
+
+
+def test_branch_that_takes_the_name_of_a_shown_one_is_kept(
+    quick: Served, project_id: str, confirm: Callable[..., str]
+) -> None:
+    def replace_other() -> None:
+        [old] = quick.run(lambda neon: neon.branches.list(project_id, search="other").collect())
+        quick.run(lambda neon: neon.branches.delete(project_id, old.id))
+        quick.branch(project_id, "other")
+
+    output = confirm("-p", project_id, "--match", "[op]*", meanwhile=replace_other)
+    assert names(quick, project_id) == {"main", "other"}
+    assert output.count(" deleted") == 3
+    assert "names without a branch" not in output
 
 
 @pytest.mark.process

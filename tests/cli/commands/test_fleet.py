@@ -1,6 +1,7 @@
 """``neonctl-async fleet``: plan and apply the tenants of a file."""
 
 import json
+import os
 import stat
 from pathlib import Path
 from uuid import uuid4
@@ -130,13 +131,34 @@ def test_unwritable_file_of_uris_is_an_output_error(
     assert sorted(path.name for path in Path().iterdir()) == ["tenants.csv"]
 
 
+@pytest.mark.parametrize("kind", ["link", "pipe", "tenants"])
+def test_uris_replace_only_a_regular_file(
+    cli: CommandLine, quick: Served, file: str, kind: str
+) -> None:
+    uris = Path(file if kind == "tenants" else "uris")
+    if kind == "link":
+        uris.symlink_to("/dev/stdout")
+    elif kind == "pipe":
+        os.mkfifo(uris)
+    kept = uris.lstat().st_ino
+    before = quick.control_plane.requests_served
+    result = cli("fleet", "apply", file, "--uris", str(uris), at=quick)
+    assert result.exit_code == 2
+    assert uris.name in result.stderr
+    assert uris.lstat().st_ino == kept
+    assert quick.control_plane.requests_served == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("missing.csv",), "does not exist"),
         (("tenants.csv", "--connect", "--no-wait"), "--connect and --no-wait contradict"),
         (("tenants.csv", "--pooled"), "--pooled needs --uris FILE"),
-        (("tenants.csv", "--uris", "missing/uris.jsonl"), "is not a file in an existing directory"),
+        (
+            ("tenants.csv", "--uris", "missing/uris.jsonl"),
+            "is not a regular file in an existing directory",
+        ),
         (("bad.csv",), "bad.csv, line 2: branch is missing: expected the name of a branch"),
     ],
 )

@@ -127,12 +127,13 @@ def test_file_stays_if_its_operations_could_not_be_read(cli: CommandLine, quick:
 def test_list_fits_the_screen_and_shows_the_reason_of_a_failure(
     cli: CommandLine, quick: Served, monkeypatch: pytest.MonkeyPatch, width: int, status: str
 ) -> None:
+    def label(_operation: Operation) -> str:
+        return status
+
     monkeypatch.setattr("neonctl_async.cli.output._width", lambda: width)
     quick.fail_next("create_timeline")
     created = quick.project()
-    monkeypatch.setattr(
-        "neonctl_async.cli.commands.operations.status_label", lambda _operation: status
-    )
+    monkeypatch.setattr("neonctl_async.cli.commands.operations.status_label", label)
     result = cli("operations", "list", "-p", created.project.id, at=quick)
     assert max(map(len, result.stdout.splitlines())) <= width
     header, *rows = result.stdout.splitlines()

@@ -9,7 +9,7 @@ import pytest
 
 from neonctl_async.cli.commands.psql import split
 from neonctl_async.local import Durations, LocalControlPlane
-from neonctl_async.types import ProjectCreated
+from neonctl_async.types import ConnectionUri, ProjectCreated
 from tests.cli.conftest import CommandLine
 from tests.cli.process import COMMAND, Ended, ended, started
 from tests.cli.served import Served, served
@@ -73,6 +73,45 @@ def test_password_is_in_the_environment_of_psql_and_not_in_its_arguments(
         uri.password.reveal(),
     ]
     assert (result.err, result.code) == ("", -signal.SIGPIPE)
+
+
+@pytest.fixture
+def executed(programs: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str]]:
+    """The arguments and the password of each run of psql, which does not replace the process."""
+    install(programs, FAKE)
+    runs: list[tuple[list[str], str]] = []
+
+    def execve(_program: str, arguments: list[str], environment: dict[str, str]) -> None:
+        runs.append((arguments[3:], environment["PGPASSWORD"]))
+        raise OSError(0, "not run")
+
+    monkeypatch.setattr("os.execve", execve)
+    return runs
+
+
+def test_arguments_of_psql_may_be_empty(
+    cli: CommandLine, quick: Served, executed: list[tuple[list[str], str]]
+) -> None:
+    project_id = quick.project().project.id
+    cli("psql", "-p", project_id, "main", "--", "--field-separator", "", at=quick)
+    assert [arguments for arguments, _ in executed] == [["--field-separator", ""]]
+    result = cli("psql", "-p", project_id, "", "--", "--list", at=quick)
+    assert "is empty: set a value" in result.stderr
+    assert len(executed) == 1
+
+
+def test_uri_without_a_password_leaves_that_of_the_user(
+    cli: CommandLine,
+    quick: Served,
+    executed: list[tuple[list[str], str]],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def find_uri(*_: object, **__: object) -> ConnectionUri:
+        return ConnectionUri("postgresql://ada@ep-a-1.neon.invalid/shop")
+
+    monkeypatch.setattr("neonctl_async.cli.commands.psql.find_uri", find_uri)
+    cli("psql", at=quick, PGPASSWORD="of-the-user")
+    assert executed == [([], "of-the-user")]
 
 
 def test_missing_psql_is_an_error_without_a_request(

@@ -1,7 +1,9 @@
+import gc
+
 import msgspec
 import pytest
 
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.local import Durations, Fault, LocalControlPlane
 from neonctl_async.types import Branch, Endpoint
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served, served
@@ -73,6 +75,17 @@ def test_name_of_no_branch_counts_as_deleted(cli: CommandLine, quick: Served) ->
         f"no branch of project {project} has the name or the id 'gone': it counts as deleted\n"
     )
     assert result.exit_code == 0
+
+
+def test_failed_lookup_of_a_name_starts_no_wait(cli: CommandLine, quick: Served) -> None:
+    created = quick.project()
+    route = "GET /projects/{project_id}/branches"
+    quick.control_plane.inject(Fault(route=route, status=403, message="no", times=1))
+    arguments = ("wait", "--for", "deleted", created.branch.id, "preview")
+    result = cli(*arguments, "-p", created.project.id, at=quick)
+    gc.collect()  # pytest fails if a coroutine was never awaited
+    assert "403 Forbidden: no" in result.stderr
+    assert result.exit_code == 3
 
 
 def test_deleted_project_ends_the_wait(cli: CommandLine, quick: Served) -> None:

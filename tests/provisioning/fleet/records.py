@@ -57,6 +57,7 @@ def compute(branch: str = "b-1", **fields: Any) -> Endpoint:
         "host": f"ep-{branch}.neon.invalid",
         "type": "read_write",
         "current_state": "idle",
+        "started_at": NOW,
         "created_at": NOW,
         "updated_at": NOW,
     }

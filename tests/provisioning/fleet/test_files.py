@@ -126,8 +126,9 @@ def test_file_of_another_format_is_rejected(tmp_path: Path) -> None:
     with pytest.raises(FleetError, match=r"^the name of the file is 'tenants\.txt': expected a"):
         read_tenants(tmp_path / "tenants.txt")
     file = tmp_path / "tenants.csv"
-    file.write_bytes("project,branch\nacme,Früh".encode("latin-1"))
-    with pytest.raises(FleetError, match=r"^tenants\.csv is not UTF-8 at byte \d+: save the file"):
+    lines = "project,branch\n" + 5000 * "acme,Frueh\n"
+    file.write_bytes(b"\xef\xbb\xbf" + lines.encode() + "acme,Früh".encode("latin-1"))
+    with pytest.raises(FleetError, match=r"^tenants\.csv, line 5002: it is not UTF-8: save the f"):
         read_tenants(file)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from neonctl_async import (
     AuthenticationError,
+    EndpointSpec,
     MismatchError,
     NeonClient,
     OperationFailedError,
@@ -123,10 +124,13 @@ async def test_differing_branch_is_a_failure_and_stays_as_it_is(neon: NeonClient
     assert not report.is_complete
 
 
+@pytest.mark.parametrize("action", ["create_branch", "start_compute"])
 async def test_failures_are_collected_per_tenant(
-    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant], action: str
 ) -> None:
-    await control_plane.fail_next("create_branch", times=2)
+    for name in ("customer-0", "customer-1"):
+        await neon.projects.create(name=name, wait=True)
+    await control_plane.fail_next(action, times=2)
     report = await Fleet(neon, tenants).apply()
     assert (len(report.succeeded), len(report.failed), report.skipped) == (4, 2, [])
     assert {type(error) for error in report.failed.values()} == {OperationFailedError}
@@ -225,6 +229,28 @@ async def test_child_of_a_failed_tenant_fails(
     assert await branches_of(neon) == [("acme", "template")]
 
 
+async def test_child_of_a_differing_tenant_fails(neon: NeonClient) -> None:
+    created = await neon.projects.create(name="acme", wait=True)
+    await neon.branches.create(
+        created.project.id,
+        name="template",
+        endpoints=[EndpointSpec(type="read_write")],
+        wait=True,
+    )
+    fleet = [tenant("template", protected=True), tenant("child", parent="template")]
+    report = await Fleet(neon, fleet).apply(canary=1)
+    assert [type(error) for error in report.failed.values()] == [MismatchError, FleetError]
+    assert await branches_of(neon) == [("acme", "template")]
+
+
+async def test_canary_is_no_tenant_that_differs(neon: NeonClient) -> None:
+    created = await neon.projects.create(name="acme", wait=True)
+    await neon.branches.create(created.project.id, name="b-1", wait=True)
+    fleet = [tenant("b-1"), tenant("b-2"), tenant("b-3", parent="b-2")]
+    report = await Fleet(neon, fleet).apply(canary=1)
+    assert (list(report.failed), list(report.succeeded)) == (fleet[:1], fleet[1:])
+
+
 async def test_branches_exist_at_the_end_of_a_run_without_a_wait(
     neon: NeonClient, tenants: list[Tenant]
 ) -> None:
@@ -308,6 +334,16 @@ async def test_invalid_argument_is_rejected_without_a_request(
 ) -> None:
     with pytest.raises(ValueError, match=f"^{next(iter(argument))} is "):
         await Fleet(neon, [tenant()]).apply(**argument)  # type: ignore[arg-type]  # wrong on purpose
+    assert control_plane.requests_served == 0
+
+
+async def test_coroutine_function_is_no_on_update(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    async def note(_update: FleetUpdate) -> None: ...
+
+    with pytest.raises(TypeError, match=r"^on_update is <function .* a coroutine function: "):
+        await Fleet(neon, [tenant()]).apply(on_update=note)
     assert control_plane.requests_served == 0
 
 

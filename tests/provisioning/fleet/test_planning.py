@@ -94,6 +94,7 @@ def test_default_branch_differs() -> None:
         ({"current_state": "init"}, {}, False),
         ({"pending_state": "archived"}, {}, False),
         ({}, {"current_state": "init", "pending_state": "active"}, False),
+        ({}, {"started_at": None}, False),
     ],
 )
 def test_branch_is_ready_when_it_and_its_compute_are_created(
