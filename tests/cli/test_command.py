@@ -191,6 +191,7 @@ def test_deletion_needs_confirmation_on_a_terminal(
     [
         (("branches", "delete", "preview"), ""),
         (("branches", "delete", "preview", "-p", "shop"), "Delete branch preview of project shop?"),
+        (("branches", "delete", "x", "-p", "a\x1b[K"), "Delete branch x of project a\\x1b[K?"),
         (("api-keys", "revoke", "1"), "Revoke key 1 permanently?"),
     ],
 )
