@@ -85,6 +85,8 @@ def set_context(
     no_color: NoColorOption = False,
     context_file: ContextFileOption = None,
 ) -> None:
+    if branch is not None and project is None:
+        raise typer.BadParameter("also set --project-id, its project", param_hint="--branch")
     screen = Screen(output, no_color=no_color)
     try:
         path = context.path_to_write(context_file)
