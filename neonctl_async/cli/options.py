@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, TypeVar
 
 import typer
@@ -34,16 +34,44 @@ def duration(text: str) -> timedelta:
 
     Raises BadParameter for another form, and for a duration that is 0 or too long.
     """
-    found = _DURATION.fullmatch(text.strip())
-    if found is None or not float(found[1]):
+    try:
+        found = _duration(text)
+    except OverflowError:
+        raise typer.BadParameter(f"{text!r} is too long: expected a smaller number") from None
+    if not found:
         raise typer.BadParameter(
             f"{text!r} is not a duration: expected a number above 0 and a unit, such as 30m, 12h "
             "or 7d"
         )
+    return found
+
+
+def _duration(text: str) -> timedelta | None:
+    found = _DURATION.fullmatch(text.strip())
+    return found and timedelta(seconds=float(found[1]) * _UNIT_SECONDS[found[2]])
+
+
+def expiry(expires_in: str | None, expires_at: datetime | None) -> datetime | None:
+    """Return the time of ``--expires-in`` or ``--expires-at``.
+
+    Raises ValueError for both, and for a lifetime that is not a duration or too long.
+    """
+    if expires_in is None:
+        return expires_at
+    if expires_at is not None:
+        raise ValueError("--expires-in and --expires-at are both set: use one of them")
     try:
-        return timedelta(seconds=float(found[1]) * _UNIT_SECONDS[found[2]])
+        lifetime = _duration(f"{expires_in}s") or _duration(expires_in)
+        if not lifetime:
+            raise ValueError(
+                f"--expires-in is {expires_in!r}: expected a number of seconds above 0, or a "
+                "number and a unit, such as 12h or 7d"
+            )
+        return datetime.now(UTC) + lifetime
     except OverflowError:
-        raise typer.BadParameter(f"{text!r} is too long: expected a smaller number") from None
+        raise ValueError(
+            f"--expires-in {expires_in} is too large: the year would exceed 9999"
+        ) from None
 
 
 def standard_input() -> str:
@@ -162,6 +190,15 @@ PreserveOption = Annotated[
         "--preserve-under-name",
         metavar="NAME",
         help="Keep the state before the change as a new branch of this name.",
+    ),
+]
+ExpiresInOption = Annotated[
+    str | None,
+    typer.Option(
+        "--expires-in",
+        metavar="DURATION",
+        help="Neon deletes the branch after this time, e.g. 12h or 7d. A number without a unit "
+        "means seconds.",
     ),
 ]
 ExpiresAtOption = Annotated[

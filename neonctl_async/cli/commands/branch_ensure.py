@@ -7,21 +7,23 @@ from msgspec import UNSET
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
-from neonctl_async.cli.commands.branches import expiry
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
+    ConnectOption,
     ExpiresAtOption,
+    ExpiresInOption,
     ProjectOption,
     SecretsOption,
     TimeoutOption,
     WaitOption,
+    expiry,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
+from neonctl_async.cli.waits import check_connect, finish, outcomes
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 from neonctl_async.provisioning.ensured import EnsuredBranch
 
@@ -60,7 +62,7 @@ def _connection_uri(screen: Screen, ensured: EnsuredBranch) -> str:
     app,
     "ensure",
     "Create a branch, or verify and adopt the existing one of this name.",
-    example="branches ensure preview --expires-in 86400",
+    example="branches ensure preview --expires-in 7d",
 )
 async def ensure_branch(
     session: CommandSession,
@@ -93,21 +95,15 @@ async def ensure_branch(
             show_default=False,
         ),
     ] = None,
-    expires_in: Annotated[
-        int | None,
-        typer.Option(
-            "--expires-in",
-            metavar="SECONDS",
-            min=1,
-            help="Neon deletes the branch after this time. An earlier expiry is postponed.",
-        ),
-    ] = None,
+    expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
+    connect: ConnectOption = False,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    check_connect(connect=connect, wait=wait, compute=compute)
     expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
     request = session.neon.branches.ensure(
@@ -124,4 +120,5 @@ async def ensure_branch(
         await session.neon.branches.wait_for(project, ensured.branch.id, timeout=timeout)
     done = f"branch {ensured.branch.id} was {_result(ensured)}"
     view = _view(session.screen)
-    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout)
+    computes = ensured.endpoints if connect else []
+    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout, connect=computes)

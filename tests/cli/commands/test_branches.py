@@ -35,6 +35,32 @@ def test_branch_without_a_compute_has_no_compute(cli: CommandLine, quick: Served
     assert timedelta(0) < left <= timedelta(hours=1)
 
 
+@pytest.mark.parametrize(
+    ("lifetime", "expected"), [("90", timedelta(seconds=90)), ("12h", timedelta(hours=12))]
+)
+def test_lifetime_has_a_unit_or_is_in_seconds(
+    cli: CommandLine, quick: Served, lifetime: str, expected: timedelta
+) -> None:
+    id = quick.project().project.id
+    result = cli("branches", "create", "-p", id, "--expires-in", lifetime, "-o", "json", at=quick)
+    branch = msgspec.json.decode(result.stdout, type=BranchCreated, dec_hook=decode_hook).branch
+    assert branch.expires_at is not None
+    left = branch.expires_at - datetime.now(UTC)
+    assert expected - timedelta(minutes=1) < left <= expected
+
+
+@pytest.mark.parametrize("text", ["0", "0d", "-1", "7 d", "1_0", "soon"])
+def test_lifetime_of_another_form_is_a_usage_error(
+    cli: CommandLine, quick: Served, text: str
+) -> None:
+    result = cli("branches", "create", "-p", "x", "--expires-in", text, at=quick)
+    assert result.stderr == (
+        f"error: --expires-in is {text!r}: expected a number of seconds above 0, or a number and a "
+        "unit, such as 12h or 7d\n"
+    )
+    assert result.exit_code == 2
+
+
 @pytest.mark.parametrize("seconds", ["999999999999", "99999999999999"])
 def test_expiry_after_the_last_date_is_a_usage_error(
     cli: CommandLine, quick: Served, seconds: str

@@ -154,9 +154,23 @@ def test_created_branch_that_is_not_connectable_is_shown(cli: CommandLine, quick
     assert result.exit_code == 1
 
 
+def test_adopted_branch_that_is_not_connectable_is_shown(cli: CommandLine, quick: Served) -> None:
+    project = quick.project().project.id
+    ensure = ("branches", "ensure", "preview", "-p", project, "-o", "raw")
+    cli(*ensure, at=quick)
+    result = cli(*ensure, "--connect", at=quick)
+    adopted, error = result.stderr.splitlines()
+    assert adopted == f"branch {result.stdout.strip()} was adopted"
+    assert "is never connectable (dns): the host name ep-" in error
+    assert result.exit_code == 1
+
+
 @pytest.mark.parametrize("option", ["--no-wait", "--no-compute"])
-def test_connect_contradicts_other_options(cli: CommandLine, quick: Served, option: str) -> None:
-    result = cli("branches", "create", "--connect", option, "-p", "x", at=quick)
+@pytest.mark.parametrize("command", [("create",), ("ensure", "preview")])
+def test_connect_contradicts_other_options(
+    cli: CommandLine, quick: Served, command: tuple[str, ...], option: str
+) -> None:
+    result = cli("branches", *command, "--connect", option, "-p", "x", at=quick)
     assert result.stderr == (f"error: --connect and {option} are both set: leave one of them out\n")
     assert result.exit_code == 2
 
@@ -170,6 +184,8 @@ def test_real_computes_are_connectable(cli: CommandLine) -> None:
         created = cli("projects", "create", "--connect", "-o", "raw", at=real)
         project = created.stdout.strip()
         waited = cli("wait", "--for", "connectable", "main", "-p", project, "-o", "raw", at=real)
+        ensured = cli("branches", "ensure", "preview", "--connect", "-p", project, at=real)
     assert (created.exit_code, created.stderr) == (0, "")
+    assert ensured.exit_code == 0
     assert waited.stdout.startswith("ep-")
     assert waited.exit_code == 0
