@@ -119,7 +119,7 @@ def write(path: Path, keys: dict[str, object]) -> None:
     """Replace a context file at once, and keep its permissions. Raises OSError."""
     target = path.resolve()  # a symbolic link stays one
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    data = msgspec.json.format(msgspec.json.encode(keys), indent=2)
+    data = msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n"
     try:
         with temporary.open("xb") as file:
             file.write(data)

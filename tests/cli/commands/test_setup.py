@@ -32,6 +32,7 @@ def test_context_is_written_without_a_key(cli: CommandLine) -> None:
     ]
     assert result.stderr == f"wrote {Path.cwd() / '.neon'}\n"
     assert content() == {"projectId": "late-frost-12345678", "orgId": "org-x", "branch": "main"}
+    assert Path(".neon").read_text().endswith("}\n")
 
 
 def test_id_of_a_branch_has_the_key_that_all_versions_read(cli: CommandLine) -> None:
