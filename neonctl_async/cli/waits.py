@@ -15,6 +15,7 @@ from neonctl_async.errors import NeonError
 from neonctl_async.models.branches import BranchCreated
 from neonctl_async.models.endpoints import Endpoint
 from neonctl_async.models.operations import Operation, OperationsResponse
+from neonctl_async.provisioning.ensured import EnsuredBranch
 
 T = TypeVar("T")
 OperationsResponseT = TypeVar("OperationsResponseT", bound=OperationsResponse)
@@ -82,11 +83,11 @@ async def in_parallel(waits: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     return [task.result() for task in tasks]
 
 
-def connection_uri(screen: Screen, created: BranchCreated) -> str:
-    """Return the connection URI, hidden by default, or an empty text without a compute."""
+def connection_uri(screen: Screen, created: BranchCreated | EnsuredBranch) -> str:
+    """Return the connection URI of a new branch, hidden by default. Return "" if there is none."""
     if not created.connection_uris:
         return ""
-    shown = screen.secret(created.connection_uri)
+    shown = screen.secret(created.connection_uris[0].connection_uri)
     return shown if screen.show_secrets else f"{shown} (--show-secrets shows it)"
 
 

@@ -7,21 +7,23 @@ from msgspec import UNSET
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
-from neonctl_async.cli.commands.branches import expiry
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
+    ConnectOption,
     ExpiresAtOption,
+    ExpiresInOption,
     ProjectOption,
     SecretsOption,
     TimeoutOption,
     WaitOption,
+    expiry,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
 from neonctl_async.cli.session import CommandSession
-from neonctl_async.cli.waits import finish, outcomes
+from neonctl_async.cli.waits import check_connect, connection_uri, finish, outcomes
 from neonctl_async.models.endpoints import EndpointSpec, EndpointType
 from neonctl_async.provisioning.ensured import EnsuredBranch
 
@@ -37,7 +39,7 @@ def _view(screen: Screen) -> View[EnsuredBranch]:
             "Parent": lambda ensured: ensured.branch.parent_id or "",
             "Computes": lambda ensured: ", ".join(one.id for one in ensured.endpoints),
             "Expires": lambda ensured: moment_label(ensured.branch.expires_at),
-            "Connection URI": lambda ensured: _connection_uri(screen, ensured),
+            "Connection URI": lambda ensured: connection_uri(screen, ensured),
             "Operations": lambda ensured: outcomes(ensured.operations),
         },
         raw=lambda ensured: ensured.branch.id,
@@ -48,19 +50,12 @@ def _result(ensured: EnsuredBranch) -> str:
     return "created" if ensured.created else "adopted"
 
 
-def _connection_uri(screen: Screen, ensured: EnsuredBranch) -> str:
-    """Return the connection URI of a new branch, hidden by default."""
-    if not ensured.connection_uris:
-        return ""
-    shown = screen.secret(ensured.connection_uris[0].connection_uri)
-    return shown if screen.show_secrets else f"{shown} (--show-secrets shows it)"
-
-
 @command(
     app,
     "ensure",
-    "Create a branch, or verify and adopt the existing one of this name.",
-    example="branches ensure preview --expires-in 86400",
+    "Create a branch, or verify and adopt the existing one of this name.\n\n"
+    "If the existing branch expires much too early, its expiry is postponed.",
+    example="branches ensure preview --expires-in 7d",
 )
 async def ensure_branch(
     session: CommandSession,
@@ -93,21 +88,15 @@ async def ensure_branch(
             show_default=False,
         ),
     ] = None,
-    expires_in: Annotated[
-        int | None,
-        typer.Option(
-            "--expires-in",
-            metavar="SECONDS",
-            min=1,
-            help="Neon deletes the branch after this time. An earlier expiry is postponed.",
-        ),
-    ] = None,
+    expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
+    connect: ConnectOption = False,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
     session.screen.show_secrets = show_secrets
+    check_connect(connect=connect, wait=wait, compute=compute)
     expires_at = expiry(expires_in, expires_at)
     project = await project_id(session, project)
     request = session.neon.branches.ensure(
@@ -124,4 +113,5 @@ async def ensure_branch(
         await session.neon.branches.wait_for(project, ensured.branch.id, timeout=timeout)
     done = f"branch {ensured.branch.id} was {_result(ensured)}"
     view = _view(session.screen)
-    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout)
+    computes = ensured.endpoints if connect else []
+    await finish(session, ensured, view, done=done, wait=wait, timeout=timeout, connect=computes)

@@ -1,6 +1,7 @@
 """Create the missing projects of a fleet."""
 
 import asyncio
+import copy
 from collections.abc import Mapping
 from typing import Final
 
@@ -33,8 +34,9 @@ class NewProjects:
     async def id_of(self, name: str) -> str:
         """Return the id of a project. Create the project at the first call."""
         async with self._one_at_a_time:
-            if name in self._errors:
-                raise self._errors[name]
+            if (known := self._errors.get(name)) is not None:
+                # Each tenant raises its own copy, or the traceback would grow with each of them.
+                raise copy.copy(known) from known.__cause__
             if name not in self._ids:
                 try:
                     self._ids[name] = await self._create(self._projects[name])

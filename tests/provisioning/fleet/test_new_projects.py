@@ -74,8 +74,11 @@ async def test_rejected_creation_is_an_error_for_all_tenants_of_the_project(
 ) -> None:
     control_plane.inject(Fault(route=CREATE_PROJECT, status=403, times=1))
     projects = missing(neon, "acme", "birch")
-    for _ in range(2):
-        with pytest.raises(PermissionDeniedError):
+    frames: list[int] = []
+    for _ in range(3):
+        with pytest.raises(PermissionDeniedError) as caught:
             await projects.id_of("acme")
+        frames.append(len(caught.traceback))
+    assert frames[1] == frames[2]
     assert await projects.id_of("birch")
     assert creations(control_plane) == 2
