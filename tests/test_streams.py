@@ -38,9 +38,11 @@ def test_buffering_does_not_change_the_status(unbuffered: str) -> None:
     assert output.code == ExitCode.OUTPUT_ERROR
 
 
-def test_output_that_argparse_leaves_in_the_buffer_is_an_output_error() -> None:
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_help_of_argparse_that_cannot_be_written_is_an_output_error(unbuffered: str) -> None:
     command = program("neonctl_async.local --help")
-    assert redirected(">&-", *command, PYTHONUNBUFFERED="").code == ExitCode.OUTPUT_ERROR
+    output = redirected(">&-", *command, PYTHONUNBUFFERED=unbuffered)
+    assert output.code == ExitCode.OUTPUT_ERROR
 
 
 @pytest.mark.parametrize("command", ["neonctl_async --version", "neonctl_async demo"])

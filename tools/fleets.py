@@ -172,7 +172,8 @@ class Campaign:
         created = Counter(one.branch_id for one in operations if one.action == "create_branch")
         if created != dict.fromkeys(ids, 1):
             self.violations.append(f"{id} has {created.total()} operations create_branch")
-        if unfinished := {one.status for one in operations} - {"finished"}:
+        provisioning = [one for one in operations if one.action != "suspend_compute"]
+        if unfinished := {one.status for one in provisioning} - {"finished"}:
             self.violations.append(f"{id} has operations that are {unfinished}")
         computes = Counter(one.branch_id for one in await neon.endpoints.list(id))
         if computes != dict.fromkeys((branch.id for branch in branches), 1):

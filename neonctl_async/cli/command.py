@@ -10,6 +10,7 @@ import typer
 from neonctl_async.cli import lists, names
 from neonctl_async.cli.app import PROGRAM
 from neonctl_async.cli.exits import ExitCode
+from neonctl_async.cli.labels import printable
 from neonctl_async.cli.options import check_not_empty
 from neonctl_async.cli.output import Output, Screen
 from neonctl_async.cli.parameters import QuickCommand
@@ -192,7 +193,7 @@ def _confirm(question: str) -> None:
     if not sys.stdin.isatty():
         return
     # typer.confirm() would write a space to standard output.
-    sys.stderr.write(f"{question} [y/N]: ")
+    sys.stderr.write(f"{printable(question)} [y/N]: ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise typer.Exit(ExitCode.INTERRUPTED)

@@ -77,7 +77,11 @@ def parse(path: Path) -> Context:
     try:
         return msgspec.convert(read(path), Context)
     except msgspec.ValidationError as error:
-        raise ValueError(f"{path} is not a context file: {error}") from None
+        raise ValueError(_unusable(path, error)) from None
+
+
+def _unusable(path: Path, error: Exception) -> str:
+    return f"{path} is not a context file: {error}: correct the file, or remove it"
 
 
 def read(path: Path) -> dict[str, object]:
@@ -94,7 +98,7 @@ def read(path: Path) -> dict[str, object]:
     try:
         return msgspec.json.decode(data or b"{}", type=dict[str, object])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a context file: {error}") from None
+        raise ValueError(_unusable(path, error)) from None
 
 
 def path_to_write(file: str | None) -> Path:
@@ -115,7 +119,7 @@ def write(path: Path, keys: dict[str, object]) -> None:
     """Replace a context file at once, and keep its permissions. Raises OSError."""
     target = path.resolve()  # a symbolic link stays one
     temporary = target.with_name(f"{target.name}.{os.getpid()}.tmp")
-    data = msgspec.json.format(msgspec.json.encode(keys), indent=2)
+    data = msgspec.json.format(msgspec.json.encode(keys), indent=2) + b"\n"
     try:
         with temporary.open("xb") as file:
             file.write(data)

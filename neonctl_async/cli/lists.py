@@ -47,7 +47,8 @@ def with_seconds(args: Sequence[str]) -> list[str]:
     for number, argument in enumerate(args):
         found.append(argument)
         following = args[number + 1] if number + 1 < len(args) else ""
-        if argument == "--watch" and not following[:1].isdecimal():
+        is_option = argument == "--watch" and "--" not in found
+        if is_option and not following[:1].isdecimal():
             found.append(str(WATCH_SECONDS))
     return found
 

@@ -4,7 +4,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final, TypeVar
 
 import typer
@@ -18,7 +18,7 @@ WAIT_SECONDS = 300.0
 """The default timeout of commands that wait, in seconds: that of the library."""
 
 _UNIT_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?)([{''.join(_UNIT_SECONDS)}])", re.ASCII)
+_DURATION: Final = re.compile(rf"(\d+(?:\.\d+)?)([{''.join(_UNIT_SECONDS)}]?)", re.ASCII)
 
 
 T = TypeVar("T")
@@ -29,21 +29,39 @@ def or_unset(value: T | None) -> T | UnsetType:
     return UNSET if value is None else value
 
 
-def duration(text: str) -> timedelta:
+def duration(text: str, *, default_unit: str = "") -> timedelta:
     """Return the duration that a text such as ``12h`` means.
 
-    Raises BadParameter for another form, and for a duration that is 0 or too long.
+    A number without a unit needs a default unit. Raises BadParameter for another form, and for a
+    duration that is 0 or too long.
     """
     found = _DURATION.fullmatch(text.strip())
-    if found is None or not float(found[1]):
+    unit = (found[2] or default_unit) if found else ""
+    if found is None or not unit or not float(found[1]):
         raise typer.BadParameter(
             f"{text!r} is not a duration: expected a number above 0 and a unit, such as 30m, 12h "
             "or 7d"
         )
     try:
-        return timedelta(seconds=float(found[1]) * _UNIT_SECONDS[found[2]])
+        return timedelta(seconds=float(found[1]) * _UNIT_SECONDS[unit])
     except OverflowError:
         raise typer.BadParameter(f"{text!r} is too long: expected a smaller number") from None
+
+
+def _time_after(text: str) -> datetime:
+    """Return the time after a duration, or after a number of seconds, from now on."""
+    lifetime = duration(text, default_unit="s")
+    try:
+        return datetime.now(UTC) + lifetime
+    except OverflowError:
+        raise typer.BadParameter(f"{text!r} is too long: the year would exceed 9999") from None
+
+
+def expiry(expires_in: datetime | None, expires_at: datetime | None) -> datetime | None:
+    """Return the time of ``--expires-in`` or ``--expires-at``. Raises ValueError for both."""
+    if expires_in is not None and expires_at is not None:
+        raise ValueError("--expires-in and --expires-at are both set: use one of them")
+    return expires_in or expires_at
 
 
 def standard_input() -> str:
@@ -164,6 +182,15 @@ PreserveOption = Annotated[
         help="Keep the state before the change as a new branch of this name.",
     ),
 ]
+ExpiresInOption = Annotated[
+    datetime | None,
+    typer.Option(
+        "--expires-in",
+        metavar="DURATION",
+        parser=_time_after,
+        help="Neon deletes the branch after this time, e.g. 12h, 7d, or a number of seconds.",
+    ),
+]
 ExpiresAtOption = Annotated[
     datetime | None,
     typer.Option(
@@ -175,7 +202,7 @@ ExpiresAtOption = Annotated[
 ]
 NameOption = Annotated[
     str | None,
-    typer.Option("--name", help="The name; Neon generates one if left out."),
+    typer.Option("--name", metavar="NAME", help="The name; Neon generates one if left out."),
 ]
 WaitOption = Annotated[
     bool,
@@ -191,6 +218,9 @@ TimeoutOption = Annotated[
     typer.Option(
         "--timeout", metavar="SECONDS", callback=_seconds, help="How long to wait at most."
     ),
+]
+SearchOption = Annotated[
+    str | None, typer.Option("--search", metavar="TEXT", help="Part of a name or an id.")
 ]
 LimitOption = Annotated[
     int | None,

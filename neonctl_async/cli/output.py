@@ -119,15 +119,14 @@ class Screen:
     def _show_table(self, records: Sequence[T], view: View[T]) -> None:
         shown = select(view.columns, self._columns)
         rows = [[_cell(of(record)) for of in shown.values()] for record in records]
-        lines = table(
-            list(shown), rows, width=_width(), whole=view.whole, keep_all=bool(self._columns)
+        lines = list(
+            table(list(shown), rows, width=_width(), whole=view.whole, keep_all=bool(self._columns))
         )
-        if self._title is None:
-            self._print(Text("\n").join(lines))
-        else:
+        if self._title is not None:
             # One write, so that the terminal does not flicker.
-            title = Text(f"{_CLEAR}{printable(self._title())}\n\n")
-            self._print(title.append(Text("\n").join(lines)))
+            title = Text(f"{_CLEAR}{printable(self._title())}\n")
+            lines = _fitting([title, *lines], shutil.get_terminal_size().lines - 2)
+        self._print(Text("\n").join(lines))
 
     def _write_document(self, value: object) -> None:
         encoded = self._encoded(value)
@@ -175,6 +174,14 @@ def has_colours(stream: TextIO) -> bool:
         return True
     old_windows = sys.platform == "win32" and "WT_SESSION" not in os.environ
     return stream.isatty() and not old_windows
+
+
+def _fitting(lines: list[Text], height: int) -> list[Text]:
+    """Return the first lines, as many as fit, and the number of the others."""
+    if len(lines) <= height:
+        return lines
+    shown = lines[: max(height - 1, 1)]
+    return [*shown, Text(f"and {len(lines) - len(shown)} more", "dim")]
 
 
 def _width() -> int | None:

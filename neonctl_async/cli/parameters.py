@@ -8,7 +8,7 @@ also wrong ones, continue to typer.
 from enum import Enum
 from typing import Any, Final
 
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperArgument, TyperCommand, TyperGroup
 
 _UNKNOWN: Final = object()
 
@@ -36,7 +36,13 @@ def _quick(parameters: list[Any]) -> list[Any]:
         attributes: dict[str, object] = vars(parameter)
         if attributes.get("_runtime_param", _UNKNOWN) is None:
             attributes["_runtime_param"] = _QuickConverter()
+        if isinstance(parameter, TyperArgument):
+            attributes["display_type_rich"] = _no_type
     return parameters
+
+
+def _no_type(**_context: object) -> None:
+    """Return the type of an argument in the help: none, because its name is enough."""
 
 
 class _QuickConverter:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,19 @@ class References(NamedTuple):
     operations: Sequence[OperationRef]
     written: Path | None = None
     """The file, if a command wrote it. It is replaced, or removed when all have finished."""
+
+
+class _Reference(OperationRef, forbid_unknown_fields=True):
+    """A reference to an operation, without further fields."""
+
+
+class _Operation(OperationRef, kw_only=True):
+    """The record of an operation. The records of branches and computes have no action."""
+
+    action: str
+
+
+_KINDS: Final[Sequence[type[OperationRef]]] = (_Reference, _Operation)
 
 
 class _Record(msgspec.Struct):
@@ -133,11 +146,13 @@ def parse(lines: Iterable[str]) -> References:
 
 
 def _references(line: str, number: int) -> Sequence[OperationRef]:
-    try:
-        return [msgspec.json.decode(line, type=OperationRef)]
-    except msgspec.DecodeError as error:
+    for kind in _KINDS:
         with suppress(msgspec.DecodeError):
-            return msgspec.json.decode(line, type=_Record).operations
+            found = msgspec.json.decode(line, type=kind)
+            return [OperationRef(project_id=found.project_id, id=found.id)]
+    try:
+        return msgspec.json.decode(line, type=_Record).operations
+    except msgspec.DecodeError as error:
         raise ValueError(
             f"line {number} is not a reference to an operation, and has no operations: {error}; "
             "expected lines of --output jsonl"

@@ -18,7 +18,7 @@ from neonctl_async.transport.dispatcher import HookDispatcher
 from neonctl_async.waiting.timing.schedule import delay
 
 MAX_CONCURRENT_PROBES: Final = 64
-"""Number of connections that the probes of one client have open at a time."""
+"""Number of attempts that the probes of one client make at a time."""
 
 _logger = logging.getLogger(__name__)
 

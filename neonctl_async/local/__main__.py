@@ -20,14 +20,10 @@ def main(
     from neonctl_async.local.server.control_plane import is_loopback  # noqa: PLC0415
     from neonctl_async.local.serving import serve  # noqa: PLC0415
 
-    if not is_loopback(options.host):
-        if options.expose is False:
-            parser.error(
-                f"--host {options.host} is not a loopback address: add --expose NAME to allow it; "
-                "NAME is the host name by which clients reach the server"
-            )
-        sys.stderr.write(
-            f"warning: serving on {options.host}: keys and passwords are sent unencrypted\n"
+    if options.expose is False and not is_loopback(options.host):
+        parser.error(
+            f"--host {options.host} is not a loopback address: add --expose NAME to allow it; "
+            "NAME is the host name by which clients reach the server"
         )
     if options.postgres is None:
         for name in ("postgres_port", "postgres_tls", "durable"):

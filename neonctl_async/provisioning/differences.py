@@ -48,10 +48,12 @@ def branch_differences(
     is_root_allowed = wanted.init_source == SCHEMA_ONLY and found.parent_id is None
     is_default = found.default and parent is not None and parent.id == found.id
     if parent is not None and not (parent.id == found.parent_id or is_root_allowed or is_default):
-        is_branch = "it is a root branch"
-        if found.parent_id is not None:
-            is_branch = f"its parent is {_described(found.parent_id, branches)}"
-        differences.append(f"{is_branch} instead of a child of {_described(parent.id, branches)}")
+        expected = _described(parent.id, branches)
+        differences.append(
+            f"it is a root branch instead of a child of {expected}"
+            if found.parent_id is None
+            else f"its parent is {_described(found.parent_id, branches)} instead of {expected}"
+        )
     if wanted.protected is not UNSET and found.protected != wanted.protected:
         differences.append(_differs("protected", found.protected, wanted.protected))
     init_source = PARENT_DATA if isinstance(wanted.init_source, UnsetType) else wanted.init_source

@@ -49,6 +49,15 @@ def test_number_of_commands_is_as_documented() -> None:
     assert len(COMMANDS) == 50
 
 
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_fits_on_80_columns_and_names_every_value(
+    cli: CommandLine, command: tuple[str, ...]
+) -> None:
+    shown = cli(*command, "--help", COLUMNS="80").stdout
+    assert max(map(len, shown.splitlines())) <= 80
+    assert not re.search("<(str|int|float|list|file)", shown)
+
+
 def environment_of_examples(quick: Served) -> dict[str, str]:
     """Create what the examples need, and return the variables that name it."""
     created = quick.project()
@@ -182,6 +191,7 @@ def test_deletion_needs_confirmation_on_a_terminal(
     [
         (("branches", "delete", "preview"), ""),
         (("branches", "delete", "preview", "-p", "shop"), "Delete branch preview of project shop?"),
+        (("branches", "delete", "x", "-p", "a\x1b[K"), "Delete branch x of project a\\x1b[K?"),
         (("api-keys", "revoke", "1"), "Revoke key 1 permanently?"),
     ],
 )

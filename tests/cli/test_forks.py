@@ -16,6 +16,7 @@ from tests.cli.test_command import COMMANDS, environment_of_examples, example_of
 
 pytestmark = [
     pytest.mark.process,
+    pytest.mark.scale,
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="no full disk to write to"),
 ]
 WITHOUT_OUTPUT = {("operations", "watch")}

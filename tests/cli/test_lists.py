@@ -6,6 +6,7 @@ import pty
 import re
 import signal
 import subprocess
+import termios
 from collections.abc import Callable
 
 import pytest
@@ -63,6 +64,7 @@ def test_only_lists_have_the_options(cli: CommandLine) -> None:
         ("--watch --limit 3", "--watch 5.0 --limit 3"),
         ("--watch=2", "--watch=2"),
         ("--limit 3", "--limit 3"),
+        ("-- --watch", "-- --watch"),
     ],
 )
 def test_watch_has_a_default_number_of_seconds(given: str, completed: str) -> None:
@@ -89,6 +91,30 @@ def test_watch_replaces_the_list_until_it_is_interrupted(quick: Served) -> None:
             process.kill()
     assert len(re.findall(r"projects list, every 1 s, \d\d:\d\d:\d\d", shown)) == 2
     assert "watched" in shown
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("interruptible")
+def test_watch_shows_as_many_rows_as_fit_on_the_screen(quick: Served) -> None:
+    id = quick.project("high").project.id
+    for number in range(9):
+        quick.branch(id, f"branch-{number}")
+    terminal, end = pty.openpty()
+    termios.tcsetwinsize(end, (8, 80))
+    with subprocess.Popen(
+        [*COMMAND, "branches", "list", "-p", id, "--watch"],
+        stdin=end,
+        stdout=end,
+        stderr=end,
+        env={**os.environ, **quick.environment, "PYTHONPATH": PACKAGE, "TERM": "xterm"},
+    ) as process:
+        try:
+            shown = read_until(terminal, lambda text: "more" in text)
+        finally:
+            process.kill()
+    assert "branch-8" in shown
+    assert "branch-5" not in shown
+    assert "and 7 more" in shown
 
 
 def read_until(terminal: int, is_enough: Callable[[str], bool]) -> str:

@@ -21,6 +21,11 @@ def test_duration_is_a_number_with_a_unit(text: str, expected: timedelta) -> Non
     assert duration(text) == expected
 
 
+@pytest.mark.parametrize(("text", "seconds"), [("60", 60), ("1.5", 1.5), ("1h", 3600)])
+def test_number_without_a_unit_has_the_default_unit(text: str, seconds: float) -> None:
+    assert duration(text, default_unit="s") == timedelta(seconds=seconds)
+
+
 @pytest.mark.parametrize(
     "text", ["", "7", "d", "0d", "0.0h", "-1d", "1d2h", "7 d", "7D", "1e3s", "٣d", "nand"]
 )

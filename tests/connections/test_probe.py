@@ -6,7 +6,9 @@ import socket
 import ssl
 from typing import Any, NoReturn
 
+import anyio
 import pytest
+from anyio.abc import SocketStream
 
 from neonctl_async.connections.addresses import Address, address_of_host
 from neonctl_async.connections.probe import ATTEMPT_SECONDS, NotReadyError, Probe
@@ -229,6 +231,46 @@ async def test_next_address_is_tried_while_the_first_hangs(monkeypatch: pytest.M
         await Probe(server.address(host="ep-a-1.example.com")).run()
         assert now() == pytest.approx(0.25, abs=0.05)
     assert cancelled == ["127.0.0.2"]
+
+
+async def test_of_two_connections_at_the_same_time_one_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    resolve_to(monkeypatch, "127.0.0.2", "127.0.0.1")
+    second_started = asyncio.Event()
+    connect = anyio.connect_tcp
+
+    async def connect_tcp(ip: str, port: int) -> SocketStream:
+        stream = await connect("127.0.0.1", port)
+        if ip == "127.0.0.1":
+            second_started.set()
+        await second_started.wait()
+        return stream
+
+    monkeypatch.setattr("anyio.connect_tcp", connect_tcp)
+    async with PostgresServer(authenticating) as server:
+        await Probe(server.address(host="ep-a-1.example.com")).run()
+        assert (server.connections, len(server.startups)) == (2, 1)
+        await until(lambda: not server.open_connections)
+
+
+async def test_connection_that_opens_during_a_cancellation_is_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    connect = anyio.connect_tcp
+
+    async def connect_tcp(ip: str, port: int) -> SocketStream:
+        stream = await connect(ip, port)
+        task.cancel()
+        return stream
+
+    monkeypatch.setattr("anyio.connect_tcp", connect_tcp)
+    async with PostgresServer(authenticating) as server:
+        task = asyncio.create_task(Probe(server.address()).run())
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        await until(lambda: not server.open_connections)
+    assert server.connections == 1
 
 
 async def test_exhausted_descriptors_are_a_failure_of_tcp(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,7 @@ async def control_plane(clock: ManualClock) -> AsyncIterator[LocalControlPlane]:
 
 
 @pytest.mark.process
+@pytest.mark.scale
 async def test_branch_lives_as_long_as_its_pull_request(
     control_plane: LocalControlPlane, neon: NeonClient, tmp_path: Path
 ) -> None:
@@ -109,6 +110,7 @@ async def test_branch_lives_as_long_as_its_pull_request(
 
 
 @pytest.mark.process
+@pytest.mark.scale
 async def test_nightly_job_deletes_forgotten_branches_only(
     control_plane: LocalControlPlane, neon: NeonClient, clock: ManualClock, tmp_path: Path
 ) -> None:

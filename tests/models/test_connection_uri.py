@@ -100,6 +100,7 @@ def test_forms_of_a_uri_of_neon() -> None:
     assert uri.sqlalchemy("asyncpg") == f"postgresql+asyncpg://{login}?ssl=require"
     assert uri.sqlalchemy("psycopg") == NEON.replace("postgresql:", "postgresql+psycopg:")
     assert uri.without_password == NEON.replace(":hunter2", "")
+    assert ConnectionUri(f"{NEON}&sslpassword=hunter3").without_password == uri.without_password
     assert uri.django == {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": "shop",

@@ -77,7 +77,7 @@ def test_child_of_the_requested_parent_does_not_differ() -> None:
         ),
         (
             {"parent_id": "br-gone"},
-            "its parent is br-gone instead of a child of 'main' (br-main)",
+            "its parent is br-gone instead of 'main' (br-main)",
         ),
         ({"init_source": "schema-only"}, "init_source is 'schema-only' instead of 'parent-data'"),
     ],
@@ -88,7 +88,7 @@ def test_differences_without_a_given_setting(found: dict[str, object], differenc
 
 def test_branch_is_no_child_of_itself() -> None:
     assert branch_differences(FOUND, BranchSettings(parent=FOUND), BRANCHES) == [
-        "its parent is 'main' (br-main) instead of a child of 'preview' (br-found)"
+        "its parent is 'main' (br-main) instead of 'preview' (br-found)"
     ]
 
 

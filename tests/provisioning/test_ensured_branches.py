@@ -115,7 +115,7 @@ async def test_branch_of_another_parent_is_not_adopted(neon: NeonClient, project
     main = await neon.branches.default(project_id)
     staging = (await neon.branches.create(project_id, name="staging", wait=True)).branch
     await ensure(neon, project_id, parent="staging", wait=True)
-    expected = (f"its parent is 'staging' ({staging.id}) instead of a child of 'main' ({main.id})",)
+    expected = (f"its parent is 'staging' ({staging.id}) instead of 'main' ({main.id})",)
     assert await differences(neon, project_id) == expected
     assert await differences(neon, project_id, parent="main") == expected
 

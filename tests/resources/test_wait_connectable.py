@@ -123,6 +123,17 @@ async def test_reading_the_compute_ends_at_the_deadline(api: Api, neon: NeonClie
     assert now() == pytest.approx(5, abs=0.1)
 
 
+async def test_reading_the_address_ends_at_the_deadline(api: Api, neon: NeonClient) -> None:
+    async def hang(_writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    serve_compute(api, {})
+    api.responses["GET /projects/p-1/connection_uri"] = hang
+    with pytest.raises(NotConnectableError, match="did not return its address"):
+        await neon.endpoints.wait_connectable("p-1", "ep-1", timeout=5)
+    assert now() == pytest.approx(5, abs=0.1)
+
+
 @pytest.mark.parametrize("timeout", [-1, float("nan")])
 async def test_invalid_timeout_is_rejected(api: Api, neon: NeonClient, timeout: float) -> None:
     with pytest.raises(ValueError, match="timeout is"):

@@ -28,6 +28,7 @@ async def counts_of_campaign(*arguments: str) -> dict[str, int]:
 
 
 @pytest.mark.process
+@pytest.mark.scale
 @pytest.mark.timeout(90)  # it takes some seconds, and more on a busy machine
 async def test_calls_report_the_truth_under_every_fault() -> None:
     counts = await counts_of_campaign("--faults", str(FAULTS), "--seconds-between-kills", "1.5")

@@ -15,10 +15,12 @@ from neonctl_async.cli.options import (
     WAIT_SECONDS,
     BranchArgument,
     ExpiresAtOption,
+    ExpiresInOption,
     PreserveOption,
     ProjectOption,
     TimeoutOption,
     WaitOption,
+    expiry,
     or_unset,
     parse_time,
 )
@@ -104,18 +106,20 @@ async def set_default_branch(
 @command(
     app,
     "set-expiration",
-    "Set the time at which Neon deletes a branch. Without --expires-at, remove it.",
-    example="branches set-expiration $NEON_BRANCH_ID --expires-at 2030-01-31T18:00:00Z",
+    "Set the time at which Neon deletes a branch. Without options, remove this time.",
+    example="branches set-expiration $NEON_BRANCH_ID --expires-in 7d",
 )
 async def set_expiration(
     session: CommandSession,
     branch: BranchArgument,
     project: ProjectOption = None,
+    expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,
     *,
     wait: WaitOption = True,
     timeout: TimeoutOption = WAIT_SECONDS,
 ) -> None:
+    expires_at = expiry(expires_in, expires_at)
     project, branch = await _selected(session, project, branch)
     request = session.neon.branches.update(project, branch, expires_at=expires_at)
     changed = await session.send(request)
@@ -127,7 +131,7 @@ async def set_expiration(
     app,
     "reset",
     "Reset a branch to the current state of its parent.",
-    example="branches reset $NEON_BRANCH_ID --preserve-under-name preview-before",
+    example="branches reset $NEON_BRANCH_ID",
     question="Replace the data of branch {branch} of project {project} by that of its parent?",
 )
 async def reset_branch(

@@ -7,17 +7,18 @@ from msgspec import UNSET
 
 from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
-from neonctl_async.cli.commands.branches import expiry
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
 from neonctl_async.cli.options import (
     WAIT_SECONDS,
     ConnectOption,
     ExpiresAtOption,
+    ExpiresInOption,
     ProjectOption,
     SecretsOption,
     TimeoutOption,
     WaitOption,
+    expiry,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
@@ -52,8 +53,9 @@ def _result(ensured: EnsuredBranch) -> str:
 @command(
     app,
     "ensure",
-    "Create a branch, or verify and adopt the existing one of this name.",
-    example="branches ensure preview --expires-in 86400",
+    "Create a branch, or verify and adopt the existing one of this name.\n\n"
+    "If the existing branch expires much too early, its expiry is postponed.",
+    example="branches ensure preview --expires-in 7d",
 )
 async def ensure_branch(
     session: CommandSession,
@@ -86,15 +88,7 @@ async def ensure_branch(
             show_default=False,
         ),
     ] = None,
-    expires_in: Annotated[
-        int | None,
-        typer.Option(
-            "--expires-in",
-            metavar="SECONDS",
-            min=1,
-            help="Neon deletes the branch after this time. An earlier expiry is postponed.",
-        ),
-    ] = None,
+    expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,

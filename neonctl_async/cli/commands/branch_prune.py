@@ -215,10 +215,12 @@ def _show(session: CommandSession, report: PruneReport) -> None:
         more = len(report.not_found) - _MAX_NAMES
         shown += f" and {more} more" if more > 0 else ""
         session.screen.print_message(f"names without a branch: {shown}")
+    count = len(report.deleted)
     if not report.applied:
-        count = len(report.deleted)
         hint = "; --apply deletes them" if count else ""
         session.screen.print_message(f"branches to delete: {count}{hint}")
+    elif not count:
+        session.screen.print_message("branches deleted: 0")
 
 
 def _rows(report: PruneReport, *, only_deleted: bool) -> Iterator[PrunedBranch]:

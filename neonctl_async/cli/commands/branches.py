@@ -1,6 +1,5 @@
 """``neonctl-async branches``."""
 
-from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
 import typer
@@ -14,12 +13,15 @@ from neonctl_async.cli.options import (
     BranchArgument,
     ConnectOption,
     ExpiresAtOption,
+    ExpiresInOption,
     LimitOption,
     NameOption,
     ProjectOption,
+    SearchOption,
     SecretsOption,
     TimeoutOption,
     WaitOption,
+    expiry,
     or_unset,
 )
 from neonctl_async.cli.output import Screen, View
@@ -79,7 +81,7 @@ def _deleted(branch_id: str) -> View[BranchDeleted]:
 async def list_branches(
     session: CommandSession,
     project: ProjectOption = None,
-    search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
+    search: SearchOption = None,
     limit: LimitOption = None,
 ) -> None:
     project = await project_id(session, project)
@@ -119,15 +121,7 @@ async def create_branch(
             "--compute/--no-compute", help="Create the branch with a compute, or without."
         ),
     ] = True,
-    expires_in: Annotated[
-        int | None,
-        typer.Option(
-            "--expires-in",
-            metavar="SECONDS",
-            min=1,
-            help="Neon deletes the branch after this time.",
-        ),
-    ] = None,
+    expires_in: ExpiresInOption = None,
     expires_at: ExpiresAtOption = None,
     show_secrets: SecretsOption = False,
     wait: WaitOption = True,
@@ -152,20 +146,6 @@ async def create_branch(
     view = _created(session.screen)
     computes = created.endpoints if connect else []
     await finish(session, created, view, done=done, wait=wait, timeout=timeout, connect=computes)
-
-
-def expiry(expires_in: int | None, expires_at: datetime | None) -> datetime | None:
-    """Return the time of ``--expires-in`` or ``--expires-at``. Raises ValueError for both."""
-    if expires_in is None:
-        return expires_at
-    if expires_at is not None:
-        raise ValueError("--expires-in and --expires-at are both set: use one of them")
-    try:
-        return datetime.now(UTC) + timedelta(seconds=expires_in)
-    except OverflowError:
-        raise ValueError(
-            f"--expires-in {expires_in} is too large: the year would exceed 9999"
-        ) from None
 
 
 @command(

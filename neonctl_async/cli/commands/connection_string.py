@@ -20,7 +20,7 @@ DatabaseOption = Annotated[
     str | None,
     typer.Option(
         "--database",
-        metavar="NAME",
+        metavar="DATABASE",
         autocompletion=completion.databases,
         help="The database; the only one of the branch if left out.",
         show_default=False,
@@ -30,7 +30,7 @@ RoleOption = Annotated[
     str | None,
     typer.Option(
         "--role",
-        metavar="NAME",
+        metavar="ROLE",
         autocompletion=completion.roles,
         help="The role; the owner of the database if left out.",
         show_default=False,

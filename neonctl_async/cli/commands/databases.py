@@ -88,12 +88,15 @@ async def get_database(
     app,
     "create",
     "Create a database.",
-    example="databases create --name orders --owner-name neondb_owner",
+    example="databases create --name orders --owner-name $NEON_ROLE",
 )
 async def create_database(
     session: CommandSession,
     name: Annotated[
-        str, typer.Option("--name", help="The name of the database.", show_default=False)
+        str,
+        typer.Option(
+            "--name", metavar="NAME", help="The name of the database.", show_default=False
+        ),
     ],
     owner: Annotated[
         str | None,

@@ -20,7 +20,10 @@ app: Final = typer.Typer()
 )
 def show(
     seconds: Annotated[
-        float, typer.Option("--seconds", min=0.0, help="How long each operation takes at least.")
+        float,
+        typer.Option(
+            "--seconds", metavar="SECONDS", min=0.0, help="How long each operation takes at least."
+        ),
     ] = 1.0,
     *,
     postgres: Annotated[

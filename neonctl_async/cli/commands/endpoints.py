@@ -89,7 +89,8 @@ SuspendOption = Annotated[
     ),
 ]
 ComputeNameOption = Annotated[
-    str | None, typer.Option("--name", help="The name of the compute.", show_default=False)
+    str | None,
+    typer.Option("--name", metavar="NAME", help="The name of the compute.", show_default=False),
 ]
 
 _LISTED: View[Endpoint] = View(
@@ -183,7 +184,7 @@ async def get_endpoint(
     app,
     "create",
     "Create a compute for a branch, and start it.",
-    example="endpoints create --branch main --type read_only --cu 0.5-2",
+    example="endpoints create --type read_only --cu 0.5-2",
 )
 async def create_endpoint(
     session: CommandSession,
@@ -220,7 +221,7 @@ async def create_endpoint(
     app,
     "update",
     "Change the settings of a compute.",
-    example="endpoints update $NEON_ENDPOINT_ID --cu 1 --suspend-timeout 600",
+    example="endpoints update $NEON_ENDPOINT_ID --cu 1-4",
 )
 async def update_endpoint(
     session: CommandSession,

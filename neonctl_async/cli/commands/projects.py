@@ -14,6 +14,7 @@ from neonctl_async.cli.options import (
     NameOption,
     OrgOption,
     ProjectArgument,
+    SearchOption,
     SecretsOption,
     TimeoutOption,
     WaitOption,
@@ -64,7 +65,7 @@ def _created(screen: Screen) -> View[ProjectCreated]:
 @command(app, "list", "List the projects that the API key can access.", example="projects list")
 async def list_projects(
     session: CommandSession,
-    search: Annotated[str | None, typer.Option("--search", help="Part of a name or an id.")] = None,
+    search: SearchOption = None,
     org: OrgOption = None,
     limit: LimitOption = None,
 ) -> None:

@@ -31,6 +31,9 @@ _MISSING: Final = (
     "postgresql-client, or pass the output of `neonctl-async connection-string` to another client"
 )
 
+_ELSEWHERE: Final = frozenset({"PGHOSTADDR", "PGPORT", "PGSERVICE"})
+"""Variables with which psql could connect to another server than that of the URI."""
+
 
 @command(
     app,
@@ -86,7 +89,7 @@ def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
     If that fails, returns the reason: the frame of an exception would show the password. The
     password is in the environment, because other users see the arguments of a process.
     """
-    environment = dict(os.environ)
+    environment = {name: text for name, text in os.environ.items() if name not in _ELSEWHERE}
     if uri.password:
         environment["PGPASSWORD"] = uri.password.reveal()
     try:

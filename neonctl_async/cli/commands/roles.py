@@ -128,7 +128,10 @@ async def get_role(
 )
 async def create_role(
     session: CommandSession,
-    name: Annotated[str, typer.Option("--name", help="The name of the role.", show_default=False)],
+    name: Annotated[
+        str,
+        typer.Option("--name", metavar="NAME", help="The name of the role.", show_default=False),
+    ],
     project: ProjectOption = None,
     branch: BranchOption = None,
     *,

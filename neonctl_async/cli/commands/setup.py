@@ -53,8 +53,8 @@ async def show_account(session: CommandSession) -> None:
     cls=CheckedCommand,
     help="Select the project of this directory, in a .neon file.\n\n"
     "Neon's own command line uses the same file. "
-    "The file replaces --project in this directory and below it. Without options, the command "
-    "clears the context.",
+    "In this directory and below it, the file sets the defaults of --project, --org and "
+    "--branch. A value whose option you leave out is removed from the file.",
     epilog=f"\b\nExample: {PROGRAM} set-context --project-id $NEON_PROJECT_ID --branch main",
 )
 def set_context(
@@ -85,6 +85,8 @@ def set_context(
     no_color: NoColorOption = False,
     context_file: ContextFileOption = None,
 ) -> None:
+    if branch is not None and project is None:
+        raise typer.BadParameter("also set --project-id, its project", param_hint="--branch")
     screen = Screen(output, no_color=no_color)
     try:
         path = context.path_to_write(context_file)

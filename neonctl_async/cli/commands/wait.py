@@ -136,7 +136,7 @@ async def _wait_until_deleted(
     if not names:
         waits.append(neon.projects.wait_for(project, "deleted", timeout=timeout))
     await in_parallel(waits)
-    if session.screen.output is Output.JSON:
+    if session.screen.output in {Output.JSON, Output.YAML}:
         session.screen.show_list([], _BRANCH)
 
 

@@ -45,7 +45,8 @@ class Tenant:
         token = self.first_start_key
         if token is None:
             raise RuntimeError(
-                "only the first start knows the first API key: create one with create_api_key()"
+                "the data file contains only a hash of the first API key, which the first start "
+                "created: create another key with create_api_key()"
             )
         return token
 

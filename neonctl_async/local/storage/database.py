@@ -191,7 +191,9 @@ class Database:
             connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
             served = connection.execute("SELECT until FROM served").fetchone()
         except (sqlite3.Error, OSError) as error:
-            reason = "another process uses it" if str(error) == _IN_USE else str(error)
+            reason = str(error)
+            if reason == _IN_USE:
+                reason = "another process uses it; connect to its server, or use another file"
             raise RuntimeError(f"cannot keep data in {self._path}: {reason}") from error
         self._now = served[0] if served else 0
 

@@ -2,12 +2,15 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from neonctl_async.provisioning.fleet.errors import FleetError
 from neonctl_async.provisioning.fleet.tenants import Tenant
 
 T = TypeVar("T")
+
+BATCH: Final = 4
+"""The number of consecutive tenants of one project."""
 
 
 def parents_first(tenants: Sequence[Tenant]) -> list[Tenant]:
@@ -30,14 +33,15 @@ def parents_first(tenants: Sequence[Tenant]) -> list[Tenant]:
 
 
 def interleaved(groups: Iterable[Sequence[T]]) -> Iterator[T]:
-    """Yield the first item of each group, then the second of each, and so on.
+    """Yield the first ``BATCH`` items of each group, then the next ones of each, and so on.
 
-    Neon can lock a project while it creates a branch. Consecutive tenants of different projects
-    are not delayed by these locks.
+    The tenants of a batch share the polls of their project. Larger batches would delay each other
+    if Neon locks a project while it creates a branch.
     """
     queues = deque(deque(group) for group in groups)
     while queues:
         queue = queues.popleft()
-        if queue:
+        for _ in range(min(BATCH, len(queue))):
             yield queue.popleft()
+        if queue:
             queues.append(queue)

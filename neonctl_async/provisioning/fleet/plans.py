@@ -56,4 +56,5 @@ class FleetPlan(msgspec.Struct, frozen=True, kw_only=True):
             parts.append(f"{len(self.failed)} in projects that cannot be read")
         count = len(self.new_projects)
         new = f"; {count} project{'s' if count > 1 else ''} to create" if count else ""
-        return f"{len(self.tenants) + len(self.failed)} tenants: {', '.join(parts)}{new}"
+        total = len(self.tenants) + len(self.failed)
+        return f"{total} {'tenant' if total == 1 else 'tenants'}: {', '.join(parts)}{new}"

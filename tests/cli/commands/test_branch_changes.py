@@ -43,6 +43,7 @@ def test_expiration_is_set_and_removed(cli: CommandLine, quick: Served) -> None:
     assert expires_at is not None
     assert expires_at.isoformat() == "2030-01-31T17:00:00+00:00"
     assert changed(cli(*command, at=quick).stdout).branch.expires_at is None
+    assert changed(cli(*command, "--expires-in", "7d", at=quick).stdout).branch.expires_at
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def test_apply_deletes_the_selected_branches_and_waits(
     assert (result.stderr, result.exit_code) == ("", 0)
     assert names(quick, project_id) == {"main", "other"}
     again = cli(*PRUNE, "-p", project_id, "--prefix", "preview/", "--apply", at=quick)
-    assert again.exit_code == 0
+    assert (again.stderr, again.exit_code) == ("branches deleted: 0\n", 0)
 
 
 def test_age_and_last_use_are_criteria(cli: CommandLine, quick: Served, project_id: str) -> None:
@@ -193,7 +193,7 @@ def test_user_confirms_the_shown_branches(
 def confirm(
     quick: Served, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., str]:
-    """Run ``branches prune --apply``, and confirm it. ``meanwhile`` runs before the answer."""
+    """Run ``branches prune --apply``, and confirm it. ``meanwhile`` runs before that."""
     for name, value in quick.environment.items():
         monkeypatch.setenv(name, value)
 

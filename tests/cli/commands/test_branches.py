@@ -19,11 +19,14 @@ def test_created_branch_is_ready_with_a_compute(cli: CommandLine, quick: Served)
     assert (result.stderr, result.exit_code) == ("", 0)
 
 
-def test_branch_without_a_compute_has_no_compute(cli: CommandLine, quick: Served) -> None:
+@pytest.mark.parametrize("duration", ["3600", "1h"])
+def test_branch_without_a_compute_has_no_compute(
+    cli: CommandLine, quick: Served, duration: str
+) -> None:
     created = quick.project()
     result = cli(
         *("branches", "create", "--no-compute", "--parent", created.branch.id),
-        *("--expires-in", "3600", "--output", "json"),
+        *("--expires-in", duration, "--output", "json"),
         at=quick,
         NEON_PROJECT_ID=created.project.id,
     )
@@ -32,17 +35,15 @@ def test_branch_without_a_compute_has_no_compute(cli: CommandLine, quick: Served
     assert branch.branch.parent_id == created.branch.id
     assert branch.branch.expires_at is not None
     left = branch.branch.expires_at - datetime.now(UTC)
-    assert timedelta(0) < left <= timedelta(hours=1)
+    assert timedelta(minutes=50) < left <= timedelta(hours=1)
 
 
-@pytest.mark.parametrize("seconds", ["999999999999", "99999999999999"])
+@pytest.mark.parametrize("duration", ["999999999999", "99999999999999", "3000000d"])
 def test_expiry_after_the_last_date_is_a_usage_error(
-    cli: CommandLine, quick: Served, seconds: str
+    cli: CommandLine, quick: Served, duration: str
 ) -> None:
-    result = cli("branches", "create", "-p", "x", "--expires-in", seconds, at=quick)
-    assert (
-        result.stderr == f"error: --expires-in {seconds} is too large: the year would exceed 9999\n"
-    )
+    result = cli("branches", "create", "-p", "x", "--expires-in", duration, at=quick)
+    assert f"'--expires-in': '{duration}' is too long: " in " ".join(result.stderr.split())
     assert result.exit_code == 2
 
 

@@ -158,6 +158,14 @@ def test_list_can_be_piped_into_wait(cli: CommandLine, quick: Served) -> None:
     assert result.stdout.split() == [one.id for one in operations(lines)]
 
 
+def test_records_of_branches_are_no_operations(cli: CommandLine, quick: Served) -> None:
+    id = quick.project().project.id
+    lines = cli("branches", "list", "-p", id, "-o", "jsonl", at=quick).stdout
+    result = cli("operations", "wait", "--resume", "-", at=quick, typed=lines)
+    assert "line 1 is not a reference to an operation" in " ".join(result.stderr.split())
+    assert (result.stdout, result.exit_code) == ("", 2)
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [

@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -22,6 +23,9 @@ kill -PIPE $$
 exit 9
 """
 """Prints its arguments and the password. SIGPIPE kills it, if its parent does not ignore that."""
+
+Execution: TypeAlias = tuple[list[str], dict[str, str]]
+"""The arguments after the URI, and the environment."""
 
 
 @pytest.mark.parametrize(
@@ -76,13 +80,13 @@ def test_password_is_in_the_environment_of_psql_and_not_in_its_arguments(
 
 
 @pytest.fixture
-def executed(programs: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[list[str], str]]:
-    """The arguments and the password of each run of psql, which does not replace the process."""
+def executed(programs: Path, monkeypatch: pytest.MonkeyPatch) -> list[Execution]:
+    """The runs of psql, which do not replace the process."""
     install(programs, FAKE)
-    runs: list[tuple[list[str], str]] = []
+    runs: list[Execution] = []
 
     def execve(_program: str, arguments: list[str], environment: dict[str, str]) -> None:
-        runs.append((arguments[3:], environment["PGPASSWORD"]))
+        runs.append((arguments[3:], environment))
         raise OSError(0, "not run")
 
     monkeypatch.setattr("os.execve", execve)
@@ -90,7 +94,7 @@ def executed(programs: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[list
 
 
 def test_arguments_of_psql_may_be_empty(
-    cli: CommandLine, quick: Served, executed: list[tuple[list[str], str]]
+    cli: CommandLine, quick: Served, executed: list[Execution]
 ) -> None:
     project_id = quick.project().project.id
     cli("psql", "-p", project_id, "main", "--", "--field-separator", "", at=quick)
@@ -103,7 +107,7 @@ def test_arguments_of_psql_may_be_empty(
 def test_uri_without_a_password_leaves_that_of_the_user(
     cli: CommandLine,
     quick: Served,
-    executed: list[tuple[list[str], str]],
+    executed: list[Execution],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def find_uri(*_: object, **__: object) -> ConnectionUri:
@@ -111,7 +115,18 @@ def test_uri_without_a_password_leaves_that_of_the_user(
 
     monkeypatch.setattr("neonctl_async.cli.commands.psql.find_uri", find_uri)
     cli("psql", at=quick, PGPASSWORD="of-the-user")
-    assert executed == [([], "of-the-user")]
+    assert [environment["PGPASSWORD"] for _, environment in executed] == ["of-the-user"]
+
+
+def test_variables_of_the_user_do_not_select_another_server(
+    cli: CommandLine, quick: Served, executed: list[Execution]
+) -> None:
+    project_id = quick.project().project.id
+    elsewhere = {"PGPORT": "6432", "PGHOSTADDR": "192.0.2.1", "PGSERVICE": "other"}
+    cli("psql", "-p", project_id, at=quick, PGCLIENTENCODING="LATIN1", **elsewhere)
+    [(_, environment)] = executed
+    assert environment["PGCLIENTENCODING"] == "LATIN1"
+    assert not elsewhere.keys() & environment.keys()
 
 
 def test_missing_psql_is_an_error_without_a_request(

@@ -32,6 +32,7 @@ def test_context_is_written_without_a_key(cli: CommandLine) -> None:
     ]
     assert result.stderr == f"wrote {Path.cwd() / '.neon'}\n"
     assert content() == {"projectId": "late-frost-12345678", "orgId": "org-x", "branch": "main"}
+    assert Path(".neon").read_text().endswith("}\n")
 
 
 def test_id_of_a_branch_has_the_key_that_all_versions_read(cli: CommandLine) -> None:
@@ -67,6 +68,14 @@ def test_command_without_options_clears_the_context(cli: CommandLine) -> None:
     Path(".neon").write_text('{"projectId": "old", "later": 1}')
     assert cli("set-context").exit_code == 0
     assert content() == {"later": 1}
+
+
+def test_branch_without_its_project_is_a_usage_error(cli: CommandLine) -> None:
+    Path(".neon").write_text('{"projectId": "late-frost-12345678"}')
+    result = cli("set-context", "--branch", "main")
+    assert "--branch: also set --project-id, its project" in " ".join(result.stderr.split())
+    assert result.exit_code == 2
+    assert content() == {"projectId": "late-frost-12345678"}
 
 
 def test_symbolic_link_stays_one(cli: CommandLine) -> None:
@@ -111,6 +120,7 @@ def test_file_that_is_no_context_is_not_overwritten(cli: CommandLine) -> None:
     Path(".neon").write_text("secrets")
     result = cli("set-context", "--project-id", "late-frost-12345678")
     assert "is not a context file: " in result.stderr
+    assert result.stderr.endswith(": correct the file, or remove it\n")
     assert (result.stdout, result.exit_code) == ("", 2)
     assert Path(".neon").read_text() == "secrets"
 

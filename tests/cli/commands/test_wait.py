@@ -63,8 +63,9 @@ def test_deleted_branch_and_compute_end_the_wait(cli: CommandLine, quick: Served
     names = (branch.branch.id, branch.endpoints[0].id)
     result = cli("wait", "--for", "deleted", *names, "-p", project, at=quick)
     assert (result.stdout, result.stderr, result.exit_code) == ("", "", 0)
-    result = cli("wait", "--for", "deleted", *names, "-p", project, "-o", "json", at=quick)
-    assert msgspec.json.decode(result.stdout) == []
+    for output in ("json", "yaml"):
+        result = cli("wait", "--for", "deleted", *names, "-p", project, "-o", output, at=quick)
+        assert result.stdout == "[]\n"
 
 
 def test_name_of_no_branch_counts_as_deleted(cli: CommandLine, quick: Served) -> None:
@@ -157,6 +158,17 @@ def test_created_branch_that_is_not_connectable_is_shown(
     assert result.exit_code == 1
 
 
+def test_adopted_branch_that_is_not_connectable_is_shown(cli: CommandLine, quick: Served) -> None:
+    project = quick.project().project.id
+    ensure = ("branches", "ensure", "preview", "-p", project, "-o", "raw")
+    cli(*ensure, at=quick)
+    result = cli(*ensure, "--connect", at=quick)
+    adopted, error = result.stderr.splitlines()
+    assert adopted == f"branch {result.stdout.strip()} was adopted"
+    assert "is never connectable (dns): the host name ep-" in error
+    assert result.exit_code == 1
+
+
 @pytest.mark.parametrize("command", [("create",), ("ensure", "preview")])
 @pytest.mark.parametrize("option", ["--no-wait", "--no-compute"])
 def test_connect_contradicts_other_options(
@@ -176,6 +188,8 @@ def test_real_computes_are_connectable(cli: CommandLine) -> None:
         created = cli("projects", "create", "--connect", "-o", "raw", at=real)
         project = created.stdout.strip()
         waited = cli("wait", "--for", "connectable", "main", "-p", project, "-o", "raw", at=real)
+        ensured = cli("branches", "ensure", "preview", "--connect", "-p", project, at=real)
     assert (created.exit_code, created.stderr) == (0, "")
+    assert ensured.exit_code == 0
     assert waited.stdout.startswith("ep-")
     assert waited.exit_code == 0

@@ -31,6 +31,6 @@ def test_circle_of_parents_is_rejected(parents: dict[str, str]) -> None:
         parents_first([tenant(branch, parent=parent) for branch, parent in parents.items()])
 
 
-def test_first_items_of_all_groups_precede_the_second_ones() -> None:
-    assert "".join(interleaved(["abc", "", "d", "ef"])) == "adebfc"
+def test_batches_of_all_groups_precede_the_second_ones() -> None:
+    assert "".join(interleaved(["abcdefghi", "", "jk", "lmnop"])) == "abcdjklmnoefghpi"
     assert not "".join(interleaved([""]))

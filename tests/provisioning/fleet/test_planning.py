@@ -50,7 +50,7 @@ def test_parent_is_compared_by_name_and_by_id(parent: str) -> None:
         ({"protected": True}, "protected is False instead of True"),
         ({"init_source": "schema-only"}, "init_source is not set instead of 'schema-only'"),
         ({"expires_at": NOW}, "it never expires instead of at 2027-01-01T00:00:00+00:00"),
-        ({"parent": "b-0"}, "its parent is 'main' (br-main) instead of a child of 'b-0' (br-b-0)"),
+        ({"parent": "b-0"}, "its parent is 'main' (br-main) instead of 'b-0' (br-b-0)"),
         ({"parent": "b-9"}, "its parent cannot be 'b-9', which does not exist yet"),
         (
             {"region": "aws-eu-central-1"},
