@@ -374,7 +374,9 @@ class NotConnectableError(WaitTimeoutError):
     ) -> None:
         super().__init__(timeout=timeout, settled=(), pending=(), last_error=None)
         problem = "is never connectable" if is_final else f"is not connectable after {timeout:g} s"
-        more = f"; nor are {', '.join(others)}" if others else ""
+        shown = ", ".join(others[:_MAX_OTHERS])
+        rest = len(others) - _MAX_OTHERS
+        more = f"; nor are {shown}{f' and {rest} more' if rest > 0 else ''}" if others else ""
         Exception.__init__(self, f"compute {endpoint_id} {problem} ({stage}): {reason}{more}")
         self.endpoint_id: str = endpoint_id
         self.host: str = host
@@ -384,4 +386,5 @@ class NotConnectableError(WaitTimeoutError):
         self.others: list[str] = list(others)
 
 
+_MAX_OTHERS = 10
 _UNSUCCESSFUL = frozenset({"failed", "error", "cancelled"})

@@ -380,3 +380,13 @@ def test_unreadable_success_means_maybe_delivered() -> None:
     assert unreadable("POST").maybe_delivered
     assert "may have executed" in str(unreadable("POST"))
     assert "may have executed" not in str(unreadable("GET"))
+
+
+def test_error_of_many_computes_names_some_of_them() -> None:
+    error = not_connectable(others=[f"ep-{number}" for number in range(2, 202)])
+    assert str(error).endswith(
+        "Connection refused; nor are "
+        + ", ".join(f"ep-{number}" for number in range(2, 12))
+        + " and 190 more"
+    )
+    assert len(error.others) == 200
