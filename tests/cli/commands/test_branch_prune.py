@@ -64,6 +64,13 @@ def test_apply_deletes_the_selected_branches_and_waits(
     assert (again.stderr, again.exit_code) == ("branches deleted: 0\n", 0)
 
 
+def test_raw_output_has_no_kept_branch(cli: CommandLine, quick: Served, project_id: str) -> None:
+    branches = quick.run(lambda neon: neon.branches.list(project_id).collect())
+    result = cli(*PRUNE, "-p", project_id, "--match", "*", "--apply", "-o", "raw", at=quick)
+    unwanted = {branch.id for branch in branches if branch.name != "main"}
+    assert set(result.stdout.split()) == unwanted
+
+
 def test_age_and_last_use_are_criteria(cli: CommandLine, quick: Served, project_id: str) -> None:
     result = cli(*PRUNE, "-p", project_id, "--prefix", "preview/", "--older-than", "7d", at=quick)
     assert result.stdout.count("less than 7 days") == 2
