@@ -252,12 +252,13 @@ async def test_canary_is_no_tenant_that_differs(neon: NeonClient) -> None:
 
 
 async def test_branches_exist_at_the_end_of_a_run_without_a_wait(
-    neon: NeonClient, tenants: list[Tenant]
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
 ) -> None:
     report = await Fleet(neon, tenants).apply(wait=False, uris=False)
     assert report.is_complete
     assert len(await branches_of(neon)) == 6
     assert {result.connection_uri for result in report.succeeded.values()} == {None}
+    assert not any(path.endswith("/operations") for _, path, _ in control_plane.requests)
 
 
 async def test_uris_can_be_those_of_the_pooler(neon: NeonClient, tenants: list[Tenant]) -> None:

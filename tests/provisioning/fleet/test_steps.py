@@ -1,6 +1,7 @@
 """The steps for one tenant: its branch, its connections, its URI."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 
@@ -74,3 +75,33 @@ async def test_unfinished_branch_of_an_earlier_run_is_waited_for(
             await neon.branches.get(result.project_id, result.branch_id)
         ).current_state == "ready"
     assert sum(request.method == "POST" for request in control_plane.requests) == 8
+
+
+async def test_ready_tenant_costs_no_request_beside_the_plan(
+    neon: NeonClient, control_plane: LocalControlPlane, tenants: list[Tenant]
+) -> None:
+    fleet = Fleet(neon, tenants)
+    await fleet.apply(uris=False)
+    before = control_plane.requests_served
+    await fleet.plan()
+    planned = control_plane.requests_served - before
+    assert (await fleet.apply(uris=False)).is_complete
+    assert control_plane.requests_served - before == 2 * planned
+
+
+async def test_failed_wait_is_not_repeated(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> None:
+    await neon.projects.create(name="acme", wait=True)
+    await control_plane.fail_next("create_branch")
+    before = control_plane.requests_served
+    report = await Fleet(neon, [tenant()]).apply()
+    assert list(report.failed) == [tenant()]
+    lists = [
+        path for _, path, _ in list(control_plane.requests)[before:] if "operations" not in path
+    ]
+    assert Counter(path.rpartition("/")[2] for path in lists) == {
+        "projects": 2,
+        "branches": 2,
+        "endpoints": 1,
+    }

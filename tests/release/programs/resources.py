@@ -62,11 +62,15 @@ async def branches(neon: NeonClient) -> None:
         await neon.branches.compare_schema(PROJECT, BRANCH, db_name="db"),
         types.BranchSchemaComparison,
     )
+    assert_type(await neon.branches.connection_uri(PROJECT, BRANCH), api.ConnectionUri)
     assert_type(await neon.branches.count(PROJECT), int)
     assert_type(await neon.branches.create(PROJECT), types.BranchCreated)
     assert_type(await neon.branches.create_anonymized(PROJECT), types.BranchCreated)
     assert_type(await neon.branches.default(PROJECT), types.Branch)
     assert_type(await neon.branches.delete(PROJECT, BRANCH), types.BranchDeleted)
+    assert_type(
+        await neon.branches.ensure(PROJECT, name="preview", wait="connect"), types.EnsuredBranch
+    )
     assert_type(await neon.branches.finalize_restore(PROJECT, BRANCH), types.OperationsResponse)
     assert_type(await neon.branches.get(PROJECT, BRANCH), types.Branch)
     assert_type(neon.branches.list(PROJECT), api.Paginator[types.Branch])
@@ -106,11 +110,20 @@ async def endpoints(neon: NeonClient) -> None:
     assert_type(await neon.endpoints.start(PROJECT, COMPUTE), types.EndpointUpdated)
     assert_type(await neon.endpoints.suspend(PROJECT, COMPUTE), types.EndpointUpdated)
     assert_type(await neon.endpoints.update(PROJECT, COMPUTE), types.EndpointUpdated)
+    assert_type(
+        await neon.endpoints.ensure(PROJECT, branch_id=BRANCH, type="read_write"),
+        types.EnsuredEndpoint,
+    )
+    assert_type(await neon.endpoints.wait_connectable(PROJECT, COMPUTE), types.Endpoint)
     assert_type(await neon.endpoints.wait_for(PROJECT, COMPUTE, timeout=None), types.Endpoint)
     await neon.endpoints.wait_for(PROJECT, COMPUTE, "deleted")
 
 
 async def databases(neon: NeonClient) -> None:
+    assert_type(
+        await neon.databases.ensure(PROJECT, BRANCH, name="orders", owner_name="owner"),
+        types.EnsuredDatabase,
+    )
     assert_type(
         await neon.databases.create(PROJECT, BRANCH, name="name", owner_name="owner"),
         types.DatabaseUpdated,
@@ -122,6 +135,7 @@ async def databases(neon: NeonClient) -> None:
 
 
 async def roles(neon: NeonClient) -> None:
+    assert_type(await neon.roles.ensure(PROJECT, BRANCH, name="app"), types.EnsuredRole)
     assert_type(await neon.roles.create(PROJECT, BRANCH, name="name"), types.RoleUpdated)
     assert_type(await neon.roles.delete(PROJECT, BRANCH, "role"), types.RoleDeleted)
     assert_type(await neon.roles.get(PROJECT, BRANCH, "role"), types.Role)
