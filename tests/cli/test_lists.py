@@ -8,6 +8,7 @@ import signal
 import subprocess
 import termios
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -83,6 +84,7 @@ def test_watch_replaces_the_list_until_it_is_interrupted(quick: Served) -> None:
         stderr=end,
         env={**os.environ, **quick.environment, "PYTHONPATH": PACKAGE, "TERM": "xterm"},
     ) as process:
+        os.close(end)
         try:
             shown = read_until(terminal, lambda text: text.count("\x1b[H\x1b[J") == 2)
             process.send_signal(signal.SIGINT)
@@ -108,6 +110,7 @@ def test_watch_shows_as_many_rows_as_fit_on_the_screen(quick: Served) -> None:
         stderr=end,
         env={**os.environ, **quick.environment, "PYTHONPATH": PACKAGE, "TERM": "xterm"},
     ) as process:
+        os.close(end)
         try:
             shown = read_until(terminal, lambda text: "more" in text)
         finally:
@@ -118,9 +121,11 @@ def test_watch_shows_as_many_rows_as_fit_on_the_screen(quick: Served) -> None:
 
 
 def read_until(terminal: int, is_enough: Callable[[str], bool]) -> str:
+    """Read until ``is_enough`` or until the process has ended."""
     shown = ""
-    while not is_enough(shown):
-        shown += os.read(terminal, 65536).decode()
+    with suppress(OSError):  # the end of the terminal was closed
+        while not is_enough(shown):
+            shown += os.read(terminal, 65536).decode()
     return shown
 
 
