@@ -292,6 +292,11 @@ class OperationFailedError(WaitError):
         self.failed: list[Operation] = list(failed)
 
 
+def _seconds(timeout: float) -> str:
+    """Return a timeout as text. A remainder of 30 seconds, such as 29.9844, becomes 30."""
+    return f"{round(timeout, 1 if timeout >= 1 else 3):g}"
+
+
 class WaitTimeoutError(WaitError, TimeoutError):
     """Operations did not finish within ``timeout`` seconds.
 
@@ -309,7 +314,7 @@ class WaitTimeoutError(WaitError, TimeoutError):
         last = f"; last error: {last_error}" if last_error else ""
         super().__init__(
             f"{len(pending)} of {len(settled) + len(pending)} operations did not finish within "
-            f"{timeout:g} s: {list_operations(pending)}{last}",
+            f"{_seconds(timeout)} s: {list_operations(pending)}{last}",
             settled=settled,
             pending=pending,
         )
@@ -345,7 +350,7 @@ class StateTimeoutError(WaitTimeoutError):
         failed = [one for one in settled if one.status in _UNSUCCESSFUL]
         failures = f"; failed: {list_operations(failed)}" if failed else ""
         last = f"; last error: {last_error}" if last_error else ""
-        goal = f"{what} did not become {wanted!r} within {timeout:g} s"
+        goal = f"{what} did not become {wanted!r} within {_seconds(timeout)} s"
         Exception.__init__(self, f"{goal}: {seen}{changing}{failures}{running}{last}")
         self.what = what
         self.wanted = wanted
@@ -373,7 +378,8 @@ class NotConnectableError(WaitTimeoutError):
         others: Sequence[str] = (),
     ) -> None:
         super().__init__(timeout=timeout, settled=(), pending=(), last_error=None)
-        problem = "is never connectable" if is_final else f"is not connectable after {timeout:g} s"
+        time = f"is not connectable after {_seconds(timeout)} s"
+        problem = "is never connectable" if is_final else time
         shown = ", ".join(others[:_MAX_OTHERS])
         rest = len(others) - _MAX_OTHERS
         more = f"; nor are {shown}{f' and {rest} more' if rest > 0 else ''}" if others else ""

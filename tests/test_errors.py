@@ -339,6 +339,14 @@ def test_state_that_was_not_reached_is_shown_with_the_pending_operations() -> No
     assert "within 2.5 s: its state could not be read; last error: POST /projects" in str(unread)
 
 
+@pytest.mark.parametrize(
+    ("timeout", "shown"),
+    [(29.9844, "30"), (300, "300"), (1.25, "1.2"), (0.0512, "0.051"), (0, "0"), (86400.0, "86400")],
+)
+def test_timeout_is_shown_without_needless_digits(timeout: float, shown: str) -> None:
+    assert f"did not become 'ready' within {shown} s: " in str(never_ready(timeout=timeout))
+
+
 @pytest.mark.parametrize(("count", "listed", "more"), [(3, 3, ""), (4, 3, "1"), (500, 3, "497")])
 def test_message_shortens_long_lists_but_attributes_do_not(
     count: int, listed: int, more: str

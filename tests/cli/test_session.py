@@ -95,10 +95,11 @@ WITHOUT_ROOM = ("sh", "-c", 'ulimit -f 0; exec "$@"', "sh")
 def test_key_whose_token_is_lost_is_revoked(quick: Served, *, is_refused: bool) -> None:
     if is_refused:
         quick.control_plane.inject(Fault(route="DELETE /api_keys/{key_id}", status=403, times=1))
-    command = (*WITHOUT_ROOM, *COMMAND, "api-keys", "create", "lost")
+    name = f"lost-{is_refused}"
+    command = (*WITHOUT_ROOM, *COMMAND, "api-keys", "create", name)
     output = redirected(">file", *command, **quick.environment)
     keys = quick.run(lambda neon: neon.api_keys.list())
-    left = [key.id for key in keys if key.name == "lost"]
+    left = [key.id for key in keys if key.name == name]
     lost, error = output.err.splitlines()
     if is_refused:
         [id] = left

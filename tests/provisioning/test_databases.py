@@ -4,7 +4,13 @@ import asyncio
 
 import pytest
 
-from neonctl_async import MismatchError, NeonClient, NotFoundError, OperationFailedError
+from neonctl_async import (
+    MismatchError,
+    NeonClient,
+    NotConnectableError,
+    NotFoundError,
+    OperationFailedError,
+)
 from neonctl_async.local import Fault, LocalControlPlane
 from neonctl_async.types import EnsuredDatabase
 from tests.provisioning.helpers import COMPUTE
@@ -49,6 +55,23 @@ async def test_wait_covers_the_operations_of_another_process(
     assert {one.id for one in adopted.operations} <= {one.id for one in created.operations}
     [operation] = await neon.operations.wait(created)
     assert operation.status == "finished"
+
+
+async def test_connections_of_an_adopted_database_are_those_of_the_read_write_compute(
+    neon: NeonClient, project_id: str, branch_id: str
+) -> None:
+    """Without Postgres, the host names of the local control plane do not exist."""
+    await neon.endpoints.create(project_id, branch_id=branch_id, type="read_only", wait=True)
+    await ensure(neon, project_id, branch_id)
+    [writer] = [
+        compute
+        for compute in await neon.branches.list_endpoints(project_id, branch_id)
+        if compute.type == "read_write"
+    ]
+    with pytest.raises(NotConnectableError, match=writer.host):
+        await neon.databases.ensure(
+            project_id, branch_id, name="shop", owner_name=OWNER, wait="connect"
+        )
 
 
 async def test_failed_operation_of_another_process_is_reported(

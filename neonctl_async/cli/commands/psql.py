@@ -49,7 +49,7 @@ async def run_psql(
             metavar="BRANCH -- PSQL_ARGS",
             autocompletion=completion.branches,
             help="The id or the name of the branch; that of the .neon file, else the default "
-            "branch. The arguments of psql follow it.",
+            "branch. The arguments of psql follow the two dashes.",
             show_default=False,
         ),
     ] = None,

@@ -187,7 +187,8 @@ async def _computes(session: CommandSession, project: str, name: str) -> list[st
     computes = await session.neon.branches.list_endpoints(project, branch)
     if not computes:
         raise ValueError(
-            f"branch {name} has no compute: add one with `neonctl-async endpoints create`"
+            f"branch {name} has no compute: add one with "
+            f"`neonctl-async endpoints create --branch {branch}`"
         )
     return [compute.id for compute in computes]
 

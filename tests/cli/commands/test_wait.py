@@ -124,9 +124,10 @@ def test_compute_must_be_named(cli: CommandLine, quick: Served, condition: str) 
 
 def test_branch_without_a_compute_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
     project = quick.project().project.id
-    quick.branch(project, "bare")
+    created = quick.branch(project, "bare")
     result = cli("wait", "--for", "active", "bare", "-p", project, at=quick)
-    assert "branch bare has no compute: add one with" in result.stderr
+    hint = f"add one with `neonctl-async endpoints create --branch {created.branch.id}`"
+    assert result.stderr == f"error: branch bare has no compute: {hint}\n"
     assert result.exit_code == 2
 
 

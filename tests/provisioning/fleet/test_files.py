@@ -14,7 +14,7 @@ from neonctl_async.provisioning.fleet import (
 from tests.provisioning.fleet.records import tenant
 
 CSV = """project,branch,max_cu,compute,expires_at
-acme, b-1 ,0.5,,2027-01-01T00:00:00Z
+acme , "b-1",0.5,,2027-01-01T00:00:00Z
 
 acme,b-2,,false,
 """
