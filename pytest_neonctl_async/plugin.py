@@ -115,6 +115,9 @@ def pytest_runtest_makereport(
         with pytest.raises(pytest.fail.Exception) as failure:  # only its text is shown
             pytest.fail(error.report(show_locals=show_locals), pytrace=False)
         report.longrepr = item.repr_failure(failure)
+        # The summary of pytest has one line per test, but shows a whole message in CI.
+        if (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
+            crash.message = str(error)
     return report
 
 

@@ -3,12 +3,14 @@
 A probe sends no password, and no data of the user. It therefore accepts every certificate.
 """
 
+import asyncio
 import os
 import socket
 import ssl
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from ipaddress import ip_address
 from typing import Final, Literal, TypeAlias
 
@@ -39,19 +41,20 @@ class NotReadyError(Exception):
 
 
 class Probe:
-    """One attempt to connect to an address."""
+    """One attempt to connect to an address. ``lookups`` are the threads for name lookups."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, lookups: Executor | None = None) -> None:
         self.stage: Stage = "dns"
         """The stage that the attempt has reached."""
         self._address = address
+        self._lookups = lookups
 
     async def run(self) -> None:
         """Return when the server requests authentication. Raises NotReadyError otherwise."""
         if self._address.is_reserved:
             raise NotReadyError("dns", _emulated(self._address.host), is_final=True)
         # Not limited: a cancelled lookup continues in its thread, and the next one needs another.
-        ips = await _look_up(self._address)
+        ips = await _look_up(self._address, self._lookups)
         with anyio.move_on_after(ATTEMPT_SECONDS):
             await self._connect(ips)
             return
@@ -112,16 +115,17 @@ class Probe:
             await stream.send(exchange.startup_message())
 
 
-async def _look_up(address: Address) -> list[str]:
+async def _look_up(address: Address, threads: Executor | None) -> list[str]:
     """Return the IP addresses of a host, the preferred ones first. Raises NotReadyError."""
     with suppress(ValueError):
         return [str(ip_address(address.host))]
+    look_up = partial(socket.getaddrinfo, address.host, address.port, type=socket.SOCK_STREAM)
     try:
-        found = await anyio.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+        found = await asyncio.get_running_loop().run_in_executor(threads, look_up)
     except (OSError, UnicodeError) as error:
         reason = f"the host name {address.host} has no address: {_reason(error)}"
         raise NotReadyError("dns", reason) from None
-    return list(dict.fromkeys(name[0] for *_, name in found))
+    return list(dict.fromkeys(str(name[0]) for *_, name in found))
 
 
 async def _open(ips: Sequence[str], port: int) -> SocketStream:

@@ -5,6 +5,7 @@ import logging
 import math
 import random
 from collections.abc import Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Final, NamedTuple
 
 import anyio
@@ -19,6 +20,8 @@ from neonctl_async.waiting.timing.schedule import delay
 
 MAX_CONCURRENT_PROBES: Final = 64
 """Number of attempts that the probes of one client make at a time."""
+LOOKUP_THREADS: Final = 16
+"""Number of host names that the probes of one client look up at a time."""
 
 _logger = logging.getLogger(__name__)
 
@@ -58,11 +61,13 @@ class _Attempts:
         self._probe = Probe(target.address)
         self._failure: NotReadyError | None = None
 
-    async def run(self, policy: PollPolicy, limit: asyncio.Semaphore) -> bool:
+    async def run(
+        self, policy: PollPolicy, limit: asyncio.Semaphore, lookups: Executor | None
+    ) -> bool:
         """Return whether the compute accepts connections. Return False if it never will."""
         started = _time()
         while True:
-            self._probe = Probe(self.target.address)
+            self._probe = Probe(self.target.address, lookups)
             try:
                 async with limit:
                     await self._probe.run()
@@ -89,6 +94,8 @@ class ConnectionWaits:
         self._policy = policy
         self._dispatcher = dispatcher
         self._limit = asyncio.Semaphore(MAX_CONCURRENT_PROBES)
+        # Not the threads of the loop: lookups that hang would stop all other work in threads.
+        self._lookups = ThreadPoolExecutor(LOOKUP_THREADS, "neonctl-async lookup")
         self._running: set[anyio.CancelScope] = set()
         self._is_closed = False
 
@@ -122,7 +129,7 @@ class ConnectionWaits:
         failed: list[_Attempts] = []
 
         async def run(attempts: _Attempts) -> None:
-            if not await attempts.run(self._policy, self._limit):
+            if not await attempts.run(self._policy, self._limit, self._lookups):
                 failed.append(attempts)
                 scope.cancel()
 
@@ -144,6 +151,7 @@ class ConnectionWaits:
         self._is_closed = True
         for scope in self._running:
             scope.cancel()
+        self._lookups.shutdown(wait=False, cancel_futures=True)
 
 
 def _error(unready: Sequence[_Attempts], deadline: Deadline) -> NotConnectableError:

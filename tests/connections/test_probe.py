@@ -43,12 +43,12 @@ async def failure(address: Address) -> NotReadyError:
 def resolve_to(monkeypatch: pytest.MonkeyPatch, *ips: str) -> None:
     """Make every name lookup return these addresses. Without any, lookups fail."""
 
-    async def getaddrinfo(_host: str, port: int, **_options: object) -> list[tuple[Any, ...]]:
+    def getaddrinfo(_host: str, port: int, **_options: object) -> list[tuple[Any, ...]]:
         if not ips:
             raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
         return [(0, 0, 0, "", (ip, port)) for ip in ips]
 
-    monkeypatch.setattr("anyio.getaddrinfo", getaddrinfo)
+    monkeypatch.setattr("socket.getaddrinfo", getaddrinfo)
 
 
 async def test_server_that_requests_authentication_is_ready() -> None:

@@ -2,12 +2,16 @@
 
 import asyncio
 import math
+import socket
+import threading
+from typing import NoReturn
 
 import pytest
 
 from neonctl_async import ClientClosedError, Hooks, NotConnectableError, PollPolicy
 from neonctl_async.connections.addresses import address_of_host
 from neonctl_async.connections.waits import (
+    LOOKUP_THREADS,
     MAX_CONCURRENT_PROBES,
     ConnectionWaits,
     Deadline,
@@ -59,6 +63,32 @@ async def test_attempts_keep_the_interval_of_a_constant_policy() -> None:
     async with PostgresServer(starting, starting, starting, authenticating) as server:
         await waits(PollPolicy.constant(2)).wait([target(server)], Deadline.after(300))
     assert server.times == pytest.approx([0, 2, 4, 6], abs=0.1)
+
+
+async def test_lookups_that_hang_leave_the_threads_of_the_loop_to_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started, finished, late = threading.Semaphore(0), threading.Event(), list[str]()
+
+    def hang(host: str, *_: object, **__: object) -> NoReturn:
+        started.release()
+        if not finished.wait(10):
+            late.append(host)
+        raise socket.gaierror(socket.EAI_AGAIN, "no response")
+
+    monkeypatch.setattr("socket.getaddrinfo", hang)
+    hosts = [f"ep-{number}.example.com" for number in range(MAX_CONCURRENT_PROBES)]
+    all_waits = waits()
+    task = asyncio.create_task(
+        all_waits.wait([Target(host, address_of_host(host)) for host in hosts], Deadline.after(300))
+    )
+    for _ in range(LOOKUP_THREADS):
+        await asyncio.to_thread(started.acquire)
+    all_waits.close()
+    finished.set()
+    with pytest.raises(ClientClosedError):
+        await task
+    assert not late
 
 
 async def test_attempts_continue_without_a_deadline() -> None:

@@ -157,9 +157,10 @@ async def test_migrations_that_kill_their_workers_are_given_up(
 
 
 async def test_traceback_of_failed_migrations_is_shown_once_and_without_passwords(
-    run_in_cloud: RunInCloud, project_id: str
+    run_in_cloud: RunInCloud, project_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert project_id
+    monkeypatch.setenv("CI", "true")  # pytest then shows whole messages in its summary
     body = "raise ValueError(f'cannot connect to {uri.reveal()}')"
     run = await run_in_cloud(FOUR, body, "-n0")
     run.assert_outcomes(errors=4)
@@ -168,6 +169,7 @@ async def test_traceback_of_failed_migrations_is_shown_once_and_without_password
     assert output.count("in migrate") == 1
     assert "raise ValueError" in output
     assert "neonctl_async/" not in output.partition("Traceback")[2]
+    assert "::test_it[0] - the databases of this test run could not be prepared: " in output
     assert "cannot connect to postgresql://neondb_owner:********@" in output
     assert "npg_" not in output
     assert len(run.outlines) < 50
