@@ -6,7 +6,6 @@ import pty
 import re
 import signal
 import subprocess
-import termios
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -102,13 +101,13 @@ def test_watch_shows_as_many_rows_as_fit_on_the_screen(quick: Served) -> None:
     for number in range(9):
         quick.branch(id, f"branch-{number}")
     terminal, end = pty.openpty()
-    termios.tcsetwinsize(end, (8, 80))
+    screen = {"TERM": "xterm", "LINES": "8", "COLUMNS": "80"}
     with subprocess.Popen(
         [*COMMAND, "branches", "list", "-p", id, "--watch"],
         stdin=end,
         stdout=end,
         stderr=end,
-        env={**os.environ, **quick.environment, "PYTHONPATH": PACKAGE, "TERM": "xterm"},
+        env={**os.environ, **quick.environment, "PYTHONPATH": PACKAGE, **screen},
     ) as process:
         os.close(end)
         try:

@@ -1,11 +1,21 @@
 """Names instead of ids: of projects, branches and computes."""
 
+import asyncio
+from typing import TYPE_CHECKING, cast
+
 import msgspec
 import pytest
 
+from neonctl_async import NotFoundError
+from neonctl_async.cli import names
+from neonctl_async.cli.output import Output, Screen
+from neonctl_async.cli.session import CommandSession
 from neonctl_async.types import Branch
 from tests.cli.conftest import CommandLine
 from tests.cli.served import Served
+
+if TYPE_CHECKING:
+    from neonctl_async import NeonClient
 
 
 def test_project_and_branch_are_found_by_name(cli: CommandLine, quick: Served) -> None:
@@ -126,3 +136,19 @@ def test_empty_value_is_a_usage_error(
     result = cli(*arguments, at=quick)
     assert result.stderr == f"error: {name} is empty: set a value, or leave it out\n"
     assert (result.stdout, result.exit_code) == ("", 2)
+
+
+async def test_command_does_not_run_again_after_a_change() -> None:
+    session = CommandSession(Screen(Output.RAW), cast("NeonClient", None))
+    runs = 0
+
+    async def work() -> None:
+        nonlocal runs
+        runs += 1
+        await names.project_id(session, "late-frost-12345678")
+        await session.send(asyncio.sleep(0))
+        raise NotFoundError(status=404, message="gone", method="GET", path="/")
+
+    with pytest.raises(NotFoundError):
+        await names.with_names(session, work)
+    assert runs == 1

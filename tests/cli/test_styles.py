@@ -11,6 +11,7 @@ def test_text_has_the_codes_of_its_styles() -> None:
 def test_width_counts_the_columns_of_a_terminal() -> None:
     assert cell_width("preview") == 7
     assert cell_width("日本") == 4
+    assert cell_width("\uff21") == 2  # a full-width letter
     assert cell_width("e\u0301") == 1
     assert Text().width == 0
 

@@ -37,6 +37,14 @@ def test_columns_at_the_end_are_left_out_if_they_do_not_fit() -> None:
     assert cut == [f"ID{' ' * 26}Name", f"{whole}  {'n' * 16}…"]
 
 
+def test_last_column_may_be_shorter_than_others() -> None:
+    whole = "i" * 26
+    assert lines(["ID", "Created"], [whole, "2026-11-22 18:25"], width=37) == [
+        f"ID{' ' * 26}Created",
+        f"{whole}  2026-11-…",
+    ]
+
+
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120])
 def test_cut_table_fits_and_keeps_its_first_column(width: int) -> None:
     widths = {"ID": 26, "Name": 63, "State": 8, "Expires": 19, "Created": 19}
