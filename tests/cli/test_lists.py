@@ -120,7 +120,7 @@ def test_watch_shows_as_many_rows_as_fit_on_the_screen(quick: Served) -> None:
 
 
 def read_until(terminal: int, is_enough: Callable[[str], bool]) -> str:
-    """Read until ``is_enough`` or until the process has ended."""
+    """Read until ``is_enough`` or until the process has exited."""
     shown = ""
     with suppress(OSError):  # the end of the terminal was closed
         while not is_enough(shown):
