@@ -18,6 +18,9 @@ SECONDS = 60
 ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests/provisioning tests/test_client.py \
 	tests/test_pagination.py
 
+# The tests of make test and the long ones.
+WITH_LONG = not soak and not contract and not scale and not release and (not postgres or process)
+
 # Versions of Node.js packages: the published description of the API, a server that validates
 # requests against it, Neon's TypeScript SDK, and node-postgres.
 DESCRIPTION = 2.7.3
@@ -54,10 +57,13 @@ pictures: .venv-$(NEWEST)/ready-test ## Draw the pictures of docs/waiting.md
 
 test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython, or on VERSIONS=3.12
 
-test-%: .venv-%/ready-test
-	.venv-$*/bin/python -X dev -m pytest --numprocesses 4
+# Tests of what does not differ between versions run on the newest one only.
+NEWEST_ONLY = tests/benchmarks tests/docs tests/examples tests/tools
 
-# Also runs the tests that start Postgres servers.
+test-%: .venv-%/ready-test
+	.venv-$*/bin/python -X dev -m pytest --numprocesses 4 $(if $(filter-out $(NEWEST),$*),$(NEWEST_ONLY:%=--ignore %))
+
+# Also runs the long tests, and those that start Postgres servers.
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
 	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not contract and not scale and not release"
 
@@ -65,8 +71,8 @@ hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths 
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
 
 loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on uvloop, and with eager tasks
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --loop uvloop $(ON_LOOPS)
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --loop eager $(ON_LOOPS)
+	$(BIN)/python -X dev -m pytest --numprocesses 4 -m "$(WITH_LONG)" --loop uvloop $(ON_LOOPS)
+	$(BIN)/python -X dev -m pytest --numprocesses 4 -m "$(WITH_LONG)" --loop eager $(ON_LOOPS)
 
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
 	$(BIN)/python -X dev -m pytest -m contract --timeout 120 tests/contract

@@ -138,7 +138,7 @@ class Selection:
             marks = {mark.name for mark in item.iter_markers()}
             if item.nodeid.startswith(NOT_RUN):
                 continue
-            if marks & {"scale", "soak"}:
+            if marks & {"long", "scale", "soak"}:
                 if "interruptible" in getattr(item, "fixturenames", ()):
                     self.interrupts.append(item.nodeid)
             else:

@@ -35,11 +35,13 @@ def missed(outcome: Outcome) -> list[str]:
     return [name for name, is_met in outcome.criteria().items() if not is_met]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", LOADS)
 def test_load_within_the_limits_is_not_late(name: str) -> None:
     assert missed(run(load_named(name))) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "seconds"), SURPRISES.items())
 def test_surprise_delays_waits_but_loses_none(name: str, seconds: float) -> None:
     outcome = run(load_named(name))
@@ -48,6 +50,7 @@ def test_surprise_delays_waits_but_loses_none(name: str, seconds: float) -> None
     assert outcome.delay <= seconds
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", range(2))
 def test_drawn_load_within_the_limits_is_not_late(number: int) -> None:
     prefix = f"drawn {number}:"

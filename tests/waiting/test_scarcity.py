@@ -307,6 +307,7 @@ async def test_operation_that_finishes_while_the_machine_is_suspended_is_seen_at
     assert len(fake_neon.received) <= 20
 
 
+@pytest.mark.long
 async def test_suspended_machine_does_not_break_the_budget(
     fake_neon: FakeNeon, monkeypatch: pytest.MonkeyPatch
 ) -> None:

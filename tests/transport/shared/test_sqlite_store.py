@@ -243,6 +243,7 @@ def read_log(log: Path) -> list[tuple[str, str, float]]:
 
 
 @pytest.mark.process
+@pytest.mark.long
 @pytest.mark.timeout(60)
 def test_processes_that_are_killed_leave_the_others_within_the_limits(path: Path) -> None:
     """Two of six processes are killed while all of them wait for the same routes."""

@@ -216,6 +216,7 @@ class Program:
         return list(newest.values())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_wait_returns_correct_records_in_time_and_leaves_no_task(chunk: int) -> None:
     outcomes: set[str] = set()
