@@ -114,6 +114,7 @@ OUTPUT = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("example", OUTPUT)
 @pytest.mark.parametrize("server", ["own", "shared"])
 @pytest.mark.process
