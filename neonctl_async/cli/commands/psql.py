@@ -6,7 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
@@ -95,8 +96,22 @@ def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
     try:
         if sys.platform == "win32":
             raise typer.Exit(subprocess.call(arguments, env=environment))  # noqa: S603 - no shell
-        for name in ("SIGPIPE", "SIGXFSZ"):  # Python ignores them, and programs inherit that
-            signal.signal(getattr(signal, name), signal.SIG_DFL)
-        os.execve(arguments[0], arguments, environment)  # noqa: S606 - no shell
+        with _default_signals():
+            os.execve(arguments[0], arguments, environment)  # noqa: S606 - no shell
     except OSError as error:
         return error.strerror
+
+
+@contextmanager
+def _default_signals() -> Generator[None]:
+    """Reset the signals that Python ignores, until the program fails to start.
+
+    A program inherits ignored signals. Without them, Python dies if it writes to a closed socket.
+    """
+    numbers = [getattr(signal, name) for name in ("SIGPIPE", "SIGXFSZ")]
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

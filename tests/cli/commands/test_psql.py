@@ -147,6 +147,8 @@ def test_psql_that_cannot_be_run_is_an_error(
     result = cli("psql", at=quick, NEON_PROJECT_ID=quick.project().project.id)
     assert result.stderr == f"error: {programs / 'psql'} cannot be run: No such file or directory\n"
     assert result.exit_code == 2
+    assert signal.getsignal(signal.SIGPIPE) == signal.SIG_IGN
+    assert signal.getsignal(signal.SIGXFSZ) == signal.SIG_IGN
 
 
 @pytest.mark.postgres
