@@ -12,8 +12,7 @@ def main() -> None:
 
 def _run() -> int | None:
     try:
-        # Here, an interrupted import ends like an interrupted command.
-        from neonctl_async.cli.app import run  # noqa: PLC0415
+        from neonctl_async.cli.app import run  # noqa: PLC0415 - so that Ctrl-C during the import exits like one during a command
     except ImportError as missing:
         if missing.name not in {"rich", "typer"}:
             raise

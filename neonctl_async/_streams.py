@@ -102,9 +102,9 @@ def _open_closed() -> None:
     next socket would get the number of the stream.
     """
     if sys.stdin is None:
-        sys.stdin = open(os.open(os.devnull, os.O_WRONLY), closefd=False)  # noqa: SIM115 - stays open until the process exits
+        sys.stdin = os.fdopen(os.open(os.devnull, os.O_WRONLY), closefd=False)
     if sys.stdout is None:
-        sys.stdout = open(os.open(os.devnull, os.O_RDONLY), "w", closefd=False)  # noqa: SIM115 - stays open until the process exits
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w", closefd=False)
     if sys.stderr is None:
         os.open(os.devnull, os.O_WRONLY)
 

@@ -99,12 +99,12 @@ def load(name: str) -> TyperGroup | TyperCommand:
 class _Program(QuickGroup):
     """The program. Its help and its completion know groups and commands only by their summary."""
 
-    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - passed on to typer
+    def __init__(self, **attributes: Any) -> None:  # noqa: ANN401 - the parameters of TyperGroup, which have many types
         super().__init__(**attributes)
         for name, entry in ENTRIES.items():
             self.commands[name] = TyperCommand(name, short_help=entry.summary)
 
-    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:  # noqa: ANN401 - a class of click or of typer, by the version of typer
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:  # noqa: ANN401 - Context is a class of click or of typer, by the version of typer
         if args and args[0] in ENTRIES:
             self.commands[args[0]] = load(args[0])
         return super().resolve_command(ctx, args)

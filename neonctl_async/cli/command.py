@@ -67,7 +67,7 @@ VerboseOption = Annotated[
 class CheckedCommand(QuickCommand):
     """A command that rejects empty values of options and arguments."""
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - the class of the base is private
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:  # noqa: ANN401 - Context is a class of click or of typer, by the version of typer
         """Parse the arguments. Exit with a usage error if one is empty."""
         args = lists.with_seconds(args)
         check_not_empty(self, ctx, args)
@@ -97,7 +97,7 @@ def command(
             each for each in _Shared._fields if each not in inspect.signature(work).parameters
         ]
 
-        def invoke(**values: Any) -> None:  # noqa: ANN401 - the values of all parameters
+        def invoke(**values: Any) -> None:  # noqa: ANN401 - the parameters of each command have other types
             shared = _Shared(**{name: values.pop(name) for name in common if name in values})
             if question is not None and not shared.yes and not _lacks_project(question, values):
                 _confirm(question.format(**values))

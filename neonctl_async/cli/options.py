@@ -174,6 +174,15 @@ BranchOption = Annotated[
         show_default=False,
     ),
 ]
+ParentOption = Annotated[
+    str | None,
+    typer.Option(
+        "--parent",
+        metavar="BRANCH",
+        autocompletion=completion.branches,
+        help="The id or the name of the parent; the default branch if left out.",
+    ),
+]
 PreserveOption = Annotated[
     str | None,
     typer.Option(

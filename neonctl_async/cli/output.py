@@ -116,6 +116,11 @@ class Screen:
         """Return the text to show for a secret."""
         return secret.reveal() if self.show_secrets else str(secret)
 
+    def secret_with_hint(self, secret: Secret) -> str:
+        """Return the text to show for a secret. If it is hidden, name the option that shows it."""
+        shown = self.secret(secret)
+        return shown if self.show_secrets else f"{shown} (--show-secrets shows it)"
+
     def _show_table(self, records: Sequence[T], view: View[T]) -> None:
         shown = select(view.columns, self._columns)
         rows = [[_cell(of(record)) for of in shown.values()] for record in records]

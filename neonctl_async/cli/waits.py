@@ -87,8 +87,7 @@ def connection_uri(screen: Screen, created: BranchCreated | EnsuredBranch) -> st
     """Return the connection URI of a new branch, hidden by default. Return "" if there is none."""
     if not created.connection_uris:
         return ""
-    shown = screen.secret(created.connection_uris[0].connection_uri)
-    return shown if screen.show_secrets else f"{shown} (--show-secrets shows it)"
+    return screen.secret_with_hint(created.connection_uris[0].connection_uri)
 
 
 def outcomes(operations: Sequence[Operation]) -> Text:

@@ -5,7 +5,6 @@ from typing import Annotated, Final
 import typer
 from msgspec import UNSET
 
-from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import project_id
@@ -14,6 +13,7 @@ from neonctl_async.cli.options import (
     ConnectOption,
     ExpiresAtOption,
     ExpiresInOption,
+    ParentOption,
     ProjectOption,
     SecretsOption,
     TimeoutOption,
@@ -63,15 +63,7 @@ async def ensure_branch(
         str, typer.Argument(metavar="NAME", help="The name of the branch.", show_default=False)
     ],
     project: ProjectOption = None,
-    parent: Annotated[
-        str | None,
-        typer.Option(
-            "--parent",
-            metavar="BRANCH",
-            autocompletion=completion.branches,
-            help="The id or the name of the parent; the default branch if left out.",
-        ),
-    ] = None,
+    parent: ParentOption = None,
     *,
     compute: Annotated[
         bool,

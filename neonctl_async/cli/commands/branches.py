@@ -4,7 +4,6 @@ from typing import Annotated, Final
 
 import typer
 
-from neonctl_async.cli import completion
 from neonctl_async.cli.command import command
 from neonctl_async.cli.labels import moment_label
 from neonctl_async.cli.names import branch_id, project_id
@@ -16,6 +15,7 @@ from neonctl_async.cli.options import (
     ExpiresInOption,
     LimitOption,
     NameOption,
+    ParentOption,
     ProjectOption,
     SearchOption,
     SecretsOption,
@@ -105,15 +105,7 @@ async def create_branch(
     session: CommandSession,
     project: ProjectOption = None,
     name: NameOption = None,
-    parent: Annotated[
-        str | None,
-        typer.Option(
-            "--parent",
-            metavar="BRANCH",
-            autocompletion=completion.branches,
-            help="The id or the name of the parent; the default branch if left out.",
-        ),
-    ] = None,
+    parent: ParentOption = None,
     *,
     compute: Annotated[
         bool,

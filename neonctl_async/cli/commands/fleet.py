@@ -1,6 +1,7 @@
 """``neonctl-async fleet``."""
 
 import asyncio
+import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -269,7 +270,7 @@ def _replace_private(path: Path, content: bytes) -> None:
     number, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)
     try:
-        with open(number, "wb") as file:  # noqa: PTH123 - a descriptor has no path
+        with os.fdopen(number, "wb") as file:
             file.write(content)
         temporary.replace(path)
     except OSError:

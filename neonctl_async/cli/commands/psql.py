@@ -95,7 +95,7 @@ def _replace_process(arguments: list[str], uri: ConnectionUri) -> str | None:
         environment["PGPASSWORD"] = uri.password.reveal()
     try:
         if sys.platform == "win32":
-            raise typer.Exit(subprocess.call(arguments, env=environment))  # noqa: S603 - no shell
+            raise typer.Exit(subprocess.call(arguments, env=environment))  # noqa: S603 - the path of psql and its arguments, without a shell
         with _default_signals():
             os.execve(arguments[0], arguments, environment)  # noqa: S606 - no shell
     except OSError as error:

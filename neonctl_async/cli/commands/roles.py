@@ -48,10 +48,7 @@ _LISTED: View[Role] = View(
 
 
 def _password(screen: Screen, role: Role) -> str:
-    if role.password is None:
-        return ""
-    shown = screen.secret(role.password)
-    return shown if screen.show_secrets else f"{shown} (--show-secrets shows it)"
+    return "" if role.password is None else screen.secret_with_hint(role.password)
 
 
 def _raw(screen: Screen, role: Role) -> str:
