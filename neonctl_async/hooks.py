@@ -1,10 +1,10 @@
 """Hooks: functions to call on requests, retries, status changes and waits. Pure: no I/O."""
 
-import inspect
 from collections.abc import Callable
 
 import msgspec
 
+from neonctl_async._coroutines import is_coroutine_function
 from neonctl_async._shorten import shorten
 from neonctl_async.errors import ConfigurationError, NeonError
 from neonctl_async.models.operations import Operation, OperationRef, OperationStatus
@@ -103,9 +103,7 @@ class Hooks(msgspec.Struct, frozen=True, kw_only=True):
             hook = getattr(self, name)
             if hook is None:
                 continue
-            if not callable(hook) or any(
-                map(inspect.iscoroutinefunction, (hook, type(hook).__call__))
-            ):
+            if not callable(hook) or is_coroutine_function(hook):
                 raise ConfigurationError(
                     f"Hooks.{name} is {shorten(hook)}: expected a plain function"
                 )

@@ -1,6 +1,5 @@
 """The base of all resources: send requests, list pages, wait for operations."""
 
-import inspect
 from collections.abc import Callable, Coroutine, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -9,6 +8,7 @@ from typing import Final, Literal, Protocol, TypeAlias, TypeVar, cast
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from neonctl_async._coroutines import is_coroutine_function
 from neonctl_async._shorten import shorten
 from neonctl_async.config import RetryPolicy
 from neonctl_async.connections.waits import ConnectionWaits, Deadline
@@ -96,7 +96,7 @@ def check_within(name: str, value: int | UnsetType, minimum: int, maximum: int) 
 
 def check_plain_function(name: str, function: object) -> None:
     """Raise TypeError for a coroutine function, which would not be awaited."""
-    if inspect.iscoroutinefunction(function):
+    if is_coroutine_function(function):
         raise TypeError(f"{name} is {function!r}, a coroutine function: expected a plain function")
 
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 import anyio
 import msgspec
 
+from neonctl_async._coroutines import is_coroutine_function
 from neonctl_async._shorten import shorten
 from neonctl_async.clock import utc_now
 from neonctl_async.config import PollPolicy
@@ -268,7 +269,7 @@ def check_on_update(on_update: OnUpdate | None) -> None:
         return
     if not callable(on_update):
         raise TypeError(f"on_update is {on_update!r}: expected a function that takes an Operation")
-    if any(map(inspect.iscoroutinefunction, (on_update, type(on_update).__call__))):
+    if is_coroutine_function(on_update):
         raise TypeError(f"on_update is {on_update!r}, a coroutine function: {_PLAIN_FUNCTION}")
 
 
