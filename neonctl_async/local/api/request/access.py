@@ -11,7 +11,6 @@ from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.operations import default_branch
 from neonctl_async.local.errors import forbidden, not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import (
     Branch,
     Endpoint,
@@ -20,6 +19,7 @@ from neonctl_async.local.storage.tables import (
     Permission,
     Project,
 )
+from neonctl_async.local.storage.transactions import Transaction
 
 GRANTED: Final = "revoked_at IS NULL AND email = (SELECT email FROM users WHERE id = ?)"
 """The SQL condition that a permission is valid and granted to a user."""
