@@ -160,7 +160,7 @@ def host(endpoint: Endpoint, *, pooled: bool = False) -> str:
 def proxy_host(region_id: str) -> str:
     """Return the host name of the proxy of a region.
 
-    The top-level domain "invalid" never resolves, so a client that adds a port of its own choice
+    The top-level domain "invalid" never resolves. A client that builds its own URI therefore
     reaches neither a real compute nor another Postgres of this machine. Only connection URIs have
     the address of real databases.
     """
