@@ -16,7 +16,7 @@ from neonctl_async.local.storage.data_files import connect
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The path of a data file."""
-    return tmp_path / "plane.db"
+    return tmp_path / "data.db"
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def connection(data: Path) -> Iterator[sqlite3.Connection]:
 def test_same_content_is_kept_once(connection: sqlite3.Connection, data: Path) -> None:
     first = back_up(connection, data, 1)
     assert back_up(connection, data, 1) == first
-    assert first.name == "plane.db.schema-1.backup"
+    assert first.name == "data.db.schema-1.backup"
     assert list(data.parent.glob("*backup*")) == [first]
 
 
@@ -39,7 +39,7 @@ def test_earlier_backup_is_not_replaced(connection: sqlite3.Connection, data: Pa
     content = first.read_bytes()
     connection.execute("UPDATE served SET until = 6")
     second = back_up(connection, data, 1)
-    assert second.name == "plane.db.schema-1-2.backup"
+    assert second.name == "data.db.schema-1-2.backup"
     assert first.read_bytes() == content
     with closing(sqlite3.connect(second)) as copy:
         assert copy.execute("SELECT until FROM served").fetchall() == [(6,)]
@@ -48,7 +48,7 @@ def test_earlier_backup_is_not_replaced(connection: sqlite3.Connection, data: Pa
 def test_incomplete_backup_of_a_killed_process_is_replaced(
     connection: sqlite3.Connection, data: Path
 ) -> None:
-    data.with_name("plane.db.backup.tmp").write_bytes(b"half")
+    data.with_name("data.db.backup.tmp").write_bytes(b"half")
     backup = back_up(connection, data, 1)
     assert stat.S_IMODE(backup.stat().st_mode) == 0o600
     assert list(data.parent.glob("*backup*")) == [backup]

@@ -136,8 +136,8 @@ def test_directory_is_refused(data: Path) -> None:
 
 
 def test_missing_directory_is_named(tmp_path: Path) -> None:
-    with pytest.raises(RuntimeError, match=r"No such file or directory: .*missing/plane\.db'"):
-        connect(tmp_path / "missing" / "plane.db")
+    with pytest.raises(RuntimeError, match=r"No such file or directory: .*missing/data\.db'"):
+        connect(tmp_path / "missing" / "data.db")
 
 
 def test_new_file_is_readable_by_its_owner_only(data: Path) -> None:

@@ -24,14 +24,14 @@ sys.stdin.read()
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """The path of a data file."""
-    return tmp_path / "plane.db"
+    return tmp_path / "data.db"
 
 
 def test_second_lock_names_the_process_of_the_first(data: Path) -> None:
     lock = lock_data_file(data)
     with pytest.raises(
         RuntimeError,
-        match=rf"plane\.db: this process \({os.getpid()}\) uses it; connect to its server",
+        match=rf"data\.db: this process \({os.getpid()}\) uses it; connect to its server",
     ):
         lock_data_file(data)
     lock.release()
@@ -64,7 +64,7 @@ def test_lock_lasts_until_its_process_is_killed(data: Path) -> None:
 
 def test_process_of_another_machine_is_named_with_the_machine(data: Path) -> None:
     lock = lock_data_file(data)
-    data.with_name("plane.db.lock").write_text("7 web-1\n")
+    data.with_name("data.db.lock").write_text("7 web-1\n")
     with pytest.raises(RuntimeError, match="process 7 on web-1 uses it"):
         lock_data_file(data)
     lock.release()
@@ -75,7 +75,7 @@ def test_lock_of_a_process_that_is_gone_is_waited_for(
     data: Path, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock = lock_data_file(data)
-    data.with_name("plane.db.lock").write_text(text)
+    data.with_name("data.db.lock").write_text(text)
     waits: list[float] = []
 
     def release(seconds: float) -> None:
@@ -89,5 +89,5 @@ def test_lock_of_a_process_that_is_gone_is_waited_for(
 
 
 def test_directory_that_cannot_be_written_is_named(data: Path) -> None:
-    with pytest.raises(RuntimeError, match=r"cannot keep data in .*missing/plane\.db: .*No such"):
-        lock_data_file(data.parent / "missing" / "plane.db")
+    with pytest.raises(RuntimeError, match=r"cannot keep data in .*missing/data\.db: .*No such"):
+        lock_data_file(data.parent / "missing" / "data.db")
