@@ -26,10 +26,12 @@ def main(
             "NAME is the host name by which clients reach the server"
         )
     if options.postgres is None:
-        for name in ("postgres_port", "postgres_tls", "durable"):
+        for name in ("postgres_port", "postgres_tls"):
             if getattr(options, name):
                 option = name.replace("_", "-")
                 parser.error(f"--{option} is an option of real databases: add --postgres")
+        if options.durable and options.data is None:
+            parser.error("--durable is an option of data on disk: add --data FILE or --postgres")
     logging.basicConfig(
         level=logging.WARNING if options.quiet else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",

@@ -59,6 +59,11 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
     )
     add("--data", type=_path, metavar="FILE", help="SQLite file (default: in memory)")
     add(
+        "--durable",
+        action="store_true",
+        help="let the file, and Postgres, write to disk before they confirm a change",
+    )
+    add(
         "--create-key",
         metavar="NAME",
         help="create another personal key and print it instead of the first one",
@@ -115,11 +120,6 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         "any free one)",
     )
     add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
-    add(
-        "--durable",
-        action="store_true",
-        help="let Postgres write to disk before it confirms a commit",
-    )
     add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
     add(
         "--fault",
