@@ -90,7 +90,7 @@ class Application:
             assert principal is not None, "the middleware authenticates every request"
             call = Call(
                 principal=principal,
-                path=dict(request.match_info),
+                path=_path_parameters(request),
                 query=dict(request.query),
                 content=await _content(request),
             )
@@ -242,6 +242,15 @@ class MaskTokens(logging.Filter):
 
 server_logger: Final = logging.getLogger(f"{__name__}.server")
 server_logger.addFilter(MaskTokens())
+
+
+def _path_parameters(request: web.Request) -> dict[str, str]:
+    # The ids of operations, members and the like are UUIDs, which are equal in any case. Names of
+    # roles and databases are not.
+    return {
+        name: ids.canonical(value) if name.endswith("_id") else value
+        for name, value in request.match_info.items()
+    }
 
 
 async def _content(request: web.Request) -> bytes:

@@ -9,6 +9,7 @@ from typing import Final
 
 from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.engine.api_keys import Principal
+from neonctl_async.local.engine.operations import default_branch
 from neonctl_async.local.errors import forbidden, not_found
 from neonctl_async.local.storage.tables import (
     Branch,
@@ -74,12 +75,6 @@ def branch_of(tx: Transaction, project_id: str, branch_id: str) -> Branch:
     if found is None:
         raise not_found("branch", branch_id)
     return found
-
-
-def default_branch(tx: Transaction, project_id: str) -> Branch:
-    """Return the default branch of a project. Each project has one."""
-    where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
-    return tx.select(Branch, where, project_id)[0]
 
 
 def branch_or_default(tx: Transaction, project_id: str, branch_id: str | None) -> Branch:
