@@ -25,7 +25,7 @@ from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.server.routes import LOCAL_ROUTES, ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
-from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.transactions import Transaction
 
 if TYPE_CHECKING:
     from multidict import MultiMapping
