@@ -143,9 +143,7 @@ def test_file_of_another_version_is_rejected_and_not_changed(tmp_path: Path) -> 
     data = tmp_path / "control-plane.db"
     with closing(sqlite3.connect(data)) as connection:
         connection.execute("CREATE TABLE projects (id TEXT)")
-    with pytest.raises(
-        RuntimeError, match=r"control-plane\.db: another version or another program"
-    ):
+    with pytest.raises(RuntimeError, match=r"control-plane\.db: another program, or a version"):
         asyncio.run(LocalControlPlane(data=data).start())
     with closing(sqlite3.connect(data)) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("projects",)]
@@ -154,7 +152,7 @@ def test_file_of_another_version_is_rejected_and_not_changed(tmp_path: Path) -> 
 async def test_file_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
     data = tmp_path / "control-plane.db"
     async with LocalControlPlane(data=data):
-        with pytest.raises(RuntimeError, match=r"control-plane\.db: another process uses it"):
+        with pytest.raises(RuntimeError, match=r"control-plane\.db: this process \(\d+\) uses it"):
             await LocalControlPlane(data=data).start()
 
 
