@@ -12,7 +12,7 @@ import msgspec
 
 from neonctl_async.local.api.billing.timeframes import Span, month_of
 from neonctl_async.local.clock import SECOND, Instant
-from neonctl_async.local.storage.database import Row, Transaction
+from neonctl_async.local.storage.transactions import Row, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint
 
 _HOUR = 3600 * SECOND

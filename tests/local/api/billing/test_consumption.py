@@ -122,7 +122,7 @@ async def test_branches_are_listed_in_pages_in_order_of_their_ids(
     assert [branch["branch_id"] for branch in chosen["branches"]] == branch_ids.split(",")
 
 
-async def test_ids_are_sent_in_one_parameter_or_in_several(api: Client) -> None:
+async def test_ids_are_sent_in_one_parameter_or_in_repeated_ones(api: Client) -> None:
     ids = [(await api.project())["project"]["id"] for _ in range(3)]
     path = path_of(api, "v2/projects")
     for query in (f"project_ids={ids[0]},{ids[1]}", f"project_ids={ids[0]}&project_ids={ids[1]}"):

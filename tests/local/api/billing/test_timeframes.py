@@ -9,9 +9,8 @@ from neonctl_async.local.api.billing.timeframes import GRANULARITIES, Span, mont
 from neonctl_async.local.clock import in_seconds, instant
 
 
-def at(*parts: int) -> int:
-    year, month, day, *rest = parts
-    return instant(datetime(year, month, day, *rest, tzinfo=UTC))
+def at(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
+    return instant(datetime(year, month, day, hour, minute, tzinfo=UTC))
 
 
 NOW = at(2026, 3, 15, 12, 30)
@@ -68,7 +67,7 @@ def test_history_is_kept_for_a_time_that_depends_on_the_granularity(
 
 
 @pytest.mark.parametrize("granularity", GRANULARITIES)
-def test_range_that_ends_before_its_start_is_refused(granularity: str) -> None:
+def test_end_of_the_range_before_its_start_is_refused(granularity: str) -> None:
     with pytest.raises(ApiError, match="must not be before from") as caught:
         split(granularity, NOW, NOW - 1, NOW)
     assert caught.value.status == 406

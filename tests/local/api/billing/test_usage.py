@@ -32,30 +32,28 @@ def test_compute_runs_from_its_start_until_its_suspension(
     assert running_spans(history, 100)["ep"] == expected
 
 
-def usage(**changes: object) -> BranchUsage:
-    fields: dict[str, object] = {
-        "id": "br",
-        "is_root": True,
-        "life": Span(HOUR // 2, 10 * HOUR),
-        "size": 1000,
-        "runs": [Running(Span(0, 600 * SECOND), 0.25), Running(Span(HOUR, 2 * HOUR), 2.0)],
-    }
-    return BranchUsage(**fields | changes)
+USAGE = BranchUsage(
+    id="br",
+    is_root=True,
+    life=Span(HOUR // 2, 10 * HOUR),
+    size=1000,
+    runs=[Running(Span(0, 600 * SECOND), 0.25), Running(Span(HOUR, 2 * HOUR), 2.0)],
+)
 
 
 def test_time_of_computes_is_counted_within_the_timeframe() -> None:
     first, both = Span(0, HOUR), Span(0, 2 * HOUR)
-    assert usage().active_seconds(first) == 600
-    assert usage().active_seconds(both) == 4200
-    assert usage().compute_unit_seconds(first) == 150
-    assert usage().compute_unit_seconds(both) == 7350
-    assert usage().compute_unit_seconds(Span(3 * HOUR, 4 * HOUR)) == 0
+    assert USAGE.active_seconds(first) == 600
+    assert USAGE.active_seconds(both) == 4200
+    assert USAGE.compute_unit_seconds(first) == 150
+    assert USAGE.compute_unit_seconds(both) == 7350
+    assert USAGE.compute_unit_seconds(Span(3 * HOUR, 4 * HOUR)) == 0
 
 
 def test_storage_is_counted_during_the_life_of_the_branch() -> None:
     first, after = Span(0, HOUR), Span(10 * HOUR, 11 * HOUR)
-    assert usage().size_within(first) == 1000
-    assert usage().bytes_hour(first) == 500
-    assert usage().bytes_month(Span(0, 31 * 24 * HOUR)) == 1000 * 19 // (2 * 31 * 24)
-    for measure in (usage().size_within, usage().bytes_hour, usage().bytes_month):
+    assert USAGE.size_within(first) == 1000
+    assert USAGE.bytes_hour(first) == 500
+    assert USAGE.bytes_month(Span(0, 31 * 24 * HOUR)) == 1000 * 19 // (2 * 31 * 24)
+    for measure in (USAGE.size_within, USAGE.bytes_hour, USAGE.bytes_month):
         assert measure(after) == 0
