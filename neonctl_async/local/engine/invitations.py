@@ -9,8 +9,8 @@ from neonctl_async.local import ids
 from neonctl_async.local.clock import Instant, span
 from neonctl_async.local.engine.accounts import add_member, create_user
 from neonctl_async.local.errors import conflict, not_found
-from neonctl_async.local.storage.transactions import Transaction
 from neonctl_async.local.storage.tables import Invitation, MemberRole, Organization, User
+from neonctl_async.local.storage.transactions import Transaction
 
 LIFETIME_SECONDS: Final = 30 * 24 * 3600
 """The time until a pending invitation expires. Neon publishes no such time."""

@@ -16,8 +16,8 @@ from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.clock import Instant, in_seconds
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import invalid
-from neonctl_async.local.storage.transactions import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Project
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 MAXIMUM_IDS: Final = 100
 

@@ -8,8 +8,8 @@ from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.bodies import Body
 from neonctl_async.local.api.request.calls import Call, Response, respond
-from neonctl_async.local.storage.transactions import Transaction
 from neonctl_async.local.storage.tables import SpendingLimit
+from neonctl_async.local.storage.transactions import Transaction
 
 _MAXIMUM: Final = 2**63 - 1  # the published type is a 64-bit integer
 

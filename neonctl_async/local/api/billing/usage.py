@@ -12,8 +12,8 @@ import msgspec
 
 from neonctl_async.local.api.billing.timeframes import Span, month_of
 from neonctl_async.local.clock import SECOND, Instant
-from neonctl_async.local.storage.transactions import Row, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint
+from neonctl_async.local.storage.transactions import Row, Transaction
 
 _HOUR = 3600 * SECOND
 

@@ -12,8 +12,8 @@ from neonctl_async.local.api.request.calls import Call, Json, Response, fields, 
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.engine import accounts, api_keys, invitations
 from neonctl_async.local.errors import not_found
-from neonctl_async.local.storage.transactions import Transaction
 from neonctl_async.local.storage.tables import Organization, User
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def create_user(tx: Transaction, call: Call) -> Response:

@@ -5,8 +5,8 @@ from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import invitations
-from neonctl_async.local.storage.transactions import Transaction
 from neonctl_async.local.storage.tables import Invitation
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def create(tx: Transaction, call: Call) -> Response:

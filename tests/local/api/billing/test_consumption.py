@@ -85,7 +85,7 @@ async def test_periods_are_months_and_start_with_the_project(
 
 
 async def test_projects_are_listed_in_pages_newest_first(api: Client, clock: ManualClock) -> None:
-    created = []
+    created: list[str] = []
     for _ in range(3):
         created.append((await api.project())["project"]["id"])
         clock.advance(1)
