@@ -8,12 +8,16 @@ from collections.abc import Sequence
 
 from neonctl_async._streams import exit_with
 from neonctl_async.local.arguments import new_parser
+from neonctl_async.local.commands import COMMANDS, run
 
 
 def main(
     arguments: Sequence[str] | None = None, *, prog: str = "python -m neonctl_async.local"
 ) -> int:
     """Run the command and return its exit status. ``prog`` is the name in its help text."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and arguments[0] in COMMANDS:
+        return run(arguments, prog=prog)
     parser = new_parser(prog)
     options = parser.parse_args(arguments)
     # These modules import the HTTP server, which help does not need.

@@ -25,20 +25,22 @@ class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True)
     times: int = 1
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose help fails if it cannot be written. argparse would exit with status 0."""
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Write the help to standard output, or to another file."""
         (file or sys.stdout).write(self.format_help())
 
 
 def new_parser(prog: str) -> argparse.ArgumentParser:
     """Return the parser. ``prog`` is the name of the program in its help text."""
-    parser = _Parser(
+    parser = Parser(
         prog=prog,
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
         "shell: the base URL and, at the first start, the first API key.",
-        epilog="Example: %(prog)s --port 0 --data control-plane.db",
+        epilog="Example: %(prog)s --port 0 --data control-plane.db. The commands for people of a "
+        "running server are user, org and member: see %(prog)s user --help.",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")

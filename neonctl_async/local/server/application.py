@@ -9,7 +9,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC
 from email.utils import format_datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from aiohttp import web
@@ -23,12 +23,18 @@ from neonctl_async.local.engine import api_keys, background
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.faults import Fault
-from neonctl_async.local.server.routes import ROUTES, Route
+from neonctl_async.local.server.routes import LOCAL_ROUTES, ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.storage.transactions import Transaction
 
+if TYPE_CHECKING:
+    from multidict import MultiMapping
+
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
+
+LOCAL_PATH: Final = "/local/v1"
+"""The start of the paths of requests that Neon's API does not have."""
 
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
@@ -70,13 +76,14 @@ class Application:
             ],
             client_max_size=MAXIMUM_BODY,
         )
-        for route in ROUTES:
-            app.router.add_route(
-                route.method,
-                BASE_PATH + route.path,
-                self._serve(route),
-                expect_handler=_continue_if_expected,
-            )
+        for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
+            for route in routes:
+                app.router.add_route(
+                    route.method,
+                    base + route.path,
+                    self._serve(route),
+                    expect_handler=_continue_if_expected,
+                )
         app.on_shutdown.append(self._stop)
         return app
 
@@ -91,7 +98,7 @@ class Application:
             call = Call(
                 principal=principal,
                 path=_path_parameters(request),
-                query=dict(request.query),
+                query=_joined(request.query),
                 content=await _content(request),
             )
             response = await state.database.run(_respond, route, call)
@@ -258,6 +265,11 @@ async def _content(request: web.Request) -> bytes:
     if content and request.content_type != "application/json":
         raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
     return content
+
+
+def _joined(query: "MultiMapping[str]") -> dict[str, str]:
+    # A list can be sent as repeated parameters, or as one parameter with commas.
+    return {name: ",".join(query.getall(name)) for name in query}
 
 
 async def _read_body(request: web.Request) -> None:
