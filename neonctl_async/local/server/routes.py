@@ -23,7 +23,7 @@ from neonctl_async.local.api import (
     users,
     vpc_endpoints,
 )
-from neonctl_async.local.api.branch_data import advisors, anonymized, schemas
+from neonctl_async.local.api.branch_data import advisors, anonymized, schemas, services
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.project_access import jwks, permissions, transfers
 from neonctl_async.local.api.request.calls import Call, Response
@@ -125,6 +125,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", f"{_BRANCH}/masking_rules", anonymized.get_rules),
     Route("PATCH", f"{_BRANCH}/masking_rules", anonymized.update_rules),
     Route("POST", f"{_BRANCH}/anonymize", anonymized.start),
+    Route("GET", f"{_BRANCH}/auth", services.get_auth),
+    Route("GET", f"{_BRANCH}/data-api/{{database_name}}", services.get_data_api),
     Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
     Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
     Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),
