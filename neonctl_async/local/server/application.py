@@ -27,7 +27,7 @@ from neonctl_async.local.server import unrouted
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.server.routes import FIXED_PATHS, ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
-from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.transactions import Transaction
 
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""

@@ -27,7 +27,7 @@ from neonctl_async.local.api.branch_data import advisors, anonymized, schemas
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.project_access import jwks, permissions, transfers
 from neonctl_async.local.api.request.calls import Call, Response
-from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.transactions import Transaction
 
 Handler = Callable[[Transaction, Call], Response | SchemaRead]
 

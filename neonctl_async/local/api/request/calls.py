@@ -14,7 +14,7 @@ from neonctl_async.local.api.request.decoding import decode, too_deep
 from neonctl_async.local.clock import Instant, in_seconds, instant
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, invalid
-from neonctl_async.local.storage.database import Row
+from neonctl_async.local.storage.transactions import Row
 
 T = TypeVar("T")
 
