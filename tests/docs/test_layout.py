@@ -88,6 +88,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/engine/test_operations.py",
         "the records of the tables have no logic",
     ),
+    "neonctl_async/local/storage/transactions.py": (
+        "tests/local/server/test_control_plane.py",
+        "every request reads and writes rows in a transaction",
+    ),
     "neonctl_async/provisioning/ensured.py": (
         "tests/provisioning/test_ensured_branches.py",
         "records without logic, which ensure returns",

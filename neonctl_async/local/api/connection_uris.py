@@ -6,8 +6,8 @@ from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.engine import branch_objects, computes
 from neonctl_async.local.errors import invalid, not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Role
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def get_uri(tx: Transaction, call: Call) -> Response:

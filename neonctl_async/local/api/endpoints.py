@@ -21,8 +21,8 @@ from neonctl_async.local.clock import in_seconds, in_seconds_or_none
 from neonctl_async.local.engine import computes, operations, timelines
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict, invalid
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Project
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 MINIMUM_CU: Final = 0.25
 """The size of the smallest compute, in compute units."""

@@ -5,8 +5,8 @@ from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import accounts
 from neonctl_async.local.errors import not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Member, Organization
+from neonctl_async.local.storage.transactions import Transaction
 
 SORT_FIELDS = ("email", "role", "joined_at")
 

@@ -17,8 +17,8 @@ from neonctl_async.local.engine.api_keys import revoke_project_keys
 from neonctl_async.local.engine.branches import RECOVERY_SECONDS
 from neonctl_async.local.engine.work import StopClusters
 from neonctl_async.local.errors import not_found
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 _JSON_FIELDS: Final = ("settings", "default_endpoint_settings")
 

@@ -25,8 +25,8 @@ from neonctl_async.local.engine.branches import RECOVERY_SECONDS, insert_branch
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import CreateCluster
 from neonctl_async.local.errors import invalid
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Project, User
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 DEFAULT_PG_VERSION: Final = 17
 DEFAULT_LIMIT: Final = 10

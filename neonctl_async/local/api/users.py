@@ -4,8 +4,8 @@ from neonctl_async.local.api.organizations import organization_record
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.clock import in_seconds
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Organization, User
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def me(tx: Transaction, call: Call) -> Response:

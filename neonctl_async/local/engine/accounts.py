@@ -6,8 +6,8 @@ from msgspec.structs import replace
 from neonctl_async.local import ids
 from neonctl_async.local.engine.api_keys import create_user_key
 from neonctl_async.local.errors import conflict, not_found, unprocessable
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import ApiKey, Member, MemberRole, Organization, User
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def create_user(tx: Transaction, name: str, email: str) -> User:

@@ -13,8 +13,8 @@ from neonctl_async.local.engine import computes, timelines
 from neonctl_async.local.engine.branches import delete_branch, deletion_blocker
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.snapshots import delete_snapshot
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, DueEvent, Endpoint, Project, Snapshot
+from neonctl_async.local.storage.transactions import Transaction
 
 MAXIMUM_CHECKS: Final = 100
 """The maximum number of missed availability checks that run later, for all branches together."""

@@ -8,8 +8,8 @@ from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import ConfigureBranch, StartCompute, SuspendCompute
 from neonctl_async.local.errors import conflict, invalid
 from neonctl_async.local.settings import Rules
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Operation
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 INIT: Final = "init"
 ACTIVE: Final = "active"

@@ -12,9 +12,9 @@ from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.engine.work import Work, encode
 from neonctl_async.local.errors import locked
 from neonctl_async.local.settings import ACTIONS, Durations
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.plan import Plan
 from neonctl_async.local.storage.tables import Operation, PlannedFailure
+from neonctl_async.local.storage.transactions import Transaction
 
 
 class OperationChain:

@@ -4,8 +4,8 @@ import msgspec
 
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import DeleteClusters
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Database, Operation, Role, Snapshot
+from neonctl_async.local.storage.transactions import Transaction
 
 
 class SnapshotContent(msgspec.Struct, frozen=True):

@@ -27,7 +27,7 @@ from neonctl_async.local.api.branch_data import advisors, anonymized, schemas, s
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.project_access import jwks, permissions, transfers
 from neonctl_async.local.api.request.calls import Call, Response
-from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.transactions import Transaction
 
 Handler = Callable[[Transaction, Call], Response | SchemaRead]
 
@@ -158,10 +158,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", f"{_ENDPOINT}/restart", endpoints.restart),
 )
 
+ROUTE_NAMES: Final = frozenset(str(route) for route in ROUTES)
+
+FIXED_PATHS: Final = frozenset({"/projects/shared", f"{_PROJECT}/branches/count"})
+"""The paths that another route would match as well, with the last part as an id."""
+
 
 def check(name: str) -> None:
     """Raise ValueError with the most similar route if there is no route of this name."""
-    known = [str(route) for route in ROUTES]
-    if name not in known:
-        nearest = get_close_matches(name, known, n=1, cutoff=0.0)
+    if name not in ROUTE_NAMES:
+        nearest = get_close_matches(name, sorted(ROUTE_NAMES), n=1, cutoff=0.0)
         raise ValueError(f"there is no route {name!r}: did you mean {nearest[0]!r}?")

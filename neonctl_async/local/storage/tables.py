@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.ids import KeyKind, password
-from neonctl_async.local.storage.database import Row
 from neonctl_async.local.storage.plan import Plan
+from neonctl_async.local.storage.transactions import Row
 
 MemberRole = Literal["admin", "member"]
 DeletionMethod = Literal["user", "ttl"]

@@ -10,7 +10,6 @@ from typing import Final
 from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import forbidden, not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import (
     Branch,
     Endpoint,
@@ -19,6 +18,7 @@ from neonctl_async.local.storage.tables import (
     Permission,
     Project,
 )
+from neonctl_async.local.storage.transactions import Transaction
 
 GRANTED: Final = "revoked_at IS NULL AND email = (SELECT email FROM users WHERE id = ?)"
 """The SQL condition that a permission is valid and granted to a user."""
