@@ -37,12 +37,18 @@ def organization(
     tx: Transaction, call: Call, required: Level = Level.MEMBER, *, parameter: str = "org_id"
 ) -> Organization:
     """Return the organization of the path. Raise 403 for project-scoped keys (2.1, rule 3)."""
-    org_id = call.path[parameter]
+    return organization_of(tx, call.principal, call.path[parameter], required)
+
+
+def organization_of(
+    tx: Transaction, principal: Principal, org_id: str, required: Level = Level.MEMBER
+) -> Organization:
+    """Return an organization. Raise 403 for project-scoped keys (2.1, rule 3)."""
     found = tx.first(Organization, "WHERE id = ?", org_id)
-    level = organization_level(tx, call.principal, org_id)
+    level = organization_level(tx, principal, org_id)
     if found is None or level is Level.NONE:
         raise not_found("organization", org_id)
-    if call.principal.kind == "project":
+    if principal.kind == "project":
         raise forbidden("a project-scoped key cannot act on its organization")
     if level < required:
         raise forbidden("only an administrator of the organization can do this")
