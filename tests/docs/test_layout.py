@@ -50,6 +50,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/test_main.py",
         "the arguments of the command",
     ),
+    "neonctl_async/local/commands/parsing.py": (
+        "tests/local/test_main.py",
+        "the help of all commands is tested there",
+    ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",
