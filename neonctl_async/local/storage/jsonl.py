@@ -22,7 +22,7 @@ FORMAT: Final = "neonctl-async local control plane"
 VERSION: Final = 1
 """The version of the lines. The schema of the rows has its own number."""
 _COUNTERS: Final = "sqlite_sequence"
-"""The table of SQLite with the last id of each table, so that no id is used again."""
+"""The table of SQLite with the last id of each table. SQLite uses no id again."""
 
 JsonValue = str | int | float | None
 

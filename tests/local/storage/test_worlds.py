@@ -1,5 +1,6 @@
 """The data of the tests: each table of the newest schema has rows."""
 
+import asyncio
 from pathlib import Path
 
 from neonctl_async.local.storage.plan import NEVER
@@ -7,9 +8,9 @@ from tests.local.storage.files import tables
 from tests.local.storage.worlds import make_real_world, make_world
 
 
-async def test_data_of_the_tests_have_rows_in_every_table(tmp_path: Path) -> None:
+def test_data_of_the_tests_have_rows_in_every_table(tmp_path: Path) -> None:
     data = tmp_path / "data.db"
-    assert await make_world(data)
+    assert asyncio.run(make_world(data))
     empty = [name for name, (_, rows) in tables(data).items() if not rows]
     assert empty == [], "create rows of these tables in worlds.py"
 

@@ -204,7 +204,9 @@ def make_real_world() -> str:
         plane.request("POST", f"{project.main_path}/snapshot", name="running")
         body = {"database": {"name": "sales", "owner_name": "neondb_owner"}}
         plane.request("POST", f"{project.main_path}/databases", body)
-        return plane.run(lambda tx: dump(tx._connection))  # noqa: SLF001 - for the dump only
+        lines: list[str] = []
+        plane.run(lambda tx: lines.append(dump(tx._connection)))  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a dump needs the connection
+        return lines[0]
 
 
 def dump(connection: sqlite3.Connection, key: str | None = None) -> str:
