@@ -5,14 +5,13 @@ With the name of a command as the first argument, run this command instead.
 
 import asyncio
 import errno
-import importlib
 import logging
 import sys
 from collections.abc import Sequence
 
 from neonctl_async._streams import exit_with
 from neonctl_async.local.arguments import new_parser
-from neonctl_async.local.commands import COMMANDS
+from neonctl_async.local.commands import COMMANDS, run
 
 
 def main(
@@ -21,8 +20,7 @@ def main(
     """Run the command and return its exit status. ``prog`` is the name in its help text."""
     arguments = sys.argv[1:] if arguments is None else arguments
     if arguments and arguments[0] in COMMANDS:
-        command = importlib.import_module(COMMANDS[arguments[0]])
-        return int(command.main(arguments[1:], prog=f"{prog} {arguments[0]}"))
+        return run(arguments, prog=prog)
     parser = new_parser(prog)
     options = parser.parse_args(arguments)
     # These modules import the HTTP server, which help does not need.

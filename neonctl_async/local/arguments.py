@@ -1,17 +1,19 @@
 """The arguments of ``python -m neonctl_async.local``. Imports no server, so help is quick."""
 
 import argparse
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from neonctl_async.local.commands import COMMANDS
-from neonctl_async.local.commands.parsing import Parser
 from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.settings import BackgroundIntervals
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 T = TypeVar("T")
 
@@ -23,14 +25,23 @@ class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True)
     times: int = 1
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose help fails if it cannot be written. argparse would exit with status 0."""
+
+    def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Write the help to standard output, or to another file."""
+        (file or sys.stdout).write(self.format_help())
+
+
 def new_parser(prog: str) -> argparse.ArgumentParser:
     """Return the parser. ``prog`` is the name of the program in its help text."""
     parser = Parser(
         prog=prog,
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
         "shell: the base URL and, at the first start, the first API key.",
-        epilog=f"Other commands are {', '.join(COMMANDS)}: see %(prog)s COMMAND --help. "
-        "Example: %(prog)s --port 0 --data control-plane.db",
+        epilog="Example: %(prog)s --port 0 --data control-plane.db. The commands for people of a "
+        "running server are user, org and member; those for data files are export and import: "
+        "see %(prog)s user --help.",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")

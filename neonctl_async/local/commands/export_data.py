@@ -5,14 +5,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from neonctl_async.local.commands.parsing import Parser
+from neonctl_async.local.arguments import Parser
 from neonctl_async.local.storage.jsonl import Summary, export_data
 
 
 def main(arguments: Sequence[str], *, prog: str) -> int:
     """Run the command and return its exit status."""
+    prog = f"{prog} {arguments[0]}"
     parser = _new_parser(prog)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(arguments[1:])
     try:
         if options.output is None:
             summary = export_data(options.file, sys.stdout.buffer)

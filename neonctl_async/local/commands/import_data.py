@@ -4,19 +4,20 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from neonctl_async.local.commands.parsing import Parser
+from neonctl_async.local.arguments import Parser
 from neonctl_async.local.storage.jsonl import import_data
 
 
 def main(arguments: Sequence[str], *, prog: str) -> int:
     """Run the command and return its exit status."""
+    prog = f"{prog} {arguments[0]}"
     parser = Parser(
         prog=prog,
         description="Create a data file from the JSON lines of an export, on standard input.",
         epilog="Example: %(prog)s new.db < control-plane.jsonl",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="the new data file")
-    file: Path = parser.parse_args(arguments).file
+    file: Path = parser.parse_args(arguments[1:]).file
     if sys.stdin.isatty():
         parser.error("standard input is a terminal: redirect an export to it, with < FILE")
     try:
