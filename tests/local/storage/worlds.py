@@ -15,7 +15,7 @@ from neonctl_async.local.engine import operations
 from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.storage.data_files import connect_reader
 from neonctl_async.local.storage.schema import newest
-from tests.local.client import Client, branch_path_of, serve
+from tests.local.client import Client, Http, branch_path_of, serve
 from tests.local.driven import DrivenControlPlane, DrivenProject
 from tests.local.keys import member_key, organization_key, project_key
 
@@ -38,6 +38,7 @@ async def make_world(data: Path) -> str:
         project_id = (await api.project(name="shop"))["project"]["id"]
         clock.advance(10)
         await _accounts(api, project_id)
+        await _invitations(api)
         await _projects(api, clock, project_id)
         await _branches(api, clock, project_id)
         await _access(api, project_id)
@@ -62,6 +63,21 @@ async def _accounts(api: Client, project_id: str) -> None:
     await api.request("DELETE", f"{api.organization_path}/api_keys/{revoked}")
     personal = await api.request("POST", "/api_keys", {"key_name": "Schlüssel 🔑"})
     await api.request("DELETE", f"/api_keys/{personal['id']}")
+
+
+async def _invitations(api: Client) -> None:
+    """Invite people, one of whom joins, and one of whom is not welcome any more."""
+    path = f"{api.organization_path}/invitations"
+    await api.new_user_key("joined@example.com")
+    names = ("joined", "invited", "uninvited")
+    specs = [{"email": f"{name}@example.com", "role": "member"} for name in names]
+    created = await api.request("POST", path, {"invitations": specs})
+    console = api.base_url.removesuffix("/api/v2") + "/local/v1"
+    async with Http(console, api.key) as people:
+        revoked = created["invitations"][2]["id"]
+        await people.send("DELETE", f"/invitations/{revoked}")
+    limit = {"spending_limit_cents": 5000}
+    await api.request("PUT", f"{api.organization_path}/billing/spending_limit", limit)
 
 
 async def _projects(api: Client, clock: ManualClock, project_id: str) -> None:
