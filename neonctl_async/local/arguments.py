@@ -40,7 +40,8 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
         "shell: the base URL and, at the first start, the first API key.",
         epilog="Example: %(prog)s --port 0 --data control-plane.db. The commands for people of a "
-        "running server are user, org and member: see %(prog)s user --help.",
+        "running server are user, org and member; those for data files are export and import: "
+        "see %(prog)s user --help.",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
