@@ -18,13 +18,25 @@ from aiohttp.typedefs import Handler
 from neonctl_async.local import ids
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Call, Response, error_body
+from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.engine import api_keys, background
 from neonctl_async.local.engine.api_keys import Principal
-from neonctl_async.local.errors import ApiError
+from neonctl_async.local.errors import ApiError, unauthorized
+from neonctl_async.local.server.admission import check_request
+from neonctl_async.local.server.connections import Connections, connection_of, refuse_if_full
 from neonctl_async.local.server.faults import Fault
+from neonctl_async.local.server.http_errors import (
+    BareResponse,
+    error_response,
+    parser_error,
+    raw_response,
+    request_timeout,
+    translated,
+)
+from neonctl_async.local.server.names import ServerNames
 from neonctl_async.local.server.routes import ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
+from neonctl_async.local.settings import ConnectionLimits
 from neonctl_async.local.storage.transactions import Transaction
 
 BASE_PATH: Final = "/api/v2"
@@ -45,6 +57,8 @@ class Context(msgspec.Struct):
 
     request_id: str
     state: TenantState
+    body_seconds: float
+    body_deadline: float
     principal: Principal | None = None
     dropped: bool = False
 
@@ -55,8 +69,12 @@ _context: ContextVar[Context] = ContextVar("_context")
 class Application:
     """Serves the routes of all tenants. Tenants can be added while the application runs."""
 
-    def __init__(self, tenants: Sequence[TenantState]) -> None:
+    def __init__(
+        self, tenants: Sequence[TenantState], names: ServerNames, limits: ConnectionLimits
+    ) -> None:
         self._tenants = tenants
+        self._names = names
+        self._limits = limits
         self._stopping = asyncio.Event()
 
     def build(self) -> web.Application:
@@ -64,6 +82,7 @@ class Application:
         app = web.Application(
             middlewares=[
                 self._observe,
+                self._check_client,
                 self._inject_fault,
                 self._handle_errors,
                 self._authenticate,
@@ -78,7 +97,30 @@ class Application:
                 expect_handler=_continue_if_expected,
             )
         app.on_shutdown.append(self._stop)
+        app.on_response_prepare.append(_remove_server_header)
         return app
+
+    def connections(self) -> Connections:
+        """Return the connections of a server with this application."""
+        return Connections(self._limits, self._respond_to_error, self._head_timeout)
+
+    def _respond_to_error(
+        self, status: int, cause: BaseException | None, message: str | None
+    ) -> web.Response:
+        error = ApiError(status, "internal server error")
+        if status == 400:
+            error = parser_error(cause, message)
+        request_id = ids.uuid_text()
+        _logger.info("- - %d %s request_id=%s", status, error.message, request_id)
+        response = error_response(error, request_id, BareResponse)
+        response.headers["x-neon-ret-request-id"] = request_id
+        response.headers["Date"] = _http_date(self._tenants[0])
+        return response
+
+    def _head_timeout(self) -> bytes:
+        error, request_id = request_timeout("head", self._limits.head), ids.uuid_text()
+        _logger.info("- - %d %s request_id=%s", error.status, error.message, request_id)
+        return raw_response(error, request_id, _http_date(self._tenants[0]))
 
     async def _stop(self, app: web.Application) -> None:
         del app
@@ -106,10 +148,14 @@ class Application:
 
     @web.middleware
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        connection_of(request).request_started(request.content)
         requested = request.headers.get("X-Request-ID", "")
         is_valid = _REQUEST_ID.fullmatch(requested) and ids.mask(requested) == requested
+        request_id = requested if is_valid else ids.uuid_text()
+        seconds = self._limits.body
+        deadline = asyncio.get_running_loop().time() + seconds
         state = await self._tenant_of(request)
-        context = Context(requested if is_valid else ids.uuid_text(), state)
+        context = Context(request_id, state, seconds, deadline)
         _context.set(context)
         started = time.perf_counter()
         status = 0
@@ -117,22 +163,31 @@ class Application:
             response = await handler(request)
             status = 0 if context.dropped else response.status
         finally:
-            # The raw path is percent-encoded, so it cannot contain a line break.
-            path = ids.mask(request.rel_url.raw_path)
+            method, path = ids.mask(request.method), _path_for_log(request)
             relative = path.removeprefix(BASE_PATH)
-            state.note(ServedRequest(request.method, relative, status))
+            state.note(ServedRequest(method, relative, status))
             _logger.info(
                 "%s %s %d %.1f ms key=%s request_id=%s",
-                request.method,
+                method,
                 path,
                 status,
                 (time.perf_counter() - started) * 1000,
                 context.principal.key_id if context.principal else "-",
                 context.request_id,
             )
-        if not request.content.is_eof():
+        if not request.content.is_eof() and response.status != 408:
             await _send_then_drain(request, response)
         return response
+
+    @web.middleware
+    async def _check_client(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        # Outside the faults: a request of a web page does not count for them.
+        try:
+            refuse_if_full(connection_of(request))
+            check_request(request, self._names)
+        except ApiError as error:
+            return _identified(_error_response(error))
+        return await handler(request)
 
     @web.middleware
     async def _inject_fault(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -187,13 +242,11 @@ class Application:
         except ApiError as error:
             return _error_response(error)
         except web.HTTPException as error:
-            return _error_response(_translated(request, error))
+            return _error_response(translated(request, error, BASE_PATH, MAXIMUM_BODY))
         except web.RequestPayloadError:
-            response = _error_response(
-                ApiError(400, "the body does not match its Content-Encoding")
-            )
-            response.force_close()  # nothing more can be read from this connection
-            return response
+            message = "the body does not match the Content-Encoding or Transfer-Encoding"
+            # Nothing more can be read from this connection.
+            return _error_response(ApiError(400, message, headers={"Connection": "close"}))
         except ConnectionError:
             return _dropped(request)  # the client has disconnected
         except Exception:
@@ -204,7 +257,12 @@ class Application:
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         # Requests for unknown paths and wrong methods pass here too: without a valid key the
         # response is always 401 (section 5, rule 3).
-        authorization = request.headers.get("Authorization")
+        authorizations = request.headers.getall("Authorization", ())
+        if len(authorizations) > 1:
+            raise unauthorized(
+                f"the request has {len(authorizations)} Authorization headers: send one"
+            )
+        authorization = authorizations[0] if authorizations else None
         context = _context.get()
         principal = context.principal = await context.state.database.run(
             api_keys.authenticate, authorization, request.remote or ""
@@ -229,23 +287,8 @@ async def _continue_if_expected(request: web.Request) -> None:
         await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
 
-class MaskTokens(logging.Filter):
-    """Keeps tokens, and tracebacks that quote received bytes, out of the log of the server."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Mask the record and let it pass."""
-        reason = f": {record.exc_info[1]}" if record.exc_info else ""
-        record.msg, record.args = ids.mask(f"{record.getMessage()}{reason}"), ()
-        record.exc_info = record.exc_text = None
-        return True
-
-
-server_logger: Final = logging.getLogger(f"{__name__}.server")
-server_logger.addFilter(MaskTokens())
-
-
 async def _content(request: web.Request) -> bytes:
-    content = await request.read()
+    content = await _read(request)
     if content and request.content_type != "application/json":
         raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
     return content
@@ -253,9 +296,18 @@ async def _content(request: web.Request) -> bytes:
 
 async def _read_body(request: web.Request) -> None:
     # Reading the body now keeps the request of a client that disconnects during the delay. A body
-    # that is too large is rejected later.
-    with suppress(OSError, web.HTTPRequestEntityTooLarge, web.RequestPayloadError):
-        await request.read()
+    # that is too large or too late is rejected later.
+    with suppress(OSError, web.HTTPException, web.RequestPayloadError, ApiError):
+        await _read(request)
+
+
+async def _read(request: web.Request) -> bytes:
+    context = _context.get()
+    try:
+        async with asyncio.timeout_at(context.body_deadline):
+            return await request.read()
+    except TimeoutError:
+        raise request_timeout("body", context.body_seconds) from None
 
 
 async def _send_then_drain(request: web.Request, response: web.StreamResponse) -> None:
@@ -275,19 +327,6 @@ def _route_of(request: web.Request) -> str:
     return f"{request.method} {path.removeprefix(BASE_PATH)}"
 
 
-def _translated(request: web.Request, error: web.HTTPException) -> ApiError:
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        allowed = ", ".join(sorted(error.allowed_methods))
-        message = f"{request.method} is not allowed on {request.path!r}: use {allowed}"
-        return ApiError(405, message, headers={"Allow": allowed})
-    if isinstance(error, web.HTTPNotFound):
-        hint = "" if request.path.startswith(BASE_PATH) else f": all paths start with {BASE_PATH}"
-        return ApiError(404, f"there is no path {request.path!r}{hint}")
-    if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return ApiError(413, f"the body is larger than {MAXIMUM_BODY} bytes")
-    return ApiError(error.status, error.reason)
-
-
 def _json_response(status: int, content: bytes) -> web.Response:
     if not content:
         return web.Response(status=status)
@@ -295,18 +334,30 @@ def _json_response(status: int, content: bytes) -> web.Response:
 
 
 def _error_response(error: ApiError) -> web.Response:
-    response = _json_response(error.status, error_body(error, _context.get().request_id))
-    response.headers.update(error.headers)
-    return response
+    return error_response(error, _context.get().request_id)
 
 
 def _identified(response: web.StreamResponse) -> web.StreamResponse:
     context = _context.get()
     response.headers["x-neon-ret-request-id"] = context.request_id
-    # Timestamps of records are on the clock of the local control plane, so the date is too.
-    date = format_datetime(context.state.utc_now().astimezone(UTC), usegmt=True)
-    response.headers.setdefault("Date", date)
+    response.headers.setdefault("Date", _http_date(context.state))
     return response
+
+
+def _http_date(state: TenantState) -> str:
+    # Timestamps of records are on the clock of the local control plane, so the date is too.
+    return format_datetime(state.utc_now().astimezone(UTC), usegmt=True)
+
+
+async def _remove_server_header(request: web.Request, response: web.StreamResponse) -> None:
+    del request
+    response.headers.pop("Server", None)
+
+
+def _path_for_log(request: web.Request) -> str:
+    # A path is percent-encoded, so it cannot contain a line break. Other bytes are escaped.
+    path = request.rel_url.raw_path.encode("ascii", "backslashreplace").decode()
+    return ids.mask(path)
 
 
 def _dropped(request: web.Request) -> web.StreamResponse:
