@@ -18,7 +18,7 @@ _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _READS: Final = frozenset({"GET", "HEAD"})
 
 
-def check_request(request: web.Request, names: ServerNames) -> None:
+def check_admission(request: web.Request, names: ServerNames) -> None:
     """Raise an ApiError for a request that does not address this server as it should."""
     if request.version not in {HttpVersion10, HttpVersion11}:
         raise invalid("the HTTP version is not 1.0 or 1.1")

@@ -17,12 +17,22 @@ from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ids
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
+from neonctl_async.local.api.description.checks import check_request
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.engine import api_keys, background
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, unauthorized
-from neonctl_async.local.server.admission import check_request
+from neonctl_async.local.server import unrouted
+from neonctl_async.local.server.admission import check_admission
+from neonctl_async.local.server.bodies import (
+    continue_if_expected,
+    path_parameters,
+    query_parameters,
+    read_early,
+    read_json,
+    send_then_drain,
+)
 from neonctl_async.local.server.connections import Connections, connection_of, refuse_if_full
 from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.server.http_errors import (
@@ -31,10 +41,9 @@ from neonctl_async.local.server.http_errors import (
     parser_error,
     raw_response,
     request_timeout,
-    translated,
 )
 from neonctl_async.local.server.names import ServerNames
-from neonctl_async.local.server.routes import ROUTES, Route
+from neonctl_async.local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.settings import ConnectionLimits
 from neonctl_async.local.storage.transactions import Transaction
@@ -42,10 +51,11 @@ from neonctl_async.local.storage.transactions import Transaction
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
 
+LOCAL_PATH: Final = "/local/v1"
+"""The start of the paths of requests that Neon's API does not have."""
+
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
-
-_DRAIN_SECONDS: Final = 1.0
 
 _REQUEST_ID: Final = re.compile(r"[!-~]{1,128}")
 _HTML: Final = "<html><head><title>{0}</title></head><body><h1>{0}</h1></body></html>\n"
@@ -57,8 +67,6 @@ class Context(msgspec.Struct):
 
     request_id: str
     state: TenantState
-    body_seconds: float
-    body_deadline: float
     principal: Principal | None = None
     dropped: bool = False
 
@@ -89,13 +97,14 @@ class Application:
             ],
             client_max_size=MAXIMUM_BODY,
         )
-        for route in ROUTES:
-            app.router.add_route(
-                route.method,
-                BASE_PATH + route.path,
-                self._serve(route),
-                expect_handler=_continue_if_expected,
-            )
+        for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
+            for route in routes:
+                path = base + route.path
+                app.router.add_route(
+                    route.method, path, self._serve(route), expect_handler=continue_if_expected
+                )
+                if route.path in FIXED_PATHS:
+                    app.router.add_route("*", path, unrouted.refuse(route.method, path))
         app.on_shutdown.append(self._stop)
         app.on_response_prepare.append(_remove_server_header)
         return app
@@ -127,14 +136,18 @@ class Application:
         self._stopping.set()
 
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        name = str(route)
+
         async def serve(request: web.Request) -> web.StreamResponse:
             state, principal = _context.get().state, _context.get().principal
             assert principal is not None, "the middleware authenticates every request"
+            content = await read_json(request)
+            check_request(name, request.query.items(), content)
             call = Call(
                 principal=principal,
-                path=dict(request.match_info),
-                query=dict(request.query),
-                content=await _content(request),
+                path=path_parameters(request),
+                query=query_parameters(request.query),
+                content=content,
             )
             response = await state.database.run(_respond, route, call)
             if state.databases is not None:
@@ -151,11 +164,8 @@ class Application:
         connection_of(request).request_started(request.content)
         requested = request.headers.get("X-Request-ID", "")
         is_valid = _REQUEST_ID.fullmatch(requested) and ids.mask(requested) == requested
-        request_id = requested if is_valid else ids.uuid_text()
-        seconds = self._limits.body
-        deadline = asyncio.get_running_loop().time() + seconds
         state = await self._tenant_of(request)
-        context = Context(request_id, state, seconds, deadline)
+        context = Context(requested if is_valid else ids.uuid_text(), state)
         _context.set(context)
         started = time.perf_counter()
         status = 0
@@ -176,7 +186,7 @@ class Application:
                 context.request_id,
             )
         if not request.content.is_eof() and response.status != 408:
-            await _send_then_drain(request, response)
+            await send_then_drain(request, response)
         return response
 
     @web.middleware
@@ -184,7 +194,7 @@ class Application:
         # Outside the faults: a request of a web page does not count for them.
         try:
             refuse_if_full(connection_of(request))
-            check_request(request, self._names)
+            check_admission(request, self._names)
         except ApiError as error:
             return _identified(_error_response(error))
         return await handler(request)
@@ -196,7 +206,7 @@ class Application:
             return _identified(await handler(request))
         if fault.when == "before":
             if fault.delay:
-                await _read_body(request)
+                await read_early(request)
                 await self._pause(fault.delay)
             if fault.suppresses_response:
                 return await self._apply_fault(request, fault)
@@ -242,7 +252,7 @@ class Application:
         except ApiError as error:
             return _error_response(error)
         except web.HTTPException as error:
-            return _error_response(translated(request, error, BASE_PATH, MAXIMUM_BODY))
+            return _error_response(_translated(request, error))
         except web.RequestPayloadError:
             message = "the body does not match the Content-Encoding or Transfer-Encoding"
             # Nothing more can be read from this connection.
@@ -281,50 +291,18 @@ def _respond(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead
     return route.handler(tx, call)
 
 
-async def _continue_if_expected(request: web.Request) -> None:
-    # The default handler of aiohttp rejects other expectations before the key is checked.
-    if request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-
-async def _content(request: web.Request) -> bytes:
-    content = await _read(request)
-    if content and request.content_type != "application/json":
-        raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
-    return content
-
-
-async def _read_body(request: web.Request) -> None:
-    # Reading the body now keeps the request of a client that disconnects during the delay. A body
-    # that is too large or too late is rejected later.
-    with suppress(OSError, web.HTTPException, web.RequestPayloadError, ApiError):
-        await _read(request)
-
-
-async def _read(request: web.Request) -> bytes:
-    context = _context.get()
-    try:
-        async with asyncio.timeout_at(context.body_deadline):
-            return await request.read()
-    except TimeoutError:
-        raise request_timeout("body", context.body_seconds) from None
-
-
-async def _send_then_drain(request: web.Request, response: web.StreamResponse) -> None:
-    # Closing a connection with an unread body resets it, and the client loses the response.
-    # aiohttp drains too, but in a task that outlives the connection and the server.
-    with suppress(OSError, web.RequestPayloadError):
-        await response.prepare(request)
-        await response.write_eof()
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            while not request.content.is_eof():
-                await request.content.readany()
-
-
 def _route_of(request: web.Request) -> str:
     resource = request.match_info.route.resource
     path = request.path if resource is None else resource.canonical
     return f"{request.method} {path.removeprefix(BASE_PATH)}"
+
+
+def _translated(request: web.Request, error: web.HTTPException) -> ApiError:
+    if isinstance(error, (web.HTTPMethodNotAllowed, web.HTTPNotFound)):
+        return unrouted.error_for(request, error, BASE_PATH)
+    if isinstance(error, web.HTTPRequestEntityTooLarge):
+        return ApiError(413, f"the body is larger than {MAXIMUM_BODY} bytes")
+    return ApiError(error.status, error.reason)
 
 
 def _json_response(status: int, content: bytes) -> web.Response:

@@ -103,6 +103,9 @@ class Connection(web.RequestHandler):
         self._client: asyncio.Transport | None = None
         self._head_timer: asyncio.TimerHandle | None = None
         self._send_timer: asyncio.TimerHandle | None = None
+        self.limits: Final = connections.limits
+        self.body_deadline = 0.0
+        """The time of the event loop at which the current body must be complete."""
         self._is_handling = False
         self._body: StreamReader = EMPTY_PAYLOAD
         self.is_refused = False
@@ -139,6 +142,7 @@ class Connection(web.RequestHandler):
         """Stop the deadline of the head: it is complete."""
         self._is_handling = True
         self._body = body
+        self.body_deadline = self._event_loop.time() + self.limits.body
         self._connections.mark_busy(self)
         if self._head_timer is not None:
             self._head_timer.cancel()
@@ -192,7 +196,7 @@ class Connection(web.RequestHandler):
 
     def _start_head_timer(self) -> None:
         if self._head_timer is None:
-            seconds = self._connections.limits.head
+            seconds = self.limits.head
             self._head_timer = self._event_loop.call_later(seconds, self._on_head_timeout)
 
     def _on_head_timeout(self) -> None:
@@ -202,7 +206,7 @@ class Connection(web.RequestHandler):
 
     def _start_send_timer(self) -> None:
         if self._send_timer is None:
-            seconds = self._connections.limits.send
+            seconds = self.limits.send
             self._send_timer = self._event_loop.call_later(seconds, self._on_send_timeout)
 
     def _on_send_timeout(self) -> None:

@@ -92,19 +92,3 @@ def parser_error(error: BaseException | None, message: str | None) -> ApiError:
         if protocol in reason:
             return invalid(f"invalid HTTP: {explanation}")
     return invalid(f"invalid HTTP: {ids.mask(reason)[:100] or 'the request cannot be parsed'}")
-
-
-def translated(
-    request: web.Request, error: web.HTTPException, base_path: str, maximum_body: int
-) -> ApiError:
-    """Return the ApiError for an error of aiohttp."""
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        allowed = ", ".join(sorted(error.allowed_methods))
-        message = f"{request.method} is not allowed on {request.path!r}: use {allowed}"
-        return ApiError(405, message, headers={"Allow": allowed})
-    if isinstance(error, web.HTTPNotFound):
-        hint = "" if request.path.startswith(base_path) else f": all paths start with {base_path}"
-        return ApiError(404, f"there is no path {request.path!r}{hint}")
-    if isinstance(error, web.HTTPRequestEntityTooLarge):
-        return ApiError(413, f"the body is larger than {maximum_body} bytes")
-    return ApiError(error.status, error.reason)
