@@ -79,7 +79,7 @@ async def test_misplaced_key_is_not_logged(api: Client, caplog: pytest.LogCaptur
 async def test_message_of_an_error_masks_a_misplaced_key(api: Client) -> None:
     reply = await api.send("GET", f"/nowhere/{api.key}")
     assert reply.status == 404
-    assert "/api/v2/nowhere/neon_api_key_****" in reply.message
+    assert "nowhere/neon_api_key_****" in reply.message
 
 
 async def test_body_that_contradicts_its_content_encoding_is_400(
