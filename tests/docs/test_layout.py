@@ -71,6 +71,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/postgres/test_binaries.py",
         "errors are tested where they are raised",
     ),
+    "neonctl_async/local/server/bodies.py": (
+        "tests/local/server/test_raw_sockets.py",
+        "bodies that arrive in parts or not at all need raw sockets",
+    ),
     "neonctl_async/local/server/routes.py": (
         "tests/local/server/test_application.py",
         "the application serves the routes",
