@@ -55,10 +55,15 @@ def _connect_memory() -> sqlite3.Connection:
 def connect_reader(path: Path) -> sqlite3.Connection:
     """Open an existing data file for reading, in the schema that it has. Raises sqlite3.Error.
 
-    It can be read while another connection, or another process, writes to it.
+    It can be read while another connection, or another process, writes to it. Any thread may use
+    the connection, but only one at a time.
     """
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0, isolation_level=None
+        f"{path.absolute().as_uri()}?mode=ro",
+        uri=True,
+        timeout=0,
+        isolation_level=None,
+        check_same_thread=False,
     )
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
     return connection
