@@ -42,6 +42,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/testing/test_fake_clock.py",
         "the fake clock replaces it",
     ),
+    "neonctl_async/local/api/billing/metrics.py": (
+        "tests/local/api/billing/test_consumption.py",
+        "metrics are tested in the lists of consumption",
+    ),
+    "neonctl_async/local/api/people/bodies.py": (
+        "tests/local/api/people/test_accounts.py",
+        "bodies are tested at the endpoints that read them",
+    ),
     "neonctl_async/local/api/request/formats.py": (
         "tests/local/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",
@@ -76,13 +84,13 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/server/test_control_plane.py",
         "settings are tested through their effect",
     ),
-    "neonctl_async/local/storage/database.py": (
-        "tests/local/server/test_control_plane.py",
-        "a restart shows whether the data was stored",
-    ),
     "neonctl_async/local/storage/plan.py": (
         "tests/local/engine/test_lifecycle.py",
         "the life cycle of an operation follows its plan",
+    ),
+    "neonctl_async/local/storage/readers.py": (
+        "tests/local/storage/test_database.py",
+        "a database reads in these threads",
     ),
     "neonctl_async/local/storage/tables.py": (
         "tests/local/engine/test_operations.py",

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from neonctl_async.local.storage import schema
+from neonctl_async.local.storage import full_disk, schema
 from neonctl_async.local.storage.backups import back_up
 
 _logger: Final = logging.getLogger("neonctl_async.local")
@@ -40,9 +40,16 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
             connection.close()
             raise
     except (sqlite3.Error, OSError) as error:
-        reason = "another program is using it" if str(error) == _LOCKED else str(error)
-        raise RuntimeError(f"cannot keep data in {path}: {reason}") from error
+        raise RuntimeError(f"cannot keep data in {path}: {_reason(error)}") from error
     return connection
+
+
+def _reason(error: sqlite3.Error | OSError) -> str:
+    if str(error) == _LOCKED:
+        return "another program is using it"
+    if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
+        return f"the disk is full ({error})"
+    return str(error)
 
 
 def _connect_memory() -> sqlite3.Connection:
