@@ -1,4 +1,4 @@
-"""The lists that may take many milliseconds. They have threads of their own."""
+"""The lists that may take many milliseconds. They have a thread of their own."""
 
 from typing import Final
 

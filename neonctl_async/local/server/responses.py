@@ -1,4 +1,4 @@
-"""Answers authenticated requests: reads beside each other, and writes one after another."""
+"""The responses to authenticated requests. Reads run beside each other and beside a write."""
 
 import logging
 from typing import Final

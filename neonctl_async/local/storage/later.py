@@ -67,7 +67,7 @@ class LaterUpdates:
     def forget(self, stored: Mapping[Key, LaterUpdate]) -> None:
         """Forget the updates that are stored now, unless later ones have replaced them."""
         with self._lock:
-            # A new dict: a read that began before the commit still needs the old one.
+            # A new dict: a read with an older snapshot still needs the old one.
             self._updates = {
                 key: _rebased(update, stored.get(key))
                 for key, update in self._updates.items()

@@ -1,4 +1,4 @@
-"""Which requests read in the threads for long lists."""
+"""Long lists, which have a thread of their own."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A full disk: reads go on, and writes fail with 507 until there is space again."""
+"""A full disk: reads succeed, and writes fail with 507 until there is space again."""
 
 import sqlite3
 import sys
@@ -51,7 +51,7 @@ async def listed(api: Client) -> list[str]:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit on the size of files")
-async def test_reads_go_on_and_writes_fail_until_there_is_space(tmp_path: Path) -> None:
+async def test_reads_succeed_and_writes_fail_until_there_is_space(tmp_path: Path) -> None:
     data, clock = tmp_path / "data.db", ManualClock()
     async with serve(data=data, clock=clock) as api:
         with largest_file(1 << 20):

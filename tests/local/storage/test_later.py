@@ -58,7 +58,7 @@ def test_update_that_is_added_while_another_is_stored_follows_it(
     assert stored(connection) == 30
 
 
-def test_read_that_began_before_the_commit_keeps_the_updates(
+def test_read_with_an_older_snapshot_keeps_the_updates(
     connection: sqlite3.Connection,
 ) -> None:
     later = LaterUpdates()
