@@ -36,9 +36,9 @@ class Database:
     The writes of a function are committed when it returns and rolled back when it raises. The
     write-ahead log of a file keeps every committed transaction, even if the process is killed.
 
-    A file has one thread that writes, and further threads that read. Long lists
-    have a thread of their own, and short reads never wait for it. Work in memory never blocks and runs on the
-    event loop: switching threads would take a hundred times as long as the statements.
+    A file has one thread that writes, and further threads that read. Long lists have a thread of
+    their own, and short reads never wait for it. Work in memory never blocks and runs on the event
+    loop: switching threads would take a hundred times as long as the statements.
     """
 
     def __init__(
