@@ -88,13 +88,13 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/server/test_control_plane.py",
         "settings are tested through their effect",
     ),
-    "neonctl_async/local/storage/database.py": (
-        "tests/local/server/test_control_plane.py",
-        "a restart shows whether the data was stored",
-    ),
     "neonctl_async/local/storage/plan.py": (
         "tests/local/engine/test_lifecycle.py",
         "the life cycle of an operation follows its plan",
+    ),
+    "neonctl_async/local/storage/readers.py": (
+        "tests/local/storage/test_database.py",
+        "a database reads in these threads",
     ),
     "neonctl_async/local/storage/tables.py": (
         "tests/local/engine/test_operations.py",
