@@ -36,7 +36,8 @@ class Shell:
         """Run a command, in a thread because it waits for the server of this event loop."""
         self._capsys.readouterr()
         status = await asyncio.to_thread(main, arguments)
-        return Result(status, *self._capsys.readouterr())
+        printed = self._capsys.readouterr()
+        return Result(status, printed.out, printed.err)
 
     async def expect(self, *arguments: str) -> str:
         """Run a command that succeeds. Return its output without the last line break."""
