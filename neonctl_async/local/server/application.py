@@ -17,13 +17,15 @@ from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ids
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
+from neonctl_async.local.api.description.checks import check_request
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response, error_body
 from neonctl_async.local.engine import api_keys, background
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError
+from neonctl_async.local.server import unrouted
 from neonctl_async.local.server.faults import Fault
-from neonctl_async.local.server.routes import LOCAL_ROUTES, ROUTES, Route
+from neonctl_async.local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.storage.transactions import Transaction
 
@@ -78,12 +80,12 @@ class Application:
         )
         for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
             for route in routes:
+                path = base + route.path
                 app.router.add_route(
-                    route.method,
-                    base + route.path,
-                    self._serve(route),
-                    expect_handler=_continue_if_expected,
+                    route.method, path, self._serve(route), expect_handler=_continue_if_expected
                 )
+                if route.path in FIXED_PATHS:
+                    app.router.add_route("*", path, unrouted.refuse(route.method, path))
         app.on_shutdown.append(self._stop)
         return app
 
@@ -92,14 +94,18 @@ class Application:
         self._stopping.set()
 
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        name = str(route)
+
         async def serve(request: web.Request) -> web.StreamResponse:
             state, principal = _context.get().state, _context.get().principal
             assert principal is not None, "the middleware authenticates every request"
+            content = await _content(request)
+            check_request(name, request.query.items(), content)
             call = Call(
                 principal=principal,
                 path=_path_parameters(request),
                 query=_joined(request.query),
-                content=await _content(request),
+                content=content,
             )
             response = await state.database.run(_respond, route, call)
             if state.databases is not None:
@@ -297,13 +303,8 @@ def _route_of(request: web.Request) -> str:
 
 
 def _translated(request: web.Request, error: web.HTTPException) -> ApiError:
-    if isinstance(error, web.HTTPMethodNotAllowed):
-        allowed = ", ".join(sorted(error.allowed_methods))
-        message = f"{request.method} is not allowed on {request.path!r}: use {allowed}"
-        return ApiError(405, message, headers={"Allow": allowed})
-    if isinstance(error, web.HTTPNotFound):
-        hint = "" if request.path.startswith(BASE_PATH) else f": all paths start with {BASE_PATH}"
-        return ApiError(404, f"there is no path {request.path!r}{hint}")
+    if isinstance(error, (web.HTTPMethodNotAllowed, web.HTTPNotFound)):
+        return unrouted.error_for(request, error, BASE_PATH)
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         return ApiError(413, f"the body is larger than {MAXIMUM_BODY} bytes")
     return ApiError(error.status, error.reason)
