@@ -58,6 +58,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/test_main.py",
         "the arguments of the command",
     ),
+    "neonctl_async/local/commands/records.py": (
+        "tests/local/commands/test_people.py",
+        "the commands decode responses to these records",
+    ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",

@@ -49,9 +49,6 @@ from neonctl_async.local.settings import ConnectionLimits
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
 
-LOCAL_PATH: Final = "/local/v1"
-"""The start of the paths of requests that Neon's API does not have."""
-
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
 
@@ -95,7 +92,7 @@ class Application:
             ],
             client_max_size=MAXIMUM_BODY,
         )
-        for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
+        for base, routes in ((BASE_PATH, ROUTES), ("", LOCAL_ROUTES)):
             for route in routes:
                 path = base + route.path
                 app.router.add_route(
