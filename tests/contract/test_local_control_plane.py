@@ -34,8 +34,8 @@ async def test_response_has_the_published_schema(
 
 
 @pytest.mark.parametrize("method", NOT_SERVED, ids=str)
-async def test_unserved_endpoint_is_not_found(method: Method) -> None:
-    assert (await call_locally(method)).exchange.status == 404
+async def test_unserved_endpoint_is_not_implemented(method: Method) -> None:
+    assert (await call_locally(method)).exchange.status == 501
 
 
 @pytest.mark.parametrize(
