@@ -78,7 +78,7 @@ class Application:
                 route.method, path, self._serve(route), expect_handler=_continue_if_expected
             )
             if route.path in FIXED_PATHS:
-                app.router.add_route("*", path, unrouted.refuse(route.method, path))
+                app.router.add_route("*", path, unrouted.refuse_on(BASE_PATH))
         app.on_shutdown.append(self._stop)
         return app
 
