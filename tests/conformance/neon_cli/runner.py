@@ -1,4 +1,4 @@
-"""Runs Neon's command line on local control planes, several groups of commands at once."""
+"""Runs Neon's command line on local control planes, all groups of commands at once."""
 
 import asyncio
 import os
@@ -24,7 +24,7 @@ COMPILED = FOLDER / "compiled"
 
 
 class Outcome(NamedTuple):
-    """What a command printed, and its exit status."""
+    """The exit status and the output of a command."""
 
     step: Step
     status: int
@@ -47,6 +47,7 @@ class Shell:
     def __init__(self, folder: Path, values: Mapping[str, str], base_url: str) -> None:
         self._folder = folder
         self._values = values
+        # The command line cannot store a profile in a new directory.
         (folder / "home" / ".config" / "neon").mkdir(parents=True)
         (folder / "work").mkdir()
         (folder / "work" / "node_modules").symlink_to(FOLDER / "node_modules")
@@ -72,9 +73,13 @@ class Shell:
         return {"PGPORT": str(port), "PGOPTIONS": f"endpoint={self._values['endpoint']}"}
 
     def create_repository(self) -> None:
-        """Create a git repository whose branch is ``main``."""
-        command = ("git", "init", "--quiet", "--initial-branch", "main")
-        subprocess.run(command, cwd=self._folder / "work", check=True)
+        """Create a git repository with a commit on the branch ``main``."""
+        author = ("-c", "user.name=Ada", "-c", "user.email=ada@example.com")
+        for command in (
+            ("init", "--quiet", "--initial-branch", "main"),
+            (*author, "commit", "--quiet", "--allow-empty", "--message", "Start"),
+        ):
+            subprocess.run(("git", *command), cwd=self._folder / "work", check=True)
 
     async def run(self, steps: Sequence[Step], **environment: str) -> list[Outcome]:
         """Run commands one after another."""
@@ -98,7 +103,6 @@ class Shell:
 @asynccontextmanager
 async def shell(folder: Path, **settings: Any) -> AsyncGenerator[Shell]:
     """Start a local control plane with one project of the first organization."""
-    folder.mkdir(parents=True)
     durations = Durations(default=0.0)
     async with LocalControlPlane(durations=durations, **settings) as control_plane:
         async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
@@ -110,9 +114,9 @@ async def shell(folder: Path, **settings: Any) -> AsyncGenerator[Shell]:
             "key": control_plane.api_key,
             "org": control_plane.org_id,
             "project": created.project.id,
-            "uri": str(created.connection_uri),
+            "uri": created.connection_uri.reveal(),
         }
-        yield Shell(folder, values, control_plane.base_url)
+        yield await asyncio.to_thread(Shell, folder, values, control_plane.base_url)
 
 
 async def run_groups(
