@@ -4,7 +4,7 @@ import asyncio
 import os
 import shlex
 import subprocess
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +19,7 @@ from tests.contract.description import FOLDER
 from tests.contract.node import node
 
 PROGRAM = FOLDER / "node_modules" / "neon" / "dist" / "cli.js"
+PROGRAMS = FOLDER / "node_modules" / ".bin"
 COMPILED = FOLDER / "compiled"
 """The cache of compiled modules, without which each command starts twice as slowly."""
 
@@ -60,7 +61,7 @@ class Shell:
             "NEON_API_KEY": values["key"],
             "NODE_COMPILE_CACHE": str(COMPILED),
             "NO_COLOR": "1",
-            "PATH": os.environ["PATH"],
+            "PATH": f"{PROGRAMS}:{Path(node()).parent}:{os.environ['PATH']}",
         }
 
     @property
@@ -85,18 +86,27 @@ class Shell:
         """Run commands one after another."""
         return [await self._run(step, environment) for step in steps]
 
+    async def run_script(self, commands: Iterable[str]) -> tuple[int, str]:
+        """Run shell commands up to the first one that fails. Return its status and all output."""
+        script = "\n".join(commands).replace("org-…", self._values["org"])
+        return await self._start("sh", "-ec", script)
+
     async def _run(self, step: Step, environment: Mapping[str, str]) -> Outcome:
         words = (word.format_map(self._values) for word in shlex.split(step.command))
+        command = (node(), str(PROGRAM), "--no-analytics", *words)
+        return Outcome(step, *await self._start(*command, **environment))
+
+    async def _start(self, *command: str, **environment: str) -> tuple[int, str]:
         process = await asyncio.create_subprocess_exec(
-            *(node(), str(PROGRAM), "--no-analytics", *words),
+            *command,
             cwd=self._folder / "work",
-            env=self._environment | dict(environment),
+            env=self._environment | environment,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.STDOUT,
         )
         output, _ = await process.communicate()
-        return Outcome(step, process.returncode or 0, output.decode())
+        return process.returncode or 0, output.decode()
 
 
 # Any: the keyword arguments of LocalControlPlane.

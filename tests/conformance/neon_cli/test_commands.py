@@ -8,6 +8,7 @@ import pytest
 from tests.conformance.neon_cli.commands import CONNECTING, GROUPS, NOT_RUN
 from tests.conformance.neon_cli.runner import Outcome, run_groups, shell
 from tests.contract.node import copy_programs, run
+from tests.support.pages import TEXTS, code_blocks
 from tests.support.postgres import skip_without_postgres
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(120)]
@@ -48,6 +49,18 @@ def test_every_command_runs_or_has_a_reason(commands: set[str]) -> None:
     }
     assert run_here | set(NOT_RUN) == commands
     assert not run_here & set(NOT_RUN)
+
+
+@pytest.mark.postgres
+async def test_commands_of_the_page_work(tmp_path: Path, postgres: None) -> None:
+    del postgres
+    text = TEXTS["docs/local-control-plane.md"]
+    blocks = [block for _, block in code_blocks(text, 'console title="neon"')]
+    commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    async with shell(tmp_path / "page", postgres=True) as ready:
+        status, output = await ready.run_script(commands)
+    assert status == 0, output
+    assert "orders" in output
 
 
 @pytest.mark.postgres
