@@ -10,7 +10,7 @@ import msgspec
 
 from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.server.faults import Fault
-from neonctl_async.local.settings import BackgroundIntervals
+from neonctl_async.local.settings import BackgroundIntervals, ConnectionLimits
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -25,20 +25,23 @@ class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True)
     times: int = 1
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose help fails if it cannot be written. argparse would exit with status 0."""
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Write the help to standard output, or to another file."""
         (file or sys.stdout).write(self.format_help())
 
 
 def new_parser(prog: str) -> argparse.ArgumentParser:
     """Return the parser. ``prog`` is the name of the program in its help text."""
-    parser = _Parser(
+    parser = Parser(
         prog=prog,
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
         "shell: the base URL and, at the first start, the first API key.",
-        epilog="Example: %(prog)s --port 0 --data control-plane.db",
+        epilog="Example: %(prog)s --port 0 --data control-plane.db. The commands for people of a "
+        "running server are user, org and member; those for data files are export and import: "
+        "see %(prog)s user --help.",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
@@ -52,12 +55,32 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         "by which clients reach the server, for the printed lines and connection URIs",
     )
     add(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name by which clients reach the server, with a port or for any port; may "
+        "be repeated",
+    )
+    add(
+        "--connections",
+        type=_json(ConnectionLimits),
+        default=ConnectionLimits(),
+        metavar="JSON",
+        help='the number of connections and their time limits, e.g. {"maximum": 100, "idle": 20}',
+    )
+    add(
         "--port",
         type=_port,
         default=8080,
         help="port to listen on, 0 for any free one (default: %(default)s)",
     )
     add("--data", type=_path, metavar="FILE", help="SQLite file (default: in memory)")
+    add(
+        "--durable",
+        action="store_true",
+        help="let the file, and Postgres, write to disk before they confirm a change",
+    )
     add(
         "--create-key",
         metavar="NAME",
@@ -115,11 +138,6 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         "any free one)",
     )
     add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
-    add(
-        "--durable",
-        action="store_true",
-        help="let Postgres write to disk before it confirms a commit",
-    )
     add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
     add(
         "--fault",

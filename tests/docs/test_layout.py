@@ -42,6 +42,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/testing/test_fake_clock.py",
         "the fake clock replaces it",
     ),
+    "neonctl_async/local/api/billing/metrics.py": (
+        "tests/local/api/billing/test_consumption.py",
+        "metrics are tested in the lists of consumption",
+    ),
+    "neonctl_async/local/api/people/bodies.py": (
+        "tests/local/api/people/test_accounts.py",
+        "bodies are tested at the endpoints that read them",
+    ),
     "neonctl_async/local/api/request/formats.py": (
         "tests/local/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",
@@ -62,6 +70,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/local/postgres/errors.py": (
         "tests/local/postgres/test_binaries.py",
         "errors are tested where they are raised",
+    ),
+    "neonctl_async/local/server/bodies.py": (
+        "tests/local/server/test_raw_sockets.py",
+        "bodies that arrive in parts or not at all need raw sockets",
     ),
     "neonctl_async/local/server/routes.py": (
         "tests/local/server/test_application.py",
