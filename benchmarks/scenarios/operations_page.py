@@ -18,8 +18,9 @@ from neonctl_async.local import Durations, LocalControlPlane
 from neonctl_async.local.clock import exactly, utc_now
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.settings import Rules
-from neonctl_async.local.storage.database import Database, Transaction
+from neonctl_async.local.storage.database import Database
 from neonctl_async.local.storage.tables import Operation
+from neonctl_async.local.storage.transactions import Transaction
 
 FEW = 10_000
 PAGE = 1_000

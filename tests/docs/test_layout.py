@@ -42,6 +42,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/testing/test_fake_clock.py",
         "the fake clock replaces it",
     ),
+    "neonctl_async/local/api/billing/metrics.py": (
+        "tests/local/api/billing/test_consumption.py",
+        "metrics are tested in the lists of consumption",
+    ),
+    "neonctl_async/local/api/people/bodies.py": (
+        "tests/local/api/people/test_accounts.py",
+        "bodies are tested at the endpoints that read them",
+    ),
     "neonctl_async/local/api/request/formats.py": (
         "tests/local/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",
@@ -87,6 +95,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/local/storage/tables.py": (
         "tests/local/engine/test_operations.py",
         "the records of the tables have no logic",
+    ),
+    "neonctl_async/local/storage/transactions.py": (
+        "tests/local/server/test_control_plane.py",
+        "every request reads and writes rows in a transaction",
     ),
     "neonctl_async/provisioning/ensured.py": (
         "tests/provisioning/test_ensured_branches.py",

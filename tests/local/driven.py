@@ -13,8 +13,9 @@ from neonctl_async.local.engine.work import Work
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.routes import ROUTES, Route
 from neonctl_async.local.settings import BackgroundIntervals, Lock, PostgresRules, Rules
-from neonctl_async.local.storage.database import Database, Row, Transaction
+from neonctl_async.local.storage.database import Database
 from neonctl_async.local.storage.tables import Operation, Project
+from neonctl_async.local.storage.transactions import Row, Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")

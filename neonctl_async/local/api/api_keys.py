@@ -9,8 +9,8 @@ from neonctl_async.local.clock import in_seconds_or_none
 from neonctl_async.local.engine.api_keys import create_key, create_user_key
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.ids import KeyKind
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import ApiKey, Project, User
+from neonctl_async.local.storage.transactions import Transaction
 
 _FIELDS: Final = ("id", "name", "created_at", "created_by", "project_id")
 _MAX_ID_DIGITS: Final = 18

@@ -21,8 +21,8 @@ from neonctl_async.local.engine.branches import (
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import ReplaceCluster
 from neonctl_async.local.errors import invalid, not_found, unprocessable
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Operation
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 _DEFAULT_EXPIRES: Final = "the default branch of a project cannot have an expires_at"
 

@@ -29,8 +29,8 @@ from neonctl_async.local.engine.branches import (
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import invalid, unprocessable
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Project, Role, User
+from neonctl_async.local.storage.transactions import Transaction
 
 MAXIMUM_LIMIT: Final = 10_000
 SORT_FIELDS: Final = ("name", "created_at", "updated_at")

@@ -6,8 +6,8 @@ from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.engine import branch_objects, computes
 from neonctl_async.local.errors import invalid, not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Role
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def get_uri(tx: Transaction, call: Call) -> Response:
@@ -67,12 +67,7 @@ def _details(tx: Transaction, endpoint: Endpoint, role: Role, database: Database
             "database": database.name,
             "password": role.password,
             "role": role.name,
-            "host": _host(tx, endpoint),
-            "pooler_host": _host(tx, endpoint, pooled=True),
+            "host": computes.host(endpoint),
+            "pooler_host": computes.host(endpoint, pooled=True),
         },
     }
-
-
-def _host(tx: Transaction, endpoint: Endpoint, *, pooled: bool = False) -> str:
-    postgres = tx.rules.postgres
-    return computes.host(endpoint, pooled=pooled) if postgres is None else postgres.host

@@ -7,8 +7,8 @@ from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Database, Role
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 
 def create(tx: Transaction, call: Call) -> Response:

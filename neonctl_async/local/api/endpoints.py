@@ -21,8 +21,8 @@ from neonctl_async.local.clock import in_seconds, in_seconds_or_none
 from neonctl_async.local.engine import computes, operations, timelines
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict, invalid
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Project
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 MINIMUM_CU: Final = 0.25
 """The size of the smallest compute, in compute units."""
@@ -230,7 +230,7 @@ def record(tx: Transaction, endpoint: Endpoint) -> Json:
     return drop_none(
         {
             "id": endpoint.id,
-            "host": tx.rules.postgres.host if tx.rules.postgres else computes.host(endpoint),
+            "host": computes.host(endpoint),
             "name": endpoint.name,
             "project_id": endpoint.project_id,
             "branch_id": endpoint.branch_id,
@@ -251,7 +251,7 @@ def record(tx: Transaction, endpoint: Endpoint) -> Json:
             "updated_at": in_seconds(endpoint.updated_at),
             "started_at": in_seconds_or_none(started),
             "suspended_at": in_seconds_or_none(suspended),
-            "proxy_host": computes.proxy_host(tx.rules, endpoint.region_id),
+            "proxy_host": computes.proxy_host(endpoint.region_id),
             "suspend_timeout_seconds": endpoint.suspend_timeout_seconds,
             "provisioner": endpoint.provisioner,
         }

@@ -9,8 +9,8 @@ from neonctl_async.local.clock import Instant
 from neonctl_async.local.engine import lifecycle
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import invalid, not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Operation
+from neonctl_async.local.storage.transactions import Transaction
 
 DEFAULT_LIMIT: Final = 100
 MAXIMUM_LIMIT: Final = 1000

@@ -4,7 +4,7 @@ from typing import Final
 
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Json, Response, respond
-from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def _library(name: str, version: str, description: str, *, default: bool = False) -> Json:

@@ -25,8 +25,8 @@ from neonctl_async.local.engine.branches import RECOVERY_SECONDS, insert_branch
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import CreateCluster
 from neonctl_async.local.errors import invalid
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.tables import Branch, Project, User
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 DEFAULT_PG_VERSION: Final = 17
 DEFAULT_LIMIT: Final = 10
@@ -88,7 +88,7 @@ def list_record(tx: Transaction, project: Project) -> Json:
             "pg_version": project.pg_version,
             "locked": False,
             "cpu_used_sec": 0,
-            "proxy_host": computes.proxy_host(tx.rules, project.region_id),
+            "proxy_host": computes.proxy_host(project.region_id),
             "branch_logical_size_limit": LOGICAL_SIZE_LIMIT_MIB,
             "branch_logical_size_limit_bytes": LOGICAL_SIZE_LIMIT_MIB << 20,
             "active_time": 0,

@@ -7,7 +7,7 @@ import msgspec
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response, respond
 from neonctl_async.local.errors import invalid
-from neonctl_async.local.storage.database import Transaction
+from neonctl_async.local.storage.transactions import Transaction
 
 
 class Region(msgspec.Struct, frozen=True):

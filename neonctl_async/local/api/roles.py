@@ -6,8 +6,8 @@ from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import branch_objects, computes, operations
 from neonctl_async.local.errors import not_found, precondition_failed, unprocessable
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, Project, Role
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def create(tx: Transaction, call: Call) -> Response:

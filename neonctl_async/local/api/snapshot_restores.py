@@ -22,8 +22,8 @@ from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.snapshots import SnapshotContent
 from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import conflict, unprocessable
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Endpoint, Snapshot
+from neonctl_async.local.storage.transactions import Transaction
 
 RESTORED: Final = "restored"
 FINALIZED: Final = "finalized"

@@ -21,8 +21,8 @@ from neonctl_async.local.engine import branch_objects, operations, restores
 from neonctl_async.local.engine.snapshots import SnapshotContent, delete_snapshot
 from neonctl_async.local.engine.work import CopyCluster
 from neonctl_async.local.errors import invalid, not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Database, Project, Role, Snapshot
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def create(tx: Transaction, call: Call) -> Response:

@@ -5,8 +5,8 @@ from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.errors import not_found, unprocessable
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Organization, Project, VpcEndpoint, VpcRestriction
+from neonctl_async.local.storage.transactions import Transaction
 
 _WHERE_NAMED = "WHERE org_id = ? AND region_id = ? AND vpc_endpoint_id = ?"
 

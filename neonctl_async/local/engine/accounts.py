@@ -6,13 +6,13 @@ from msgspec.structs import replace
 from neonctl_async.local import ids
 from neonctl_async.local.engine.api_keys import create_user_key
 from neonctl_async.local.errors import conflict, not_found, unprocessable
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import ApiKey, Member, MemberRole, Organization, User
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def create_user(tx: Transaction, name: str, email: str) -> User:
     """Create a user. Raise 409 if the email address is in use."""
-    if tx.first(User, "WHERE email = ?", email):
+    if tx.first(User, "WHERE email = ? COLLATE NOCASE", email):
         raise conflict(f"a user with the address {email!r} already exists")
     return tx.insert(User(id=ids.uuid_text(), name=name, email=email, created_at=tx.now))
 

@@ -11,8 +11,8 @@ from neonctl_async.local import ids
 from neonctl_async.local.clock import SECOND
 from neonctl_async.local.errors import unauthorized
 from neonctl_async.local.ids import KeyKind
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import ApiKey
+from neonctl_async.local.storage.transactions import Transaction
 
 RECOMMENDED_KEYS: Final = 10_000
 """The recommended maximum number of keys of an account. More keys log a warning (section 8)."""

@@ -13,8 +13,8 @@ from neonctl_async.local.engine import computes, timelines
 from neonctl_async.local.engine.branches import delete_branch, deletion_blocker
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.snapshots import delete_snapshot
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, DueEvent, Endpoint, Project, Snapshot
+from neonctl_async.local.storage.transactions import Transaction
 
 MAXIMUM_CHECKS: Final = 100
 """The maximum number of missed availability checks that run later, for all branches together."""
@@ -110,14 +110,14 @@ def _detach(tx: Transaction, project_id: str) -> None:
     if tx.first(Endpoint, active, project_id):
         tx.update(project, detach_at=tx.now + max(span(after), SECOND))
         return
-    operation = OperationChain(tx, project_id).add("tenant_detach")
+    operation = OperationChain(tx, project_id).add_for_project("tenant_detach")
     tx.update(project, detached=operation.succeeds, detach_at=None)
     if operation.succeeds:
         tx.execute("UPDATE branches SET check_at = NULL WHERE project_id = ?", project_id)
 
 
 def _reattach(tx: Transaction, project: Project) -> None:
-    operation = OperationChain(tx, project.id).add("tenant_reattach")
+    operation = OperationChain(tx, project.id).add_for_project("tenant_reattach")
     tx.update(project, detached=not operation.succeeds)
     where = "WHERE project_id = ? AND deleted_at IS NULL"
     for branch in tx.select(Branch, where, project.id):

@@ -7,9 +7,9 @@ from typing import Final, TypeVar
 import msgspec
 
 from neonctl_async.local.errors import conflict, locked, not_found, unprocessable
-from neonctl_async.local.storage.database import SqlValue, Transaction
 from neonctl_async.local.storage.plan import NEVER
 from neonctl_async.local.storage.tables import Database, Operation, Role
+from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 NamedT = TypeVar("NamedT", Role, Database)
 

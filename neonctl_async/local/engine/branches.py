@@ -9,8 +9,8 @@ from neonctl_async.local.engine import branch_objects, computes, timelines
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import DeleteClusters
 from neonctl_async.local.errors import conflict
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database, DeletionMethod, Operation, Role
+from neonctl_async.local.storage.transactions import Transaction
 
 RECOVERY_SECONDS: Final = 7 * 86400.0
 """The time in which a deleted branch or project can be recovered, in seconds."""

@@ -9,7 +9,6 @@ from neonctl_async.local.clock import Instant, span
 from neonctl_async.local.engine import background, branch_objects, computes, timelines, work
 from neonctl_async.local.engine.branches import RECOVERY_SECONDS
 from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.plan import FINISHED
 from neonctl_async.local.storage.tables import (
     Branch,
@@ -20,6 +19,7 @@ from neonctl_async.local.storage.tables import (
     Role,
     Snapshot,
 )
+from neonctl_async.local.storage.transactions import Transaction
 
 
 class DesiredState(Struct, frozen=True, kw_only=True):

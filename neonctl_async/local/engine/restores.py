@@ -12,9 +12,9 @@ import msgspec
 
 from neonctl_async.local.engine import branch_objects, timelines
 from neonctl_async.local.errors import locked
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.plan import NEVER
 from neonctl_async.local.storage.tables import Branch, Database, Endpoint, Jwks, Operation, Role
+from neonctl_async.local.storage.transactions import Transaction
 
 
 class Replaced(msgspec.Struct, frozen=True, kw_only=True, tag=True):

@@ -4,8 +4,8 @@ from typing import Final
 
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.engine import background
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Endpoint, Snapshot
+from neonctl_async.local.storage.transactions import Transaction
 
 _UP: Final = "WHERE running_on IS NOT NULL AND deleted_at IS NULL"
 

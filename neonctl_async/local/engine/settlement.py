@@ -16,9 +16,9 @@ from neonctl_async.local.engine import (
     timelines,
 )
 from neonctl_async.local.engine.lifecycle import Failure
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.plan import NEVER, Plan
 from neonctl_async.local.storage.tables import Operation
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def settle(tx: Transaction, operation_id: str, error: str | None) -> None:

@@ -4,8 +4,8 @@ from typing import Final
 
 from neonctl_async.local.clock import Instant, span
 from neonctl_async.local.engine.operations import OperationChain
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Operation
+from neonctl_async.local.storage.transactions import Transaction
 
 INIT: Final = "init"
 READY: Final = "ready"

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import msgspec
 
 from neonctl_async.local.clock import Instant
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.plan import NEVER
 from neonctl_async.local.storage.tables import Operation
+from neonctl_async.local.storage.transactions import Transaction
 
 
 class WorkBase(msgspec.Struct, frozen=True, tag=True):

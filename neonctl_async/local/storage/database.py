@@ -2,115 +2,21 @@
 
 import asyncio
 import sqlite3
-import zlib
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import lru_cache, partial
-from importlib import resources
+from functools import partial
 from pathlib import Path
-from typing import ClassVar, Concatenate, Final, ParamSpec, TypeVar
-
-import msgspec
+from typing import Concatenate, ParamSpec, TypeVar
 
 from neonctl_async.local.clock import Clock, Instant, instant
 from neonctl_async.local.settings import Rules
-
-_SCHEMA: Final = (
-    resources.files("neonctl_async.local.storage")
-    .joinpath("schema.sql")
-    .read_text(encoding="utf-8")
-)
-_SCHEMA_VERSION: Final = zlib.crc32(_SCHEMA.encode()) >> 1
-"""The checksum of the schema that a file stores, in the 31 bits that SQLite has for it."""
-
-_IN_USE: Final = "database is locked"
-
-SqlValue = str | int | float | bytes | None
-
-
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """A row of the table named in the class; the fields are the columns."""
-
-    table: ClassVar[str]
-
+from neonctl_async.local.storage.data_files import connect
+from neonctl_async.local.storage.locks import FileLock, lock_data_file
+from neonctl_async.local.storage.transactions import Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
-RowT = TypeVar("RowT", bound=Row)
-
-
-class Transaction:
-    """The reads and writes of one request, at the time ``now``, under the settings ``rules``."""
-
-    def __init__(self, connection: sqlite3.Connection, now: Instant, rules: Rules) -> None:
-        self.now = now
-        self.rules = rules
-        self._connection = connection
-
-    def commit(self) -> None:
-        """Commit the writes so far, and start a new transaction for the rest."""
-        self._connection.execute("COMMIT")
-        self._connection.execute("BEGIN IMMEDIATE")
-
-    def at(self, moment: Instant) -> "Transaction":
-        """Return the same transaction with another time as ``now``."""
-        return Transaction(self._connection, moment, self.rules)
-
-    def select(self, kind: type[RowT], where: str, *values: SqlValue) -> list[RowT]:
-        """Return the rows that match the clauses after ``FROM table``."""
-        cursor = self._connection.execute(f"{_select(kind)} {where}", values)
-        return [_row(kind, row) for row in cursor]
-
-    def first(self, kind: type[RowT], where: str, *values: SqlValue) -> RowT | None:
-        """Return the first row that matches, or None."""
-        row = self._connection.execute(f"{_select(kind)} {where}", values).fetchone()
-        return None if row is None else _row(kind, row)
-
-    def get(self, kind: type[RowT], key: str) -> RowT:
-        """Return the row with an id. Raise LookupError if there is none."""
-        row = self.first(kind, "WHERE id = ?", key)
-        if row is None:
-            raise LookupError(f"no {kind.__name__} {key!r}")
-        return row
-
-    def number(self, sql: str, *values: SqlValue) -> int | None:
-        """Return the single number that a query selects, or None."""
-        row = self._connection.execute(sql, values).fetchone()
-        return None if row is None or row[0] is None else int(row[0])
-
-    def insert(self, row: RowT) -> RowT:
-        """Store a row and return it. SQLite numbers the row if its ``id`` is 0."""
-        values = msgspec.structs.asdict(row)
-        is_numbered = values["id"] == 0
-        if is_numbered:
-            del values["id"]
-        names = ", ".join(values)
-        marks = ", ".join("?" * len(values))
-        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
-        number = self._connection.execute(sql, tuple(values.values())).lastrowid
-        return msgspec.structs.replace(row, id=number) if is_numbered else row
-
-    def update(self, row: RowT, **changes: SqlValue) -> RowT:
-        """Update the row with the same ``id`` and return the changed row."""
-        assignments = ", ".join(f"{name} = ?" for name in changes)
-        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
-        key: SqlValue = msgspec.structs.asdict(row)["id"]
-        self._connection.execute(sql, (*changes.values(), key))
-        return msgspec.structs.replace(row, **changes)
-
-    def delete_all(self) -> None:
-        """Delete every row of every table."""
-        self._connection.execute("PRAGMA defer_foreign_keys = ON")
-        tables = self._connection.execute(
-            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
-        )
-        for (table,) in tables.fetchall():
-            self._connection.execute(f"DELETE FROM {table}")
-
-    def execute(self, sql: str, *values: SqlValue) -> int:
-        """Run a statement and return the number of rows that it changed."""
-        return self._connection.execute(sql, values).rowcount
 
 
 class Database:
@@ -122,18 +28,22 @@ class Database:
     loop: switching threads would take a hundred times as long as the statements.
     """
 
-    def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
+    def __init__(
+        self, path: Path | None, clock: Clock, rules: Rules, *, durable: bool = False
+    ) -> None:
         self._path = path
+        self._durable = durable
         self._clock = clock
         self.rules: Rules = rules
         self._now: Instant = 0
         self._is_open = False
         self._worker: ThreadPoolExecutor | None = None
+        self._lock: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
         self._saved: sqlite3.Connection | None = None
 
     async def open(self) -> None:
-        """Open the database and create missing tables. Raise RuntimeError if that fails."""
+        """Open the database, in the newest schema. Raise RuntimeError if that fails."""
         if self._path is not None:
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
         self._is_open = True
@@ -176,25 +86,10 @@ class Database:
         return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
 
     def _connect(self) -> None:
-        try:
-            if self._path is not None:
-                self._path.touch(mode=0o600)
-            connection = sqlite3.connect(self._path or ":memory:", timeout=0, isolation_level=None)
-            self._connection = connection
-            # Only one process may use a file: reject the second one here, not during a request.
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            _refuse_other_schemas(connection)
-            connection.executescript(_SCHEMA)
-            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-            served = connection.execute("SELECT until FROM served").fetchone()
-        except (sqlite3.Error, OSError) as error:
-            reason = str(error)
-            if reason == _IN_USE:
-                reason = "another process uses it; connect to its server, or use another file"
-            raise RuntimeError(f"cannot keep data in {self._path}: {reason}") from error
+        if self._path is not None:
+            self._lock = lock_data_file(self._path)
+        self._connection = connect(self._path, durable=self._durable)
+        served = self._connection.execute("SELECT until FROM served").fetchone()
         self._now = served[0] if served else 0
 
     def _disconnect(self) -> None:
@@ -202,6 +97,9 @@ class Database:
             if connection is not None:
                 connection.close()
         self._connection = self._saved = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def _save(self) -> None:
         if self._connection is not None:
@@ -228,13 +126,6 @@ class Database:
             return function(Transaction(self._connection, self._now, self.rules))
 
 
-def _refuse_other_schemas(connection: sqlite3.Connection) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    is_new = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
-    if not is_new and version != _SCHEMA_VERSION:
-        raise OSError("another version or another program created it: use a new file")
-
-
 @contextmanager
 def _atomic(connection: sqlite3.Connection) -> Generator[None, None, None]:
     connection.execute("BEGIN IMMEDIATE")
@@ -245,16 +136,3 @@ def _atomic(connection: sqlite3.Connection) -> Generator[None, None, None]:
         if connection.in_transaction:  # SQLite itself ends some transactions, if the disk is full
             connection.execute("ROLLBACK")
         raise
-
-
-@lru_cache
-def _select(kind: type[Row]) -> str:
-    names = ", ".join(kind.__struct_fields__)
-    return f"SELECT {names} FROM {kind.table}"
-
-
-def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
-    # Not strict: SQLite stores a bool as 0 or 1.
-    return msgspec.convert(
-        dict(zip(kind.__struct_fields__, values, strict=True)), kind, strict=False
-    )

@@ -4,8 +4,8 @@ from typing import ClassVar, Literal
 
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.ids import KeyKind, password
-from neonctl_async.local.storage.database import Row
 from neonctl_async.local.storage.plan import Plan
+from neonctl_async.local.storage.transactions import Row
 
 MemberRole = Literal["admin", "member"]
 DeletionMethod = Literal["user", "ttl"]
@@ -43,6 +43,34 @@ class Member(Row, frozen=True):
     user_id: str
     role: MemberRole
     joined_at: Instant
+
+
+class Invitation(Row, frozen=True):
+    """An invitation of an email address to an organization.
+
+    It is pending until it is accepted or revoked, or until it expires.
+    """
+
+    table: ClassVar[str] = "invitations"
+
+    id: str
+    org_id: str
+    email: str
+    role: MemberRole
+    invited_by: str
+    invited_at: Instant
+    expires_at: Instant
+    accepted_at: Instant | None = None
+    revoked_at: Instant | None = None
+
+
+class SpendingLimit(Row, frozen=True):
+    """The monthly spending limit of an organization. ``id`` is the id of the organization."""
+
+    table: ClassVar[str] = "spending_limits"
+
+    id: str
+    cents: int
 
 
 class ApiKey(Row, frozen=True):

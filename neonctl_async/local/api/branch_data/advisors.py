@@ -3,8 +3,8 @@
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response, respond
 from neonctl_async.local.engine import branch_objects
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def list_project(tx: Transaction, call: Call) -> Response:

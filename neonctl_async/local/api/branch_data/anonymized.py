@@ -25,8 +25,8 @@ from neonctl_async.local.engine import computes, lifecycle, operations
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import conflict, not_found, unprocessable
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import AnonymizedBranch, Branch, Operation, User
+from neonctl_async.local.storage.transactions import Transaction
 
 STARTABLE: Final = ("initialized", "anonymized", "error")
 """The states in which a run can be started."""

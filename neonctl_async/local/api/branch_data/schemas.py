@@ -11,8 +11,8 @@ from neonctl_async.local.api.request.calls import Call, Json, Response, respond
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.engine import branch_objects
 from neonctl_async.local.errors import invalid
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database
+from neonctl_async.local.storage.transactions import Transaction
 
 _EMPTY_DUMP: Final = (
     "--\n-- PostgreSQL database dump\n--\n\n"

@@ -17,8 +17,8 @@ from neonctl_async.local.api.request.calls import (
 from neonctl_async.local.engine import computes, operations
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.errors import not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Jwks
+from neonctl_async.local.storage.transactions import Transaction
 
 _LIVE: Final = (
     "WHERE project_id = ? AND (branch_id IS NULL "

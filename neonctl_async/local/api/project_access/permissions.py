@@ -5,8 +5,8 @@ from neonctl_async.local.api.request import access, bodies
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.errors import conflict, not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Permission
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def list_project(tx: Transaction, call: Call) -> Response:

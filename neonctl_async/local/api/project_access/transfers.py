@@ -9,8 +9,8 @@ from neonctl_async.local.api.request.calls import Call, Response, fields, respon
 from neonctl_async.local.clock import span
 from neonctl_async.local.engine.api_keys import revoke_project_keys
 from neonctl_async.local.errors import conflict, invalid, not_found
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Project, TransferRequest
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def from_user(tx: Transaction, call: Call) -> Response:

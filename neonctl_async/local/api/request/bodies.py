@@ -10,7 +10,6 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from neonctl_async.local.api.request import formats
-from neonctl_async.local.storage.tables import MemberRole
 
 MAX_NAME_LENGTH: Final = 256
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
@@ -25,6 +24,7 @@ Retention = Annotated[int, Meta(ge=0, le=2592000)]
 PgVersion = Annotated[int, Meta(ge=14, le=18)]
 Timestamp = Annotated[datetime, Meta(tz=True)]
 EndpointType = Literal["read_write", "read_only"]
+PublishedRole = Literal["admin", "member", "editor", "viewer", "collaborator"]
 Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
 HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
 Lsn = Annotated[str, Meta(pattern=formats.LSN)]
@@ -248,7 +248,7 @@ class DatabaseChanges(Body, frozen=True):
 class MemberUpdate(Body, frozen=True):
     """The new role of a member."""
 
-    role: MemberRole
+    role: PublishedRole
 
 
 class SnapshotChanges(Body, frozen=True):

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from neonctl_async.local.api.request.calls import Call, Json
 from neonctl_async.local.errors import invalid
-from neonctl_async.local.storage.database import Row, SqlValue
+from neonctl_async.local.storage.transactions import Row, SqlValue
 
 RowT = TypeVar("RowT", bound=Row)
 

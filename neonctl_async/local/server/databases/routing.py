@@ -7,8 +7,8 @@ from neonctl_async.local.engine import databases
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.proxy.connector import Route
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Operation
+from neonctl_async.local.storage.transactions import Transaction
 
 if TYPE_CHECKING:
     from neonctl_async.local.server.tenant_state import TenantState

@@ -10,8 +10,9 @@ from neonctl_async.local.clock import SECOND
 from neonctl_async.local.engine import settlement, work
 from neonctl_async.local.engine.work import Work
 from neonctl_async.local.postgres.errors import ClusterError
-from neonctl_async.local.storage.database import Database, Transaction
+from neonctl_async.local.storage.database import Database
 from neonctl_async.local.storage.tables import Operation
+from neonctl_async.local.storage.transactions import Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -1,0 +1,107 @@
+"""Transactions: the reads and writes of rows, which are Structs."""
+
+import sqlite3
+from functools import lru_cache
+from typing import ClassVar, TypeVar
+
+import msgspec
+
+from neonctl_async.local.clock import Instant
+from neonctl_async.local.settings import Rules
+
+SqlValue = str | int | float | bytes | None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the table named in the class; the fields are the columns."""
+
+    table: ClassVar[str]
+
+
+RowT = TypeVar("RowT", bound=Row)
+
+
+class Transaction:
+    """The reads and writes of one request, at the time ``now``, under the settings ``rules``."""
+
+    def __init__(self, connection: sqlite3.Connection, now: Instant, rules: Rules) -> None:
+        self.now = now
+        self.rules = rules
+        self._connection = connection
+
+    def commit(self) -> None:
+        """Commit the writes so far, and start a new transaction for the rest."""
+        self._connection.execute("COMMIT")
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def at(self, moment: Instant) -> "Transaction":
+        """Return the same transaction with another time as ``now``."""
+        return Transaction(self._connection, moment, self.rules)
+
+    def select(self, kind: type[RowT], where: str, *values: SqlValue) -> list[RowT]:
+        """Return the rows that match the clauses after ``FROM table``."""
+        cursor = self._connection.execute(f"{_select(kind)} {where}", values)
+        return [_row(kind, row) for row in cursor]
+
+    def first(self, kind: type[RowT], where: str, *values: SqlValue) -> RowT | None:
+        """Return the first row that matches, or None."""
+        row = self._connection.execute(f"{_select(kind)} {where}", values).fetchone()
+        return None if row is None else _row(kind, row)
+
+    def get(self, kind: type[RowT], key: str) -> RowT:
+        """Return the row with an id. Raise LookupError if there is none."""
+        row = self.first(kind, "WHERE id = ?", key)
+        if row is None:
+            raise LookupError(f"no {kind.__name__} {key!r}")
+        return row
+
+    def number(self, sql: str, *values: SqlValue) -> int | None:
+        """Return the single number that a query selects, or None."""
+        row = self._connection.execute(sql, values).fetchone()
+        return None if row is None or row[0] is None else int(row[0])
+
+    def insert(self, row: RowT) -> RowT:
+        """Store a row and return it. SQLite numbers the row if its ``id`` is 0."""
+        values = msgspec.structs.asdict(row)
+        is_numbered = values["id"] == 0
+        if is_numbered:
+            del values["id"]
+        names = ", ".join(values)
+        marks = ", ".join("?" * len(values))
+        sql = f"INSERT INTO {row.table} ({names}) VALUES ({marks})"
+        number = self._connection.execute(sql, tuple(values.values())).lastrowid
+        return msgspec.structs.replace(row, id=number) if is_numbered else row
+
+    def update(self, row: RowT, **changes: SqlValue) -> RowT:
+        """Update the row with the same ``id`` and return the changed row."""
+        assignments = ", ".join(f"{name} = ?" for name in changes)
+        sql = f"UPDATE {row.table} SET {assignments} WHERE id = ?"
+        key: SqlValue = msgspec.structs.asdict(row)["id"]
+        self._connection.execute(sql, (*changes.values(), key))
+        return msgspec.structs.replace(row, **changes)
+
+    def delete_all(self) -> None:
+        """Delete every row of every table."""
+        self._connection.execute("PRAGMA defer_foreign_keys = ON")
+        tables = self._connection.execute(
+            "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+        for (table,) in tables.fetchall():
+            self._connection.execute(f"DELETE FROM {table}")
+
+    def execute(self, sql: str, *values: SqlValue) -> int:
+        """Run a statement and return the number of rows that it changed."""
+        return self._connection.execute(sql, values).rowcount
+
+
+@lru_cache
+def _select(kind: type[Row]) -> str:
+    names = ", ".join(kind.__struct_fields__)
+    return f"SELECT {names} FROM {kind.table}"
+
+
+def _row(kind: type[RowT], values: tuple[SqlValue, ...]) -> RowT:
+    # Not strict: SQLite stores a bool as 0 or 1.
+    return msgspec.convert(
+        dict(zip(kind.__struct_fields__, values, strict=True)), kind, strict=False
+    )
