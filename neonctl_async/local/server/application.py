@@ -80,7 +80,7 @@ class Application:
         )
         for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
             for route in routes:
-                path = base + route.path
+                path = base + route.pattern
                 app.router.add_route(
                     route.method, path, self._serve(route), expect_handler=_continue_if_expected
                 )

@@ -20,8 +20,6 @@ async def test_data_api_of_a_missing_database_is_404(api: Client, branch_path: s
 
 
 @pytest.mark.parametrize("path", ["auth", "data-api/neondb"])
-async def test_service_of_a_missing_branch_is_404(
-    api: Client, project_id: str, path: str
-) -> None:
+async def test_service_of_a_missing_branch_is_404(api: Client, project_id: str, path: str) -> None:
     missing = f"/projects/{project_id}/branches/br-none/{path}"
     await api.expect_error(404, "branch 'br-none' not found", "GET", missing)
