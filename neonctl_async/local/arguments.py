@@ -10,7 +10,7 @@ import msgspec
 
 from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.server.faults import Fault
-from neonctl_async.local.settings import BackgroundIntervals
+from neonctl_async.local.settings import BackgroundIntervals, ConnectionLimits
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -53,6 +53,21 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME",
         help="allow an address that is not a loopback address; NAME is the host name or address "
         "by which clients reach the server, for the printed lines and connection URIs",
+    )
+    add(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name by which clients reach the server, with a port or for any port; may "
+        "be repeated",
+    )
+    add(
+        "--connections",
+        type=_json(ConnectionLimits),
+        default=ConnectionLimits(),
+        metavar="JSON",
+        help='the number of connections and their time limits, e.g. {"maximum": 100, "idle": 20}',
     )
     add(
         "--port",
