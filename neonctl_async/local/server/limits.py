@@ -7,11 +7,10 @@ from typing import Final
 
 from neonctl_async.local.clock import SECOND, Instant
 from neonctl_async.local.errors import ApiError
-from neonctl_async.local.server.routes import ROUTES
+from neonctl_async.local.server.routes import ROUTE_NAMES
 from neonctl_async.local.settings import RateLimits
 
 _MINUTE: Final = 60 * SECOND
-_ROUTES: Final = frozenset(str(route) for route in ROUTES)
 _UNMATCHED: Final = "unmatched"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -55,7 +54,7 @@ class Limiter:
         return LimitWindow(self._limits.account_per_minute, _MINUTE)
 
     def _route_window(self, account: str, route: str) -> LimitWindow:
-        if route not in _ROUTES:
+        if route not in ROUTE_NAMES:
             # Unknown paths share one window: their number is unbounded.
             route = _UNMATCHED
         window = self._routes.get((account, route))

@@ -24,7 +24,7 @@ from neonctl_async.local.api import (
     vpc_endpoints,
 )
 from neonctl_async.local.api.billing import consumption, spending_limit
-from neonctl_async.local.api.branch_data import advisors, anonymized, schemas
+from neonctl_async.local.api.branch_data import advisors, anonymized, schemas, services
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.people import accounts, invitations
 from neonctl_async.local.api.project_access import jwks, permissions, transfers
@@ -41,9 +41,17 @@ class Route(NamedTuple):
     path: str
     handler: Handler
 
+    @property
+    def pattern(self) -> str:
+        """The path for aiohttp. Without it, aiohttp matches no parameter with a brace."""
+        return self.path.replace("}", ":[^/]+}")
+
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
+
+LOCAL_PATH: Final = "/local/v1"
+"""The start of the paths of requests that Neon's API does not have."""
 
 _PROJECT = "/projects/{project_id}"
 _OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
@@ -136,6 +144,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", f"{_BRANCH}/masking_rules", anonymized.get_rules),
     Route("PATCH", f"{_BRANCH}/masking_rules", anonymized.update_rules),
     Route("POST", f"{_BRANCH}/anonymize", anonymized.start),
+    Route("GET", f"{_BRANCH}/auth", services.get_auth),
+    Route("GET", f"{_BRANCH}/data-api/{{database_name}}", services.get_data_api),
     Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
     Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
     Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),
@@ -168,20 +178,24 @@ ROUTES: Final[tuple[Route, ...]] = (
 )
 
 LOCAL_ROUTES: Final[tuple[Route, ...]] = (
-    Route("GET", "/users", accounts.list_users),
-    Route("POST", "/users", accounts.create_user),
-    Route("POST", "/organizations", accounts.create_organization),
-    Route("GET", f"{_ORGANIZATION}/invitations", accounts.list_invitations),
-    Route("POST", f"{_ORGANIZATION}/leave", accounts.leave),
-    Route("POST", "/invitations/{invitation_id}/accept", accounts.accept_invitation),
-    Route("DELETE", "/invitations/{invitation_id}", accounts.revoke_invitation),
+    Route("GET", f"{LOCAL_PATH}/users", accounts.list_users),
+    Route("POST", f"{LOCAL_PATH}/users", accounts.create_user),
+    Route("POST", f"{LOCAL_PATH}/organizations", accounts.create_organization),
+    Route("GET", f"{LOCAL_PATH}{_ORGANIZATION}/invitations", accounts.list_invitations),
+    Route("POST", f"{LOCAL_PATH}{_ORGANIZATION}/leave", accounts.leave),
+    Route("POST", f"{LOCAL_PATH}/invitations/{{invitation_id}}/accept", accounts.accept_invitation),
+    Route("DELETE", f"{LOCAL_PATH}/invitations/{{invitation_id}}", accounts.revoke_invitation),
 )
-"""Requests for what people do in Neon's console. Their paths start with ``/local/v1``."""
+"""Requests for what people do in Neon's console. Their paths are complete."""
+
+ROUTE_NAMES: Final = frozenset(str(route) for route in ROUTES)
+
+FIXED_PATHS: Final = frozenset({"/projects/shared", f"{_PROJECT}/branches/count"})
+"""The paths that another route would match as well, with the last part as an id."""
 
 
 def check(name: str) -> None:
     """Raise ValueError with the most similar route if there is no route of this name."""
-    known = [str(route) for route in ROUTES]
-    if name not in known:
-        nearest = get_close_matches(name, known, n=1, cutoff=0.0)
+    if name not in ROUTE_NAMES:
+        nearest = get_close_matches(name, sorted(ROUTE_NAMES), n=1, cutoff=0.0)
         raise ValueError(f"there is no route {name!r}: did you mean {nearest[0]!r}?")

@@ -8,12 +8,13 @@ import os
 import sqlite3
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
 from neonctl_async.local.storage import full_disk, schema
-from neonctl_async.local.storage.backups import back_up
+from neonctl_async.local.storage.backups import back_up, sync_directory
 
 _logger: Final = logging.getLogger("neonctl_async.local")
 _BUSY_MILLISECONDS: Final = 2000
@@ -65,15 +66,42 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     It can be read while another connection, or another process, writes to it. Any thread may use
     the connection, but only one at a time.
     """
+    # SQLite must be able to write, to remove the log after a kill; this connection cannot.
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro",
+        f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
         timeout=0,
         isolation_level=None,
         check_same_thread=False,
     )
+    connection.execute("PRAGMA query_only = ON")
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
     return connection
+
+
+@contextmanager
+def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
+    """Open a new data file without tables. It gets its name at the end, if no error occurs.
+
+    Raises OSError if the file has data already.
+    """
+    path = path.resolve()
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        if file.exists() and (not file.is_file() or file.stat().st_size):
+            raise OSError(f"{file} exists already: name a new file")
+    incomplete = path.with_name(f"{path.name}.import.tmp")
+    journal = path.with_name(f"{incomplete.name}-journal")
+    try:
+        for leftover in (incomplete, journal):  # of a process that was killed
+            leftover.unlink(missing_ok=True)
+        _create(incomplete)
+        with closing(sqlite3.connect(incomplete, isolation_level=None)) as connection:
+            yield connection
+        incomplete.replace(path)
+        sync_directory(path.parent)
+    finally:
+        incomplete.unlink(missing_ok=True)
+        journal.unlink(missing_ok=True)
 
 
 def _create(path: Path) -> None:

@@ -4,12 +4,13 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
-from typing import Annotated, Final, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from neonctl_async.local.api.request import formats
+from neonctl_async.local.api.request.decoding import decode, too_deep
 from neonctl_async.local.clock import Instant, in_seconds, instant
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, invalid
@@ -20,9 +21,6 @@ T = TypeVar("T")
 Json = dict[str, object]
 """A JSON object of a response."""
 
-_MISSING: Final = re.compile(
-    r"Object missing required field `(?P<name>[^`]+)`(?: - at `\$(?P<at>.*)`)?"
-)
 _Timestamp = Annotated[datetime, Meta(tz=True)]
 _encoder = msgspec.json.Encoder()
 
@@ -37,13 +35,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
 
     def body(self, kind: type[T]) -> T:
         """Return the JSON body; an empty body is ``{}``. Raise 400 that names an invalid field."""
-        try:
-            return msgspec.json.decode(self.content or b"{}", type=kind)
-        except msgspec.DecodeError as error:
-            problem = _describe_decode_error(error)
-            raise invalid(f"invalid request: decode application/json: {problem}") from None
-        except RecursionError:
-            raise _too_deep() from None
+        return decode(self.content, kind)
 
     def part(self, name: str, kind: type[T]) -> T:
         """Return a required field of the JSON body. Raise 400 as :meth:`body` does."""
@@ -93,12 +85,17 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid(f"invalid request: {prefix}lsn: {lsn!r} is not {expected}")
         return lsn, at
 
-    def text(self, name: str, max_length: int) -> str | None:
-        """Return an optional query parameter. Raise 400 that names it if it is too long."""
-        value = self.query.get(name)
-        if value is not None and len(value) > max_length:
-            raise invalid(f"invalid request: {name}: longer than {max_length} characters")
-        return value or None
+    def name(self, parameter: str, max_length: int) -> str | None:
+        """Return an optional query parameter that is a name. Raise 400 if it is not valid."""
+        value = self.query.get(parameter)
+        if not value:
+            return None
+        if len(value) > max_length:
+            raise invalid(f"invalid request: {parameter}: longer than {max_length} characters")
+        if not re.match(formats.NAME, value):
+            expected = formats.DESCRIPTIONS[formats.NAME]
+            raise invalid(f"invalid request: {parameter}: {value!r} is not {expected}")
+        return value
 
     def required(self, name: str) -> str:
         """Return a required query parameter. Raise 400 that names it if it is missing."""
@@ -151,7 +148,7 @@ def json_text(value: object) -> str:
     try:
         return _encoder.encode(value).decode()
     except RecursionError:
-        raise _too_deep() from None
+        raise too_deep() from None
 
 
 def instant_of(name: str, moment: datetime) -> Instant:
@@ -167,23 +164,3 @@ def instant_of(name: str, moment: datetime) -> Instant:
 @cache
 def _body_with(name: str, kind: object) -> type[msgspec.Struct]:
     return msgspec.defstruct("Body", [(name, kind)])
-
-
-def _too_deep() -> ApiError:
-    return invalid("invalid request: decode application/json: the body is nested too deeply")
-
-
-def _describe_decode_error(error: msgspec.DecodeError) -> str:
-    text = str(error)
-    if missing := _MISSING.fullmatch(text):
-        return f"invalid: {_field(missing['at'], missing['name'])} (field required)"
-    if not isinstance(error, msgspec.ValidationError):
-        return text
-    problem, _, at = text.partition(" - at `$")
-    for pattern, description in formats.DESCRIPTIONS.items():
-        problem = problem.replace(f"`str` matching regex {pattern!r}", description)
-    return f"invalid: {_field(at.rstrip('`')) or 'body'} ({problem[:1].lower()}{problem[1:]})"
-
-
-def _field(at: str | None, name: str = "") -> str:
-    return ".".join(part for part in ((at or "").strip("."), name) if part)
