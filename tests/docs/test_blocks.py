@@ -108,12 +108,18 @@ def has_other_tests(*_arguments: str) -> bool:
     return True
 
 
+def is_a_request_of_people(*_arguments: str) -> bool:
+    """Return True, because tests/docs/test_people.py sends the requests of the page."""
+    return True
+
+
 def is_a_test_module(path: str) -> bool:
     """Return whether ``pytest`` finds the file."""
     return (ROOT / path).is_file()
 
 
 CHECKS: Mapping[str, Callable[..., bool]] = {
+    "curl": is_a_request_of_people,
     "make": is_target,
     "neonctl-async": has_other_tests,
     "pip": can_be_installed,

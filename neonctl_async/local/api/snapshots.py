@@ -45,7 +45,7 @@ def create(tx: Transaction, call: Call) -> Response:
         id=snapshot_id,
         project_id=project.id,
         source_branch_id=branch.id,
-        name=call.text("name", MAX_NAME_LENGTH) or snapshot_id,
+        name=call.name("name", MAX_NAME_LENGTH) or snapshot_id,
         lsn=lsn or ids.lsn(),
         timestamp=at,
         content=json_text(content),
