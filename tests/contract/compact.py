@@ -170,4 +170,4 @@ def _section(name: str, parts: Mapping[str, object]) -> Iterator[str]:
 
 
 def _json(value: object) -> str:
-    return msgspec.json.encode(value, order="deterministic").decode()
+    return msgspec.json.encode(value).decode()

@@ -89,7 +89,7 @@ def create_organization(tx: Transaction, call: Call) -> Response:
     """
     organization = access.organization(tx, call)
     user_id = access.personal_user_id(call)
-    body = call.body(bodies.KeyCreate)
+    body = call.body(bodies.OrganizationKeyCreate)
     name, project_id = body.key_name, body.project_id
     kind: KeyKind = "organization" if project_id is None else "project"
     where = "WHERE id = ? AND org_id = ? AND deleted_at IS NULL"

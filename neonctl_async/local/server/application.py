@@ -94,12 +94,12 @@ class Application:
         )
         for base, routes in ((BASE_PATH, ROUTES), ("", LOCAL_ROUTES)):
             for route in routes:
-                path = base + route.path
+                path = base + route.pattern
                 app.router.add_route(
                     route.method, path, self._serve(route), expect_handler=continue_if_expected
                 )
                 if route.path in FIXED_PATHS:
-                    app.router.add_route("*", path, unrouted.refuse(route.method, path))
+                    app.router.add_route("*", path, unrouted.refuse_on(base))
         app.on_shutdown.append(self._stop)
         app.on_response_prepare.append(_remove_server_header)
         return app

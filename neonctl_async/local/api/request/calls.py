@@ -85,12 +85,17 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
             raise invalid(f"invalid request: {prefix}lsn: {lsn!r} is not {expected}")
         return lsn, at
 
-    def text(self, name: str, max_length: int) -> str | None:
-        """Return an optional query parameter. Raise 400 that names it if it is too long."""
-        value = self.query.get(name)
-        if value is not None and len(value) > max_length:
-            raise invalid(f"invalid request: {name}: longer than {max_length} characters")
-        return value or None
+    def name(self, parameter: str, max_length: int) -> str | None:
+        """Return an optional query parameter that is a name. Raise 400 if it is not valid."""
+        value = self.query.get(parameter)
+        if not value:
+            return None
+        if len(value) > max_length:
+            raise invalid(f"invalid request: {parameter}: longer than {max_length} characters")
+        if not re.match(formats.NAME, value):
+            expected = formats.DESCRIPTIONS[formats.NAME]
+            raise invalid(f"invalid request: {parameter}: {value!r} is not {expected}")
+        return value
 
     def required(self, name: str) -> str:
         """Return a required query parameter. Raise 400 that names it if it is missing."""
