@@ -8,12 +8,16 @@ from collections.abc import Sequence
 
 from neonctl_async._streams import exit_with
 from neonctl_async.local.arguments import new_parser
+from neonctl_async.local.commands import COMMANDS, run
 
 
 def main(
     arguments: Sequence[str] | None = None, *, prog: str = "python -m neonctl_async.local"
 ) -> int:
     """Run the command and return its exit status. ``prog`` is the name in its help text."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments and arguments[0] in COMMANDS:
+        return run(arguments, prog=prog)
     parser = new_parser(prog)
     options = parser.parse_args(arguments)
     # These modules import the HTTP server, which help does not need.
@@ -26,10 +30,12 @@ def main(
             "NAME is the host name by which clients reach the server"
         )
     if options.postgres is None:
-        for name in ("postgres_port", "postgres_tls", "durable"):
+        for name in ("postgres_port", "postgres_tls"):
             if getattr(options, name):
                 option = name.replace("_", "-")
                 parser.error(f"--{option} is an option of real databases: add --postgres")
+        if options.durable and options.data is None:
+            parser.error("--durable is an option of data on disk: add --data FILE or --postgres")
     logging.basicConfig(
         level=logging.WARNING if options.quiet else logging.INFO,
         format="%(asctime)s %(levelname)s %(name)s %(message)s",

@@ -25,20 +25,22 @@ class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True)
     times: int = 1
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose help fails if it cannot be written. argparse would exit with status 0."""
 
     def print_help(self, file: "SupportsWrite[str] | None" = None) -> None:
+        """Write the help to standard output, or to another file."""
         (file or sys.stdout).write(self.format_help())
 
 
 def new_parser(prog: str) -> argparse.ArgumentParser:
     """Return the parser. ``prog`` is the name of the program in its help text."""
-    parser = _Parser(
+    parser = Parser(
         prog=prog,
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
         "shell: the base URL and, at the first start, the first API key.",
-        epilog="Example: %(prog)s --port 0 --data control-plane.db",
+        epilog="Example: %(prog)s --port 0 --data control-plane.db. The commands for people of a "
+        "running server are user, org and member: see %(prog)s user --help.",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
@@ -58,6 +60,11 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         help="port to listen on, 0 for any free one (default: %(default)s)",
     )
     add("--data", type=_path, metavar="FILE", help="SQLite file (default: in memory)")
+    add(
+        "--durable",
+        action="store_true",
+        help="let the file, and Postgres, write to disk before they confirm a change",
+    )
     add(
         "--create-key",
         metavar="NAME",
@@ -115,11 +122,6 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         "any free one)",
     )
     add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
-    add(
-        "--durable",
-        action="store_true",
-        help="let Postgres write to disk before it confirms a commit",
-    )
     add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
     add(
         "--fault",

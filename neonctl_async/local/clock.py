@@ -60,9 +60,11 @@ def in_seconds_or_none(at: Instant | None) -> str | None:
 
 
 def exactly(at: Instant) -> str:
-    """Format an instant with its fraction of a second, as cursors need it (section 2.4)."""
-    fraction = f".{at % SECOND:06}".rstrip("0")
-    return in_seconds(at)[:-1] + (fraction if fraction != "." else "") + "Z"
+    """Format an instant with its fraction of a second, as cursors need it (section 2.4).
+
+    The fraction always has six digits, also if it is 0: some clients parse only this form.
+    """
+    return f"{in_seconds(at)[:-1]}.{at % SECOND:06}Z"
 
 
 def parse(text: str) -> Instant:

@@ -38,6 +38,11 @@ def uuid_text() -> str:
     return str(uuid.uuid4())
 
 
+def canonical(text: str) -> str:
+    """Return a UUID in lower case, as it is stored, and every other text unchanged."""
+    return text.lower() if _UUID.fullmatch(text) else text
+
+
 def object_id(prefix: str = "") -> str:
     """Return a new id like ``late-frost-12345678``, after a prefix like ``br-``."""
     adjective, noun = secrets.choice(_ADJECTIVES), secrets.choice(_NOUNS)
@@ -69,4 +74,5 @@ def mask(text: str) -> str:
     return _TOKEN.sub(r"\1**********", text)
 
 
+_UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
 _TOKEN: Final = re.compile(r"(neon_[a-z]+_key_)[0-9A-Za-z]+")

@@ -47,6 +47,7 @@ async def serve(options: argparse.Namespace) -> None:
 def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
     return LocalControlPlane(
         data=options.data,
+        durable=options.durable,
         host=options.host,
         port=options.port,
         durations=Durations(
@@ -82,7 +83,6 @@ def _postgres(options: argparse.Namespace) -> PostgresSettings | bool:
         binaries=options.postgres or None,
         port=_postgres_port(options),
         tls=options.postgres_tls,
-        durable=options.durable,
     )
 
 

@@ -120,7 +120,8 @@ class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     - ``port``: the port of the proxy, at which clients connect; 0 means any free port.
     - ``tls``: the proxy requires TLS, with a certificate of a private authority.
     - ``durable``: the servers write to disk before they confirm a commit. Without it, a crash of
-      the operating system can lose data; a killed process cannot.
+      the operating system can lose data; a killed process cannot. The option ``durable`` of
+      the control plane sets it too.
     """
 
     binaries: Path | None = None

@@ -97,8 +97,9 @@ class Connector:
         for address in known:
             if address.endpoint_id == compute.id:
                 return Target(compute.id, address)
-        if names_compute(compute.host, compute.id):
-            return Target(compute.id, address_of_host(compute.host))
+        own = address_of_host(compute.host)
+        if names_compute(compute.host, compute.id) and not own.is_reserved:
+            return Target(compute.id, own)
         for address in known:
             if (sibling := address.of_compute(compute.id)) is not None:
                 return Target(compute.id, sibling)
@@ -108,8 +109,8 @@ class Connector:
     async def _read_address(self, compute: Endpoint) -> Address:
         """Return the address in the connection URI of a compute, for any of its databases.
 
-        A local control plane with real databases has one host for all computes. Only the URI has
-        the port and the option that selects the compute.
+        The host names of a local control plane never resolve. With real databases, the URI has the
+        address of all computes, and the option that selects this one.
         """
         ids = compute.project_id, compute.branch_id
         path = f"{_PROJECT}/branches/{{branch_id}}/databases"

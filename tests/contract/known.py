@@ -33,21 +33,6 @@ STARTS_OPERATIONS: Mapping[str, str] = {
 }
 """Endpoints that start operations, although their published responses have none."""
 
-NOT_SERVED_LOCALLY: Mapping[str, str] = dict.fromkeys(
-    (
-        "consumption.branches_v2",
-        "consumption.projects",
-        "consumption.projects_v2",
-        "organizations.create_invitations",
-        "organizations.delete_spending_limit",
-        "organizations.get_spending_limit",
-        "organizations.list_invitations",
-        "organizations.set_spending_limit",
-    ),
-    "the local control plane has no billing and sends no e-mail",
-)
-"""Methods whose endpoints the local control plane does not serve."""
-
 EXTRA_LOCAL_FIELDS: Mapping[str, str] = {
     "$.operations is not published": _OPERATIONS,
     ".active_time is not published": (

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
 
 from neonctl_async import NeonClient, RateBudget, RetryPolicy
 from neonctl_async.local import Durations, LocalControlPlane
@@ -110,6 +111,8 @@ async def _names_by_method(
     offered = (await neon.projects.create(name="offered", org_id=control_plane.org_id)).project.id
     transfer = await neon.projects.create_transfer_request(offered)
     key = await neon.organizations.create_api_key(control_plane.org_id, key_name="organization")
+    now = datetime.now(UTC)
+    consumed = {"from_": now - timedelta(hours=1), "to": now, "granularity": "hourly"}
     return {
         "branches.anonymize": anonymized,
         "branches.anonymized_status": anonymized,
@@ -117,6 +120,9 @@ async def _names_by_method(
         "branches.list_masking_rules": anonymized,
         "branches.recover": {"branch_id": deleted.branch.id},
         "branches.update_masking_rules": anonymized,
+        "consumption.branches_v2": consumed | {"metrics": ["compute_unit_seconds"]},
+        "consumption.projects": consumed,
+        "consumption.projects_v2": consumed | {"metrics": ["extra_branches_month"]},
         "endpoints.create": {"type": "read_only"},
         "projects.connection_uri": {"role_name": names["owner_name"]},
         "organizations.revoke_api_key": {"key_id": key.id},

@@ -6,7 +6,7 @@ import pytest
 
 from tests.contract.calls import Call
 from tests.contract.description import Description, Endpoint, schema_of
-from tests.contract.known import EXTRA_LOCAL_FIELDS, NOT_SERVED_LOCALLY
+from tests.contract.known import EXTRA_LOCAL_FIELDS
 from tests.contract.populated import populated
 from tests.contract.problems import assert_none
 from tests.contract.validation import violations
@@ -14,11 +14,8 @@ from tests.support.methods import METHODS, Method
 
 pytestmark = pytest.mark.contract
 
-SERVED = [method for method in METHODS if str(method) not in NOT_SERVED_LOCALLY]
-NOT_SERVED = [method for method in METHODS if str(method) in NOT_SERVED_LOCALLY]
 
-
-@pytest.mark.parametrize("method", SERVED, ids=str)
+@pytest.mark.parametrize("method", METHODS, ids=str)
 async def test_response_has_the_published_schema(
     method: Method, endpoint: Endpoint, description: Description
 ) -> None:
@@ -31,11 +28,6 @@ async def test_response_has_the_published_schema(
             if not problem.endswith(tuple(EXTRA_LOCAL_FIELDS))
         ),
     )
-
-
-@pytest.mark.parametrize("method", NOT_SERVED, ids=str)
-async def test_unserved_endpoint_is_not_implemented(method: Method) -> None:
-    assert (await call_locally(method)).exchange.status == 501
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,9 @@ NOT_RUN = {
     "pre-commit install": "would change the clone",
     "python preview.py": "tests/docs/test_pages.py runs the program of the page",
     "pytest test_preview.py": "tests/pytest_neonctl_async runs the test of the page",
+    "PGHOSTADDR=127.0.0.1 PGPORT=5433 neon psql --ssl omit": (
+        "needs Neon's command line, and a local control plane with real databases"
+    ),
     'git commit --all --message "Release 0.1.0"': "a release",
     ".ci/run": "runs these tests",
     'git tag --annotate v0.1.0 --message "0.1.0"': "a release",

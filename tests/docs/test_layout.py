@@ -42,6 +42,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/testing/test_fake_clock.py",
         "the fake clock replaces it",
     ),
+    "neonctl_async/local/api/billing/metrics.py": (
+        "tests/local/api/billing/test_consumption.py",
+        "metrics are tested in the lists of consumption",
+    ),
+    "neonctl_async/local/api/people/bodies.py": (
+        "tests/local/api/people/test_accounts.py",
+        "bodies are tested at the endpoints that read them",
+    ),
     "neonctl_async/local/api/request/formats.py": (
         "tests/local/api/test_snapshots.py",
         "formats are tested at the endpoints that check them",

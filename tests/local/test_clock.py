@@ -28,13 +28,13 @@ def test_text_in_seconds_is_truncated(at: int) -> None:
 @pytest.mark.parametrize(
     ("microseconds", "text"),
     [
-        (0, "1970-01-01T00:00:00Z"),
-        (500_000, "1970-01-01T00:00:00.5Z"),
-        (204_170, "1970-01-01T00:00:00.20417Z"),
+        (0, "1970-01-01T00:00:00.000000Z"),
+        (500_000, "1970-01-01T00:00:00.500000Z"),
+        (204_170, "1970-01-01T00:00:00.204170Z"),
         (1_000_001, "1970-01-01T00:00:01.000001Z"),
     ],
 )
-def test_exact_text_has_no_trailing_zeros(microseconds: int, text: str) -> None:
+def test_exact_text_always_has_a_fraction(microseconds: int, text: str) -> None:
     assert clock.exactly(microseconds) == text
 
 

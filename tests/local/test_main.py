@@ -121,7 +121,7 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
         (["--intervals", '{"unknown": 1}'], "unknown"),
         (["--postgres-port", "5432"], "--postgres-port is an option of real databases"),
         (["--postgres-tls"], "add --postgres"),
-        (["--durable"], "add --postgres"),
+        (["--durable"], "add --data FILE or --postgres"),
         (["--postgres", ""], "--postgres: the path is empty"),
         (["--data", ""], "--data: the path is empty"),
     ],

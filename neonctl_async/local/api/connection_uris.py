@@ -67,12 +67,7 @@ def _details(tx: Transaction, endpoint: Endpoint, role: Role, database: Database
             "database": database.name,
             "password": role.password,
             "role": role.name,
-            "host": _host(tx, endpoint),
-            "pooler_host": _host(tx, endpoint, pooled=True),
+            "host": computes.host(endpoint),
+            "pooler_host": computes.host(endpoint, pooled=True),
         },
     }
-
-
-def _host(tx: Transaction, endpoint: Endpoint, *, pooled: bool = False) -> str:
-    postgres = tx.rules.postgres
-    return computes.host(endpoint, pooled=pooled) if postgres is None else postgres.host

@@ -1,5 +1,6 @@
 """Requests about organizations and their members."""
 
+from neonctl_async.local.api.people import roles
 from neonctl_async.local.api.request import access, bodies, paging
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
@@ -36,7 +37,7 @@ def update_member(tx: Transaction, call: Call) -> Response:
     """``PATCH /organizations/{org_id}/members/{member_id}``, for administrators."""
     organization = access.organization(tx, call, Level.ADMIN)
     member = _found_member(tx, organization, call)
-    role = call.body(bodies.MemberUpdate).role
+    role = roles.served(call.body(bodies.MemberUpdate).role)
     if role != "admin":
         accounts.check_admin_remains(tx, member)
     return respond(_member(tx.update(member, role=role)))

@@ -40,7 +40,7 @@ def update(tx: Transaction, call: Call) -> Response:
             changes[name] = _merged(getattr(project, name), value) if is_json else value
     retention = body.history_retention_seconds
     if retention is not UNSET and retention != project.history_retention_seconds:
-        chain.add("apply_storage_config")
+        chain.add_for_project("apply_storage_config")
     if body.settings is not UNSET:
         for endpoint in computes.list_running(tx, project.id):
             computes.configure(tx, endpoint, chain)
@@ -58,7 +58,8 @@ def delete(tx: Transaction, call: Call) -> Response:
     project = access.project(tx, call, Level.ADMIN)
     record = projects.record(tx, project)
     chain = operations.start_chain(tx, project.id, *projects.branch_ids(tx, project.id))
-    chain.add("delete_tenant", work=StopClusters(projects.branch_ids(tx, project.id)))
+    work = StopClusters(projects.branch_ids(tx, project.id))
+    chain.add_for_project("delete_tenant", work=work)
     tx.execute(
         "UPDATE endpoints SET state_before = 'idle', state = 'idle', state_at = ?, idle_at = NULL, "
         "state_operation = NULL, running_on = NULL WHERE project_id = ?",
@@ -82,7 +83,7 @@ def recover(tx: Transaction, call: Call) -> Response:
     if project.deleted_at is None or tx.now > project.deleted_at + span(RECOVERY_SECONDS):
         raise not_found("deleted project", project.id)
     chain = operations.start_chain(tx, project.id)
-    chain.add("tenant_attach")
+    chain.add_for_project("tenant_attach")
     project = tx.update(project, deleted_at=None, updated_at=tx.now)
     where = "WHERE project_id = ? AND deleted_at IS NULL ORDER BY created_at, rowid"
     recovered = tx.select(Branch, where, project.id)

@@ -46,10 +46,14 @@ def auth_details(tx: Transaction, call: Call) -> Response:
 
 
 def list_organizations(tx: Transaction, call: Call) -> Response:
-    """``GET /users/me/organizations``: without a personal key, the owner of the key."""
+    """``GET /users/me/organizations``: for an organization key, the owner of the key.
+
+    A project-scoped key sees no organization, because it cannot act on any (2.1, rule 3).
+    """
     owned = "id = ? OR id IN (SELECT org_id FROM members WHERE user_id = ?)"
     where = f"WHERE {owned} ORDER BY created_at, rowid"
-    found = tx.select(Organization, where, call.principal.org_id, call.principal.user_id)
+    owner = call.principal.org_id if call.principal.kind == "organization" else None
+    found = tx.select(Organization, where, owner, call.principal.user_id)
     return respond({"organizations": [organization_record(organization) for organization in found]})
 
 

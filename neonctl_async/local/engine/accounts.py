@@ -12,7 +12,7 @@ from neonctl_async.local.storage.transactions import Transaction
 
 def create_user(tx: Transaction, name: str, email: str) -> User:
     """Create a user. Raise 409 if the email address is in use."""
-    if tx.first(User, "WHERE email = ?", email):
+    if tx.first(User, "WHERE email = ? COLLATE NOCASE", email):
         raise conflict(f"a user with the address {email!r} already exists")
     return tx.insert(User(id=ids.uuid_text(), name=name, email=email, created_at=tx.now))
 

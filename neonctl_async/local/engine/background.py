@@ -110,14 +110,14 @@ def _detach(tx: Transaction, project_id: str) -> None:
     if tx.first(Endpoint, active, project_id):
         tx.update(project, detach_at=tx.now + max(span(after), SECOND))
         return
-    operation = OperationChain(tx, project_id).add("tenant_detach")
+    operation = OperationChain(tx, project_id).add_for_project("tenant_detach")
     tx.update(project, detached=operation.succeeds, detach_at=None)
     if operation.succeeds:
         tx.execute("UPDATE branches SET check_at = NULL WHERE project_id = ?", project_id)
 
 
 def _reattach(tx: Transaction, project: Project) -> None:
-    operation = OperationChain(tx, project.id).add("tenant_reattach")
+    operation = OperationChain(tx, project.id).add_for_project("tenant_reattach")
     tx.update(project, detached=not operation.succeeds)
     where = "WHERE project_id = ? AND deleted_at IS NULL"
     for branch in tx.select(Branch, where, project.id):

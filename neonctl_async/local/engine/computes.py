@@ -7,7 +7,6 @@ from neonctl_async.local.engine import restores, timelines
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.engine.work import ConfigureBranch, StartCompute, SuspendCompute
 from neonctl_async.local.errors import conflict, invalid
-from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage.tables import Branch, Endpoint, Operation
 from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
@@ -154,17 +153,17 @@ def schedule_checks(tx: Transaction, branch_id: str) -> None:
 
 
 def host(endpoint: Endpoint, *, pooled: bool = False) -> str:
-    """Return the emulated host name of a compute. With ``pooled``, return the one of its pooler."""
-    return f"{endpoint.id}{'-pooler' if pooled else ''}.{_emulated_host(endpoint.region_id)}"
+    """Return the host name of a compute. With ``pooled``, return the one of its pooler."""
+    return f"{endpoint.id}{'-pooler' if pooled else ''}.{proxy_host(endpoint.region_id)}"
 
 
-def proxy_host(rules: Rules, region_id: str) -> str:
-    """Return the host of the proxy: the real proxy, or the emulated one of a region."""
-    return _emulated_host(region_id) if rules.postgres is None else rules.postgres.host
+def proxy_host(region_id: str) -> str:
+    """Return the host name of the proxy of a region.
 
-
-def _emulated_host(region_id: str) -> str:
-    # The top-level domain "invalid" never resolves, so no client reaches a real compute.
+    The top-level domain "invalid" never resolves. A client that builds its own URI therefore
+    reaches neither a real compute nor another Postgres of this machine. Only connection URIs have
+    the address of real databases.
+    """
     provider, _, region = region_id.partition("-")
     return f"{region or provider}.{provider}.neon.invalid"
 

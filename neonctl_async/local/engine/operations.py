@@ -13,7 +13,7 @@ from neonctl_async.local.engine.work import Work, encode
 from neonctl_async.local.errors import locked
 from neonctl_async.local.settings import ACTIONS, Durations
 from neonctl_async.local.storage.plan import Plan
-from neonctl_async.local.storage.tables import Operation, PlannedFailure
+from neonctl_async.local.storage.tables import Branch, Operation, PlannedFailure
 from neonctl_async.local.storage.transactions import Transaction
 
 
@@ -36,7 +36,7 @@ class OperationChain:
         self,
         action: str,
         *,
-        branch_id: str | None = None,
+        branch_id: str,
         endpoint_id: str | None = None,
         work: Work | None = None,
     ) -> Operation:
@@ -68,8 +68,13 @@ class OperationChain:
         self.operations.append(tx.insert(operation))
         return operation
 
+    def add_for_project(self, action: str, *, work: Work | None = None) -> Operation:
+        """Add an operation on the whole project. It names the default branch (section 2.3)."""
+        branch = default_branch(self._tx, self._project_id)
+        return self.add(action, branch_id=branch.id, work=work)
+
     def add_failed(
-        self, action: str, error: str, *, branch_id: str | None, endpoint_id: str | None
+        self, action: str, error: str, *, branch_id: str, endpoint_id: str | None
     ) -> Operation:
         """Store an operation that fails at once with ``error``."""
         at_once = Durations(default=0)
@@ -79,7 +84,7 @@ class OperationChain:
         return operation
 
     def _planned(
-        self, plan: Plan, action: str, branch_id: str | None, endpoint_id: str | None
+        self, plan: Plan, action: str, branch_id: str, endpoint_id: str | None
     ) -> Operation:
         newest = self._tx.number(
             "SELECT max(position) FROM operations WHERE project_id = ?", self._project_id
@@ -109,6 +114,12 @@ def start_chain(tx: Transaction, project_id: str, *branch_ids: str | None) -> Op
     """
     changed_branches = [branch_id for branch_id in branch_ids if branch_id]
     return OperationChain(tx, project_id, changed_branches=changed_branches)
+
+
+def default_branch(tx: Transaction, project_id: str) -> Branch:
+    """Return the default branch of a project. Each project has one, deleted or not."""
+    where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
+    return tx.select(Branch, where, project_id)[0]
 
 
 def fail_next(tx: Transaction, action: str, failure: Failure, times: int) -> None:

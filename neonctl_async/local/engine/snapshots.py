@@ -17,7 +17,11 @@ class SnapshotContent(msgspec.Struct, frozen=True):
 
 def delete_snapshot(tx: Transaction, snapshot: Snapshot, chain: OperationChain) -> None:
     """Delete a snapshot. Branches that were restored from it stay."""
-    chain.add("delete_timeline", work=DeleteClusters([snapshot.id]))
+    chain.add(
+        "delete_timeline",
+        branch_id=snapshot.source_branch_id,
+        work=DeleteClusters([snapshot.id]),
+    )
     tx.update(snapshot, deleted_at=tx.now)
 
 

@@ -9,7 +9,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC
 from email.utils import format_datetime
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from aiohttp import web
@@ -25,12 +25,18 @@ from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server import unrouted
 from neonctl_async.local.server.faults import Fault
-from neonctl_async.local.server.routes import FIXED_PATHS, ROUTES, Route
+from neonctl_async.local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.storage.transactions import Transaction
 
+if TYPE_CHECKING:
+    from multidict import MultiMapping
+
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
+
+LOCAL_PATH: Final = "/local/v1"
+"""The start of the paths of requests that Neon's API does not have."""
 
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
@@ -72,13 +78,14 @@ class Application:
             ],
             client_max_size=MAXIMUM_BODY,
         )
-        for route in ROUTES:
-            path = BASE_PATH + route.path
-            app.router.add_route(
-                route.method, path, self._serve(route), expect_handler=_continue_if_expected
-            )
-            if route.path in FIXED_PATHS:
-                app.router.add_route("*", path, unrouted.refuse_on(BASE_PATH))
+        for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
+            for route in routes:
+                path = base + route.path
+                app.router.add_route(
+                    route.method, path, self._serve(route), expect_handler=_continue_if_expected
+                )
+                if route.path in FIXED_PATHS:
+                    app.router.add_route("*", path, unrouted.refuse_on(BASE_PATH))
         app.on_shutdown.append(self._stop)
         return app
 
@@ -96,8 +103,8 @@ class Application:
             check_request(name, request.query.items(), content)
             call = Call(
                 principal=principal,
-                path=dict(request.match_info),
-                query=dict(request.query),
+                path=_path_parameters(request),
+                query=_joined(request.query),
                 content=content,
             )
             response = await state.database.run(_respond, route, call)
@@ -250,11 +257,25 @@ server_logger: Final = logging.getLogger(f"{__name__}.server")
 server_logger.addFilter(MaskTokens())
 
 
+def _path_parameters(request: web.Request) -> dict[str, str]:
+    # The ids of operations, members and the like are UUIDs, which are equal in any case. Names of
+    # roles and databases are not.
+    return {
+        name: ids.canonical(value) if name.endswith("_id") else value
+        for name, value in request.match_info.items()
+    }
+
+
 async def _content(request: web.Request) -> bytes:
     content = await request.read()
     if content and request.content_type != "application/json":
         raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
     return content
+
+
+def _joined(query: "MultiMapping[str]") -> dict[str, str]:
+    # A list can be sent as repeated parameters, or as one parameter with commas.
+    return {name: ",".join(query.getall(name)) for name in query}
 
 
 async def _read_body(request: web.Request) -> None:

@@ -46,6 +46,8 @@ class LocalControlPlane(Tenant):
 
     - ``data``: the SQLite file for all data; in memory if left out. A killed process loses nothing
       that it acknowledged.
+    - ``durable``: the file, and real databases, write to disk before they confirm a change. Without
+      it, a crash of the operating system can lose the last changes.
     - ``host``, ``port``: the address to listen on; port 0 means any free port.
     - ``durations``: the shortest durations of operations. By default, an operation takes one
       second. With ``postgres``, it takes as long as its work.
@@ -67,6 +69,7 @@ class LocalControlPlane(Tenant):
         self,
         *,
         data: str | os.PathLike[str] | None = None,
+        durable: bool = False,
         host: str = "127.0.0.1",
         port: int = 0,
         durations: Durations | None = None,
@@ -84,13 +87,13 @@ class LocalControlPlane(Tenant):
                     f"host {host!r} is not a loopback address: pass expose=True to allow it"
                 )
             _logger.warning("serving on %s: keys and passwords are sent unencrypted", host)
-        settings = _postgres_settings(postgres=postgres)
+        settings = _postgres_settings(postgres=postgres, durable=durable)
         if durations is None:
             durations = Durations() if settings is None else Durations(default=0)
         self._rules = Rules(durations=durations, intervals=intervals, lock=lock)
         limits = RateLimits() if rate_limits is True else rate_limits or None
         self._data = None if data is None else Path(data)
-        super().__init__(TenantState(clock, self._rules, limits, self._data))
+        super().__init__(TenantState(clock, self._rules, limits, self._data, durable=durable))
         self._postgres = settings
         self._databases: Databases | None = None
         self._host = host
@@ -228,14 +231,15 @@ def _import_databases() -> "type[Databases]":
 def _postgres_settings(
     *,
     postgres: bool | str | os.PathLike[str] | PostgresSettings,
+    durable: bool,
 ) -> PostgresSettings | None:
     if isinstance(postgres, PostgresSettings):
-        return postgres
+        return msgspec.structs.replace(postgres, durable=postgres.durable or durable)
     if isinstance(postgres, bool):
-        return PostgresSettings() if postgres else None
+        return PostgresSettings(durable=durable) if postgres else None
     if not os.fspath(postgres):  # Path("") is the current directory
         raise ValueError("postgres is '': expected True, False or a directory with Postgres")
-    return PostgresSettings(binaries=Path(postgres))
+    return PostgresSettings(binaries=Path(postgres), durable=durable)
 
 
 def public_host(host: str, *, expose: bool | str) -> str:

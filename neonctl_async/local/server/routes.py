@@ -23,8 +23,10 @@ from neonctl_async.local.api import (
     users,
     vpc_endpoints,
 )
-from neonctl_async.local.api.branch_data import advisors, anonymized, schemas
+from neonctl_async.local.api.billing import consumption, spending_limit
+from neonctl_async.local.api.branch_data import advisors, anonymized, schemas, services
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
+from neonctl_async.local.api.people import accounts, invitations
 from neonctl_async.local.api.project_access import jwks, permissions, transfers
 from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.storage.transactions import Transaction
@@ -52,6 +54,7 @@ _ROLE = f"{_BRANCH}/roles/{{role_name}}"
 _ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
 _ORGANIZATION = "/organizations/{org_id}"
 _MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
+_SPENDING_LIMIT = f"{_ORGANIZATION}/billing/spending_limit"
 _VPC_REGION = f"{_ORGANIZATION}/vpc/region/{{region_id}}/vpc_endpoints"
 _VPC_ENDPOINT = f"{_VPC_REGION}/{{vpc_endpoint_id}}"
 _RESTRICTION = f"{_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}"
@@ -73,6 +76,14 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", _MEMBER, organizations.get_member),
     Route("PATCH", _MEMBER, organizations.update_member),
     Route("DELETE", _MEMBER, organizations.delete_member),
+    Route("GET", f"{_ORGANIZATION}/invitations", invitations.list_organization),
+    Route("POST", f"{_ORGANIZATION}/invitations", invitations.create),
+    Route("GET", _SPENDING_LIMIT, spending_limit.get),
+    Route("PUT", _SPENDING_LIMIT, spending_limit.update),
+    Route("DELETE", _SPENDING_LIMIT, spending_limit.delete),
+    Route("GET", "/consumption_history/projects", consumption.list_projects_legacy),
+    Route("GET", "/consumption_history/v2/projects", consumption.list_projects),
+    Route("GET", "/consumption_history/v2/branches", consumption.list_branches),
     Route("GET", f"{_ORGANIZATION}/api_keys", api_keys.list_organization),
     Route("POST", f"{_ORGANIZATION}/api_keys", api_keys.create_organization),
     Route("DELETE", f"{_ORGANIZATION}/api_keys/{{key_id}}", api_keys.revoke_organization),
@@ -125,6 +136,8 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("GET", f"{_BRANCH}/masking_rules", anonymized.get_rules),
     Route("PATCH", f"{_BRANCH}/masking_rules", anonymized.update_rules),
     Route("POST", f"{_BRANCH}/anonymize", anonymized.start),
+    Route("GET", f"{_BRANCH}/auth", services.get_auth),
+    Route("GET", f"{_BRANCH}/data-api/{{database_name}}", services.get_data_api),
     Route("POST", f"{_BRANCH}/snapshot", snapshots.create),
     Route("GET", f"{_BRANCH}/backup_schedule", snapshots.get_schedule),
     Route("PUT", f"{_BRANCH}/backup_schedule", snapshots.update_schedule),
@@ -155,6 +168,17 @@ ROUTES: Final[tuple[Route, ...]] = (
     Route("POST", f"{_ENDPOINT}/suspend", endpoints.suspend),
     Route("POST", f"{_ENDPOINT}/restart", endpoints.restart),
 )
+
+LOCAL_ROUTES: Final[tuple[Route, ...]] = (
+    Route("GET", "/users", accounts.list_users),
+    Route("POST", "/users", accounts.create_user),
+    Route("POST", "/organizations", accounts.create_organization),
+    Route("GET", f"{_ORGANIZATION}/invitations", accounts.list_invitations),
+    Route("POST", f"{_ORGANIZATION}/leave", accounts.leave),
+    Route("POST", "/invitations/{invitation_id}/accept", accounts.accept_invitation),
+    Route("DELETE", "/invitations/{invitation_id}", accounts.revoke_invitation),
+)
+"""Requests for what people do in Neon's console. Their paths start with ``/local/v1``."""
 
 ROUTE_NAMES: Final = frozenset(str(route) for route in ROUTES)
 

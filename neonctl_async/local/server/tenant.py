@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Self
 
-from neonctl_async.local.engine import accounts, operations
+from neonctl_async.local.engine import accounts, invitations, operations
 from neonctl_async.local.engine.accounts import FirstAccount
 from neonctl_async.local.engine.lifecycle import PLANNED_ERROR, Failure
 from neonctl_async.local.server import routes
@@ -128,8 +128,11 @@ class Tenant:
         return await self._state.database.run(accounts.create_api_key, owner, name)
 
     async def create_user(self, name: str, email: str) -> str:
-        """Create a user and return the id. Raises ApiError 409 if the email address is taken."""
-        return (await self._state.database.run(accounts.create_user, name, email)).id
+        """Create a user and return the id. The user joins the organizations that invited the email.
+
+        Raises ApiError 409 if the email address is taken.
+        """
+        return (await self._state.database.run(invitations.sign_up, name, email)).id
 
     async def create_organization(self, name: str, *, admin_id: str | None = None) -> str:
         """Create an organization and return its id. The default administrator is the first user."""

@@ -34,9 +34,15 @@ class TenantState:
     """The database, the faults, the limits and the recorded requests of one tenant."""
 
     def __init__(
-        self, clock: Clock, rules: Rules, limits: RateLimits | None, path: Path | None = None
+        self,
+        clock: Clock,
+        rules: Rules,
+        limits: RateLimits | None,
+        path: Path | None = None,
+        *,
+        durable: bool = False,
     ) -> None:
-        self.database: Final = Database(path, clock, rules)
+        self.database: Final = Database(path, clock, rules, durable=durable)
         self.faults: Final = Faults()
         self.databases: TenantDatabases | None = None
         self._clock = clock

@@ -2,28 +2,18 @@
 
 import asyncio
 import sqlite3
-import zlib
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from importlib import resources
 from pathlib import Path
-from typing import Concatenate, Final, ParamSpec, TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 from neonctl_async.local.clock import Clock, Instant, instant
 from neonctl_async.local.settings import Rules
+from neonctl_async.local.storage.data_files import connect
+from neonctl_async.local.storage.locks import FileLock, lock_data_file
 from neonctl_async.local.storage.transactions import Transaction
-
-_SCHEMA: Final = (
-    resources.files("neonctl_async.local.storage")
-    .joinpath("schema.sql")
-    .read_text(encoding="utf-8")
-)
-_SCHEMA_VERSION: Final = zlib.crc32(_SCHEMA.encode()) >> 1
-"""The checksum of the schema that a file stores, in the 31 bits that SQLite has for it."""
-
-_IN_USE: Final = "database is locked"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,18 +28,22 @@ class Database:
     loop: switching threads would take a hundred times as long as the statements.
     """
 
-    def __init__(self, path: Path | None, clock: Clock, rules: Rules) -> None:
+    def __init__(
+        self, path: Path | None, clock: Clock, rules: Rules, *, durable: bool = False
+    ) -> None:
         self._path = path
+        self._durable = durable
         self._clock = clock
         self.rules: Rules = rules
         self._now: Instant = 0
         self._is_open = False
         self._worker: ThreadPoolExecutor | None = None
+        self._lock: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
         self._saved: sqlite3.Connection | None = None
 
     async def open(self) -> None:
-        """Open the database and create missing tables. Raise RuntimeError if that fails."""
+        """Open the database, in the newest schema. Raise RuntimeError if that fails."""
         if self._path is not None:
             self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
         self._is_open = True
@@ -92,25 +86,10 @@ class Database:
         return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
 
     def _connect(self) -> None:
-        try:
-            if self._path is not None:
-                self._path.touch(mode=0o600)
-            connection = sqlite3.connect(self._path or ":memory:", timeout=0, isolation_level=None)
-            self._connection = connection
-            # Only one process may use a file: reject the second one here, not during a request.
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA foreign_keys = ON")
-            _refuse_other_schemas(connection)
-            connection.executescript(_SCHEMA)
-            connection.execute(f"PRAGMA user_version = {_SCHEMA_VERSION}")
-            served = connection.execute("SELECT until FROM served").fetchone()
-        except (sqlite3.Error, OSError) as error:
-            reason = str(error)
-            if reason == _IN_USE:
-                reason = "another process uses it; connect to its server, or use another file"
-            raise RuntimeError(f"cannot keep data in {self._path}: {reason}") from error
+        if self._path is not None:
+            self._lock = lock_data_file(self._path)
+        self._connection = connect(self._path, durable=self._durable)
+        served = self._connection.execute("SELECT until FROM served").fetchone()
         self._now = served[0] if served else 0
 
     def _disconnect(self) -> None:
@@ -118,6 +97,9 @@ class Database:
             if connection is not None:
                 connection.close()
         self._connection = self._saved = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def _save(self) -> None:
         if self._connection is not None:
@@ -142,13 +124,6 @@ class Database:
                     "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (self._now,)
                 )
             return function(Transaction(self._connection, self._now, self.rules))
-
-
-def _refuse_other_schemas(connection: sqlite3.Connection) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    is_new = connection.execute("SELECT 1 FROM sqlite_schema").fetchone() is None
-    if not is_new and version != _SCHEMA_VERSION:
-        raise OSError("another version or another program created it: use a new file")
 
 
 @contextmanager

@@ -45,6 +45,34 @@ class Member(Row, frozen=True):
     joined_at: Instant
 
 
+class Invitation(Row, frozen=True):
+    """An invitation of an email address to an organization.
+
+    It is pending until it is accepted or revoked, or until it expires.
+    """
+
+    table: ClassVar[str] = "invitations"
+
+    id: str
+    org_id: str
+    email: str
+    role: MemberRole
+    invited_by: str
+    invited_at: Instant
+    expires_at: Instant
+    accepted_at: Instant | None = None
+    revoked_at: Instant | None = None
+
+
+class SpendingLimit(Row, frozen=True):
+    """The monthly spending limit of an organization. ``id`` is the id of the organization."""
+
+    table: ClassVar[str] = "spending_limits"
+
+    id: str
+    cents: int
+
+
 class ApiKey(Row, frozen=True):
     """An API key. ``user_id`` owns a personal key, ``org_id`` every other key."""
 

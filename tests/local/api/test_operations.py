@@ -5,7 +5,10 @@ from urllib.parse import quote
 import pytest
 
 from neonctl_async.local import Durations, ManualClock
+from neonctl_async.local.settings import ACTIONS
 from tests.local.client import Client, actions_of
+
+DAY = 86_400
 
 FIELDS = {
     *("id", "project_id", "branch_id", "action", "status", "failures_count"),
@@ -85,7 +88,7 @@ async def test_list_is_newest_first_and_its_cursor_is_the_time_of_the_last_opera
     await api.branch(project_id)
     page = await api.get(f"/projects/{project_id}/operations?limit=1")
     assert actions_of(page) == ["create_branch"]
-    assert page["pagination"] == {"cursor": "2026-01-01T00:00:03.25Z"}
+    assert page["pagination"] == {"cursor": "2026-01-01T00:00:03.250000Z"}
     cursor = quote(page["pagination"]["cursor"], safe="")
     rest = await api.get(f"/projects/{project_id}/operations?limit=10&cursor={cursor}")
     assert actions_of(rest) == ["start_compute", "create_timeline"]
@@ -141,3 +144,42 @@ async def test_operation_of_another_project_is_404(api: Client, project_id: str)
     operation_id = other["operations"][0]["id"]
     path = f"/projects/{project_id}/operations/{operation_id}"
     await api.expect_error(404, operation_id, "GET", path)
+
+
+async def test_operation_id_is_found_in_upper_case(api: Client, project_id: str) -> None:
+    operation = (await api.operations(project_id))[0]
+    path = f"/projects/{project_id}/operations"
+    read = await api.get(f"{path}/{operation['id'].upper()}")
+    assert read == {"operation": operation}
+
+
+async def test_cursor_of_a_whole_second_has_a_fraction(api: Client, project_id: str) -> None:
+    operations = f"/projects/{project_id}/operations"
+    last = (await api.get(operations))["pagination"]["cursor"]
+    assert last == "2026-01-01T00:00:00.000000Z"
+    assert (await api.get("/projects"))["pagination"]["cursor"] == last
+
+
+async def test_operations_of_every_action_name_a_branch(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    main, project = await api.main_branch(project_id), f"/projects/{project_id}"
+    branch = (await api.branch(project_id, archived=True))["branch"]["id"]
+    snapshot = await api.request("POST", f"{project}/branches/{main['id']}/snapshot")
+    changes = {"project": {"history_retention_seconds": 3600}}
+    await api.request("PATCH", project, changes)
+    clock.advance(60)
+    await api.request("DELETE", f"{project}/snapshots/{snapshot['snapshot']['id']}")
+    await api.request("POST", f"{project}/branches/{branch}/set_as_default")
+    for days in (1, 30):
+        clock.advance(days * DAY)
+        await api.get(project)
+    await api.add_database(f"{project}/branches/{main['id']}", "orders")
+    await api.request("DELETE", project)
+    await api.request("POST", f"{project}/recover")
+    operations = await api.operations(project_id)
+    assert {operation["action"] for operation in operations} == ACTIONS
+    named = {operation["action"]: operation.get("branch_id") for operation in operations}
+    assert None not in named.values()
+    assert named["apply_storage_config"] == named["delete_timeline"] == main["id"]
+    assert named["delete_tenant"] == named["tenant_attach"] == branch, "the default branch"

@@ -1,7 +1,7 @@
 """The account of a key, and the organizations of a user."""
 
 from tests.local.client import Client
-from tests.local.keys import organization_key
+from tests.local.keys import organization_key, project_key
 
 
 async def test_auth_returns_the_account_of_the_key(api: Client) -> None:
@@ -22,12 +22,13 @@ async def test_user_lists_own_organizations(api: Client) -> None:
     assert ids == {api.control_plane.org_id, other}
 
 
-async def test_key_without_a_user_lists_the_organization_that_owns_it(
-    api: Client, project_id: str
-) -> None:
+async def test_organization_key_lists_the_organization_that_owns_it(api: Client) -> None:
     await api.control_plane.create_organization("Other")
-    path = f"{api.organization_path}/api_keys"
-    for body in ({"key_name": "k"}, {"key_name": "k", "project_id": project_id}):
-        token = (await api.request("POST", path, body))["key"]
-        listed = await api.get("/users/me/organizations", key=token)
-        assert [found["id"] for found in listed["organizations"]] == [api.control_plane.org_id]
+    _, token = await organization_key(api)
+    listed = await api.get("/users/me/organizations", key=token)
+    assert [found["id"] for found in listed["organizations"]] == [api.control_plane.org_id]
+
+
+async def test_project_scoped_key_lists_no_organization(api: Client, project_id: str) -> None:
+    _, token = await project_key(api, project_id)
+    assert await api.get("/users/me/organizations", key=token) == {"organizations": []}

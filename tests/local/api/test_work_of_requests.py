@@ -316,10 +316,13 @@ def test_anonymized_branches_are_refused() -> None:
         assert (refused.status, "extension 'anon'" in refused.message) == (422, True)
 
 
-def test_hosts_are_those_of_the_proxy() -> None:
+def test_only_connection_uris_have_the_address_of_the_proxy() -> None:
     with DrivenControlPlane() as plane:
         project = DrivenProject(plane)
         endpoint = plane.request("GET", project.endpoint_path)["endpoint"]
         shown = plane.request("GET", project.path)["project"]
-        hosts = endpoint["host"], endpoint["proxy_host"], shown["proxy_host"]
-        assert hosts == ("127.0.0.1", "127.0.0.1", "127.0.0.1")
+        assert endpoint["proxy_host"] == shown["proxy_host"] == "us-east-2.aws.neon.invalid"
+        assert endpoint["host"] == f"{endpoint['id']}.us-east-2.aws.neon.invalid"
+        names = {"database_name": "neondb", "role_name": "neondb_owner"}
+        uri = plane.request("GET", f"{project.path}/connection_uri", **names)["uri"]
+        assert "@127.0.0.1:" in uri

@@ -174,8 +174,8 @@ async def test_planned_failure_with_retry_after_is_retried(
         operation = (await api.operations(project_id))[-1]
         states.append((operation["status"], operation.get("retry_at")))
     assert states == [
-        ("failed", "2026-01-01T00:00:03.5Z"),
-        ("failed", "2026-01-01T00:00:03.5Z"),
+        ("failed", "2026-01-01T00:00:03.500000Z"),
+        ("failed", "2026-01-01T00:00:03.500000Z"),
         ("running", None),
         ("finished", None),
     ]

@@ -13,6 +13,7 @@ from yarl import URL
 
 from neonctl_async.local import Fault, LocalControlPlane, ManualClock
 from neonctl_async.local.server.control_plane import public_host
+from neonctl_async.local.server.tenant_state import TenantState
 from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage.database import Database
 from neonctl_async.local.storage.transactions import Transaction
@@ -143,9 +144,7 @@ def test_file_of_another_version_is_rejected_and_not_changed(tmp_path: Path) -> 
     data = tmp_path / "control-plane.db"
     with closing(sqlite3.connect(data)) as connection:
         connection.execute("CREATE TABLE projects (id TEXT)")
-    with pytest.raises(
-        RuntimeError, match=r"control-plane\.db: another version or another program"
-    ):
+    with pytest.raises(RuntimeError, match=r"control-plane\.db: another program, or a version"):
         asyncio.run(LocalControlPlane(data=data).start())
     with closing(sqlite3.connect(data)) as connection:
         assert connection.execute("SELECT name FROM sqlite_schema").fetchall() == [("projects",)]
@@ -154,7 +153,7 @@ def test_file_of_another_version_is_rejected_and_not_changed(tmp_path: Path) -> 
 async def test_file_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
     data = tmp_path / "control-plane.db"
     async with LocalControlPlane(data=data):
-        with pytest.raises(RuntimeError, match=r"control-plane\.db: another process uses it"):
+        with pytest.raises(RuntimeError, match=r"control-plane\.db: this process \(\d+\) uses it"):
             await LocalControlPlane(data=data).start()
 
 
@@ -242,6 +241,18 @@ def test_name_to_expose_must_be_a_host(expose: str) -> None:
 def test_name_to_expose_needs_an_address_that_others_reach() -> None:
     with pytest.raises(ValueError, match=r"listens on 127\.0\.0\.1 only: pass the host 0\.0\.0\.0"):
         LocalControlPlane(expose="control-plane")
+
+
+@pytest.mark.parametrize(("settings", "level"), [({}, 1), ({"durable": True}, 2)])
+async def test_durable_control_plane_waits_for_the_disk(
+    tmp_path: Path, settings: dict[str, bool], level: int
+) -> None:
+    state = TenantState(ManualClock(), Rules(), None, tmp_path / "data.db", **settings)
+    await state.database.open()
+    try:
+        assert await state.database.run(Transaction.number, "PRAGMA synchronous") == level
+    finally:
+        await state.database.close()
 
 
 async def test_transaction_that_sqlite_ended_reports_the_first_error() -> None:

@@ -9,6 +9,7 @@ from typing import Final
 
 from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.engine.api_keys import Principal
+from neonctl_async.local.engine.operations import default_branch
 from neonctl_async.local.errors import forbidden, not_found
 from neonctl_async.local.storage.tables import (
     Branch,
@@ -36,12 +37,18 @@ def organization(
     tx: Transaction, call: Call, required: Level = Level.MEMBER, *, parameter: str = "org_id"
 ) -> Organization:
     """Return the organization of the path. Raise 403 for project-scoped keys (2.1, rule 3)."""
-    org_id = call.path[parameter]
+    return organization_of(tx, call.principal, call.path[parameter], required)
+
+
+def organization_of(
+    tx: Transaction, principal: Principal, org_id: str, required: Level = Level.MEMBER
+) -> Organization:
+    """Return an organization. Raise 403 for project-scoped keys (2.1, rule 3)."""
     found = tx.first(Organization, "WHERE id = ?", org_id)
-    level = organization_level(tx, call.principal, org_id)
+    level = organization_level(tx, principal, org_id)
     if found is None or level is Level.NONE:
         raise not_found("organization", org_id)
-    if call.principal.kind == "project":
+    if principal.kind == "project":
         raise forbidden("a project-scoped key cannot act on its organization")
     if level < required:
         raise forbidden("only an administrator of the organization can do this")
@@ -74,12 +81,6 @@ def branch_of(tx: Transaction, project_id: str, branch_id: str) -> Branch:
     if found is None:
         raise not_found("branch", branch_id)
     return found
-
-
-def default_branch(tx: Transaction, project_id: str) -> Branch:
-    """Return the default branch of a project. Each project has one."""
-    where = "WHERE project_id = ? AND is_default AND deleted_at IS NULL"
-    return tx.select(Branch, where, project_id)[0]
 
 
 def branch_or_default(tx: Transaction, project_id: str, branch_id: str | None) -> Branch:

@@ -12,13 +12,14 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from neonctl_async.local.api.request import formats
-from neonctl_async.local.storage.tables import MemberRole
 
 MAX_NAME_LENGTH: Final = 256
 Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH, pattern=formats.NAME)]
 PostgresName = Annotated[str, Meta(max_length=63, pattern=formats.NAME)]
 Provisioner = Literal["k8s-neonvm", "k8s-pod"]
 EndpointType = Literal["read_write", "read_only"]
+PublishedRole = Literal["admin", "member", "editor", "viewer", "collaborator"]
+Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
 HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
 Lsn = Annotated[str, Meta(pattern=formats.LSN)]
 TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
@@ -302,7 +303,7 @@ class DatabaseChanges(Body, frozen=True):
 class MemberUpdate(Body, frozen=True):
     """The new role of a member."""
 
-    role: MemberRole
+    role: PublishedRole
 
 
 class SnapshotChanges(Body, frozen=True):

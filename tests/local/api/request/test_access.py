@@ -1,7 +1,10 @@
 """Access levels of keys: sections 2.1 and 3.1 of the specification."""
 
+import re
+
 import pytest
 
+from neonctl_async.local.server.routes import ROUTES
 from tests.local.client import Client
 from tests.local.keys import member_key, organization_key, project_key
 
@@ -83,6 +86,17 @@ async def test_project_scoped_key_cannot_act_on_organizations_or_accounts(
     _, token = await project_key(api, project_id)
     reply = await api.send(method, path.replace("{org}", api.control_plane.org_id), body, key=token)
     assert reply.status == 403
+
+
+@pytest.mark.parametrize(
+    "path", [route.path for route in ROUTES if route.method == "GET" and "{org_id}" in route.path]
+)
+async def test_project_scoped_key_reads_nothing_of_its_organization(
+    api: Client, project_id: str, path: str
+) -> None:
+    _, token = await project_key(api, project_id)
+    path = re.sub(r"{\w+}", "1", path.replace("{org_id}", api.control_plane.org_id))
+    await api.expect_error(403, "project-scoped", "GET", path, key=token)
 
 
 @pytest.mark.parametrize("kind", ["organization", "project-scoped"])

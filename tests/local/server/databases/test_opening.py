@@ -47,6 +47,12 @@ async def test_tls_is_verified_with_the_authority_in_the_uri() -> None:
         assert await execute(uri_of(project), "SELECT 1") == 1
 
 
+async def test_databases_of_a_durable_control_plane_are_durable() -> None:
+    async with databases(durable=True) as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        assert await execute(uri_of(project), "SHOW fsync") == "on"
+
+
 async def test_connection_uris_have_the_exposed_host_and_its_certificate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -46,7 +46,7 @@ async def test_databases_survive_a_restart(open_directory: Path) -> None:
 async def test_second_control_plane_cannot_use_the_same_data(open_directory: Path) -> None:
     data = open_directory / "data.db"
     async with databases(data=data):
-        with pytest.raises(RuntimeError, match="another process uses it"):
+        with pytest.raises(RuntimeError, match="uses it; connect to its server"):
             await LocalControlPlane(data=data, postgres=True).start()
 
 

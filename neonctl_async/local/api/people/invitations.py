@@ -1,0 +1,37 @@
+"""The published requests about invitations to an organization."""
+
+from neonctl_async.local.api.people import bodies, roles
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.access import Level
+from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
+from neonctl_async.local.engine import invitations
+from neonctl_async.local.storage.tables import Invitation
+from neonctl_async.local.storage.transactions import Transaction
+
+
+def create(tx: Transaction, call: Call) -> Response:
+    """``POST /organizations/{org_id}/invitations``, for administrators."""
+    organization = access.organization(tx, call, Level.ADMIN)
+    created = [
+        invitations.invite(
+            tx, organization.id, spec.email, roles.served(spec.role), call.principal.created_by
+        )
+        for spec in call.body(bodies.InvitationsCreate).invitations
+    ]
+    return respond({"invitations": [record(invitation) for invitation in created]})
+
+
+def list_organization(tx: Transaction, call: Call) -> Response:
+    """``GET /organizations/{org_id}/invitations``: pending and accepted ones, newest first."""
+    organization = access.organization(tx, call)
+    shown = [
+        record(invitation)
+        for invitation in invitations.list_all(tx, organization)
+        if invitations.status(invitation, tx.now) in {"pending", "accepted"}
+    ]
+    return respond({"invitations": shown})
+
+
+def record(invitation: Invitation) -> Json:
+    """Return an invitation as the API shows it."""
+    return fields(invitation, "id", "email", "org_id", "invited_by", "invited_at", "role")

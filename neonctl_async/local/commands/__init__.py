@@ -1,0 +1,21 @@
+"""The commands of ``python -m neonctl_async.local`` that serve nothing.
+
+Each module has a function ``main(arguments, *, prog)``, which returns the exit status.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Final
+
+COMMANDS: Final[dict[str, str]] = {
+    "member": "neonctl_async.local.commands.people",
+    "org": "neonctl_async.local.commands.people",
+    "user": "neonctl_async.local.commands.people",
+}
+"""The modules by the first argument."""
+
+
+def run(arguments: Sequence[str], *, prog: str) -> int:
+    """Run the command of the first argument and return its exit status."""
+    status: int = import_module(COMMANDS[arguments[0]]).main(arguments, prog=prog)
+    return status

@@ -1,0 +1,99 @@
+"""The parts of responses that the commands print."""
+
+import msgspec
+
+
+class User(msgspec.Struct):
+    """A user."""
+
+    id: str
+    name: str
+    email: str
+
+
+class Users(msgspec.Struct):
+    """The response that lists users."""
+
+    users: list[User]
+
+
+class Organization(msgspec.Struct):
+    """An organization."""
+
+    id: str
+    name: str
+
+
+class Organizations(msgspec.Struct):
+    """The response that lists the organizations of a user."""
+
+    organizations: list[Organization]
+
+
+class OrganizationCreated(msgspec.Struct):
+    """The response that contains a new organization."""
+
+    organization: Organization
+
+
+class Key(msgspec.Struct):
+    """A new key with its token."""
+
+    key: str
+
+
+class UserCreated(msgspec.Struct):
+    """The response that contains a new user, a key, and the organizations that the user joined."""
+
+    user: User
+    organizations: list[Organization]
+    api_key: Key
+
+
+class Member(msgspec.Struct):
+    """The membership of a user."""
+
+    id: str
+    user_id: str
+    role: str
+
+
+class MemberUser(msgspec.Struct):
+    """The account of a member."""
+
+    email: str
+
+
+class ListedMember(msgspec.Struct):
+    """A membership and the account of the member."""
+
+    member: Member
+    user: MemberUser
+
+
+class Pagination(msgspec.Struct):
+    """The position of the next page."""
+
+    next: str = ""
+
+
+class Members(msgspec.Struct):
+    """A page of members."""
+
+    members: list[ListedMember]
+    pagination: Pagination
+
+
+class Invitation(msgspec.Struct):
+    """An invitation. Its ``status`` is empty in the response that creates it."""
+
+    id: str
+    email: str
+    role: str
+    status: str = ""
+
+
+class Invitations(msgspec.Struct):
+    """The response that lists invitations."""
+
+    invitations: list[Invitation]

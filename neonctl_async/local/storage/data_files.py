@@ -1,0 +1,129 @@
+"""Data files: opening one, with its permissions, its schema and its migration.
+
+The caller has the lock of the file: see ``locks.py``.
+"""
+
+import logging
+import os
+import sqlite3
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from neonctl_async.local.storage import schema
+from neonctl_async.local.storage.backups import back_up
+
+_logger: Final = logging.getLogger("neonctl_async.local")
+_BUSY_MILLISECONDS: Final = 2000
+"""The longest wait for another program that writes to the file, such as ``sqlite3``."""
+_LOCKED: Final = "database is locked"
+
+
+def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
+    """Open a data file in the newest schema, for reading and writing. None opens one in memory.
+
+    A file that others can read is narrowed to its owner. A file of an older schema is migrated,
+    after a backup. With ``durable``, a commit returns when the disk has the data. Raises
+    RuntimeError if the file cannot be used.
+    """
+    if path is None:
+        return _connect_memory()
+    file = path.resolve()  # the files beside it have names like the file, not like a link to it
+    try:
+        _create(file)
+        connection = sqlite3.connect(file, timeout=0, isolation_level=None)
+        try:
+            _prepare(connection, file, durable=durable)
+        except BaseException:
+            connection.close()
+            raise
+    except (sqlite3.Error, OSError) as error:
+        reason = "another program is using it" if str(error) == _LOCKED else str(error)
+        raise RuntimeError(f"cannot keep data in {path}: {reason}") from error
+    return connection
+
+
+def _connect_memory() -> sqlite3.Connection:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    connection.execute("PRAGMA foreign_keys = ON")
+    schema.create(connection)
+    return connection
+
+
+def connect_reader(path: Path) -> sqlite3.Connection:
+    """Open an existing data file for reading, in the schema that it has. Raises sqlite3.Error.
+
+    It can be read while another connection, or another process, writes to it.
+    """
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0, isolation_level=None
+    )
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+    return connection
+
+
+def _create(path: Path) -> None:
+    """Create a file that only its owner can read, if there is none."""
+    if not path.exists():
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    elif not path.is_file():
+        raise OSError("it is not a regular file")
+
+
+def _narrow(path: Path) -> None:
+    """Take the access of other users to a file, and to the files of its log, away."""
+    if sys.platform == "win32":  # the rights of a file are those of its directory
+        return
+    for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+        with suppress(FileNotFoundError):
+            mode = stat.S_IMODE(file.stat().st_mode)
+            if mode & 0o077:
+                _remove_access(file, mode)
+
+
+def _remove_access(file: Path, mode: int) -> None:
+    try:
+        file.chmod(mode & 0o700)
+    except PermissionError:
+        raise OSError(
+            f"other users can use {file} (mode {mode:04o}), and only its owner can change that: "
+            "use another file"
+        ) from None
+    _logger.warning("other users could use %s (mode %04o): now only its owner can", file, mode)
+
+
+def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> None:
+    """Configure a connection, and bring the file to the newest schema."""
+    version = schema.version_of(connection)
+    if version is None:
+        raise OSError(
+            "another program, or a version before the first schema, created it: use a new file"
+        )
+    if version > schema.newest():
+        raise OSError(
+            f"it has schema {version}, and this version of neonctl-async has schema "
+            f"{schema.newest()}: install the newer version, or restore a backup"
+        )
+    _narrow(path)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+    connection.execute("PRAGMA foreign_keys = ON")
+    if version == 0:
+        schema.create(connection)
+    elif version < schema.newest():
+        backup = back_up(connection, path, version)
+        schema.migrate(connection, schema.newest())
+        _logger.warning(
+            "migrated %s from schema %d to schema %d: the backup is %s",
+            *(path, version, schema.newest(), backup),
+        )
+    elif not _is_marked(connection):
+        schema.migrate(connection, version)
+    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
+
+
+def _is_marked(connection: sqlite3.Connection) -> bool:
+    """Return whether the file stores the number of its schema, rather than a checksum."""
+    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID)

@@ -1,0 +1,134 @@
+"""The lock of a data file: one process at a time uses it.
+
+The lock is on a file beside the data file, ``control-plane.db.lock``, which names its process. The
+operating system releases the lock when the process ends, also after ``kill -9``.
+"""
+
+import os
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+_RELEASE_SECONDS: Final = 2.0
+"""The longest wait for the lock of a process that is gone.
+
+A program that the process was starting when it was killed has the lock for a moment.
+"""
+_LOCKED_BYTE: Final = 1 << 30
+"""The position of the byte that Windows locks. No process can read a locked byte."""
+
+
+class FileLock:
+    """The lock of a data file. Create it with :func:`lock_data_file`."""
+
+    def __init__(self, file: Path, descriptor: int) -> None:
+        self._file = file
+        self._descriptor = descriptor
+
+    def release(self) -> None:
+        """Let other processes use the data file."""
+        if sys.platform != "win32":  # Windows removes no open file
+            self._file.unlink(missing_ok=True)
+        os.close(self._descriptor)
+
+
+def lock_data_file(path: Path) -> FileLock:
+    """Lock a data file. Raise RuntimeError if another process uses it, or if that fails."""
+    resolved = path.resolve()  # one lock, whatever symbolic link names the file
+    try:
+        return _lock_data_file(path, resolved.with_name(f"{resolved.name}.lock"))
+    except OSError as error:
+        raise RuntimeError(f"cannot keep data in {path}: {error}") from error
+
+
+def _lock_data_file(path: Path, file: Path) -> FileLock:
+    deadline = time.monotonic() + _RELEASE_SECONDS
+    while (descriptor := _try_lock(file)) is None:
+        owner = _Owner.read(file)
+        if owner.is_alive or time.monotonic() > deadline:
+            raise RuntimeError(
+                f"cannot keep data in {path}: {owner} uses it; connect to its server, or use "
+                "another file"
+            )
+        time.sleep(0.02)
+    os.ftruncate(descriptor, 0)
+    os.write(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode())
+    return FileLock(file, descriptor)
+
+
+class _Owner:
+    """The process that a lock file names."""
+
+    def __init__(self, process: int | None, machine: str) -> None:
+        self._process = process
+        self._machine = machine
+
+    @classmethod
+    def read(cls, file: Path) -> "_Owner":
+        """Read a lock file. It is empty for a moment after it was created."""
+        with suppress(OSError, ValueError):
+            process, _, machine = file.read_text(encoding="utf-8").strip().partition(" ")
+            return cls(int(process), machine)
+        return cls(None, "")
+
+    def __str__(self) -> str:
+        if self._process is None:
+            return "another process"
+        if not self._is_local:  # of another container, or another machine with the same disk
+            return f"process {self._process} on {self._machine}"
+        if self._process == os.getpid():
+            return f"this process ({self._process})"
+        return f"process {self._process}"
+
+    @property
+    def is_alive(self) -> bool:
+        """True if the process exists, as far as this process can know."""
+        if self._process is None:
+            return False
+        if not self._is_local or sys.platform == "win32":  # os.kill would end it on Windows
+            return True
+        try:
+            os.kill(self._process, 0)
+        except PermissionError:
+            return True
+        except (ProcessLookupError, OverflowError):
+            return False
+        return True
+
+    @property
+    def _is_local(self) -> bool:
+        return self._machine == socket.gethostname()
+
+
+def _try_lock(file: Path) -> int | None:
+    """Lock a file. Return None if it is locked, or if its owner has just removed it."""
+    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    try:
+        _lock(descriptor)
+        if os.path.samestat(os.fstat(descriptor), file.stat()):
+            return descriptor
+    except (BlockingIOError, PermissionError, FileNotFoundError):
+        pass
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return None
+
+
+def _lock(descriptor: int) -> None:
+    """Lock an open file. Raise BlockingIOError or PermissionError if another process has it."""
+    if sys.platform == "win32":
+        os.lseek(descriptor, _LOCKED_BYTE, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        os.lseek(descriptor, 0, os.SEEK_SET)
+    else:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

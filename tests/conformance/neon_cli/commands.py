@@ -1,0 +1,214 @@
+"""The commands of Neon's command line: those that run, and those that cannot, with the reason."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Step(NamedTuple):
+    """A command, a fragment of its output, and its exit status.
+
+    The text of the command is that of a shell. ``{project}``, ``{org}`` and ``{key}`` are values
+    of the local control plane.
+    """
+
+    command: str
+    output: str
+    status: int = 0
+
+
+_URI = "postgresql://neondb_owner:"
+_PULLED = "DATABASE_URL, DATABASE_URL_UNPOOLED, NEON_BRANCH"
+_VPC = "--org-id {org} --region-id aws-us-east-2"
+
+GROUPS: Mapping[str, tuple[Step, ...]] = {
+    "account": (
+        Step("me", "first.user@neon.invalid"),
+        Step("orgs list", "First Organization"),
+        Step("api-keys create --name ci", "neon_api_key_"),
+        Step("api-keys create --name deploys --org-id {org}", "neon_org_key_"),
+        Step("api-keys create --name one --project-id {project}", "neon_project_key_"),
+        Step("api-keys list", "first key"),
+        Step("api-keys list --org-id {org}", "(all projects)"),
+        Step("api-keys revoke 2", "true"),
+        Step("api-keys revoke 99", "ERROR: API key '99' not found", 1),
+        Step("profile create work --api-key {key}", "work"),
+        Step("profile list", "work"),
+        Step("profile rotate-key work", "ERROR", 1),
+        Step("profile remove work --yes", "work"),
+        Step("mcp --yes --project --agent cursor", "Minted API key"),
+        Step("api /users/me --include", "HTTP 200 OK"),
+        Step("api /projects -X POST -F project.name=posted", '"name": "posted"'),
+    ),
+    "projects": (
+        Step("projects list --org-id {org}", "shop"),
+        Step("projects create --name books --org-id {org} --database books --cu 0.5-1", _URI),
+        Step("projects get {project}", "aws-us-east-2"),
+        Step("projects update {project} --name store", "store"),
+        Step("projects delete {project}", "store"),
+        Step("projects list --recoverable-only", "store"),
+        Step("projects recover {project}", "store"),
+        Step(
+            "ip-allow add 192.0.2.1 198.51.100.0/24 --protected-only", "192.0.2.1, 198.51.100.0/24"
+        ),
+        Step("ip-allow list", "198.51.100.0/24"),
+        Step("ip-allow remove 192.0.2.1", "198.51.100.0/24"),
+        Step("ip-allow reset", "now exposed to the internet"),
+        Step(f"vpc endpoint assign vpce-1234567890abcdef0 --label office {_VPC}", ""),
+        Step(f"vpc endpoint list {_VPC}", "vpce-1234567890abcdef0"),
+        Step(f"vpc endpoint status vpce-1234567890abcdef0 {_VPC}", "accepted"),
+        Step("vpc project restrict vpce-1234567890abcdef0 --label office", ""),
+        Step("vpc project list", "office"),
+        Step("vpc project remove vpce-1234567890abcdef0", ""),
+        Step(f"vpc endpoint remove vpce-1234567890abcdef0 {_VPC}", ""),
+    ),
+    "branches": (
+        Step("branches create --name dev --expires-at 2099-01-01T00:00:00Z", _URI),
+        Step("branches create --name bare --no-compute --protected", "bare"),
+        Step("branches add-compute bare --type read_only --name reports", ".neon.invalid"),
+        Step("branches list", "[default] main"),
+        Step("branches get dev", "2099-01-01T00:00:00Z"),
+        Step("branches set-expiration dev", "dev"),
+        Step("branches reset dev --parent --preserve-under-name before", "Last Reset At"),
+        Step("branches restore dev ^parent", "Restored branch"),
+        Step("branches rename dev preview", "preview"),
+        Step("branches schema-diff main preview", "+++ Database: neondb"),
+        Step("diff preview --branch main", "No schema differences"),
+        Step("branches delete before", "ERROR", 1),
+        Step("branches set-default preview", "preview"),
+        Step("branches create --name empty --schema-only --suspend-timeout 60", _URI),
+        Step("branches delete empty", "empty"),
+        Step("branches delete empty", "Branch empty not found", 1),
+        Step("operations list", "create_branch"),
+    ),
+    "databases": (
+        Step("roles create --name ada", "ada"),
+        Step("roles list", "neondb_owner"),
+        Step("databases create --name shop --owner-name ada", "ada"),
+        Step("databases list", "shop"),
+        Step("connection-string main --role-name ada --database-name shop --pooled", "-pooler."),
+        Step("connection-string main --role-name ada --database-name shop --extended", "Password"),
+        Step("databases delete shop", "shop"),
+        Step("roles delete ada", "ada"),
+        Step("snapshots create --branch main --name friday", "friday"),
+        Step("snapshots list", "friday"),
+        Step("snapshots get friday", "snap-"),
+        Step("snapshots update friday --expires-at 2099-01-01T00:00:00Z", "2099-01-01"),
+        Step("snapshots restore friday --name recovered", "recovered"),
+        Step("snapshots finalize recovered", ""),
+        Step("snapshots schedule set --frequency daily --hour 3 --retention 604800", "604800"),
+        Step("snapshots schedule get", "daily"),
+        Step("snapshots delete friday", "friday"),
+        Step("neon-auth status", "Neon Auth is not configured for this branch"),
+        Step("data-api get", "the Data API is not enabled", 1),
+        Step("claim list", "No Claimable Neon projects"),
+    ),
+    "context": (
+        Step("link --project-id {project} --yes", _PULLED),
+        Step("status", "Inspecting branch main"),
+        Step("status --current-branch", "main"),
+        Step("config status --config-json", "autoscalingLimitMinCu"),
+        Step("checkout dev --create", _PULLED),
+        Step("env pull --file .env.preview", "Pulled 3 Neon variables"),
+        Step("git install", "Git → Neon sync installed"),
+        Step("git sync", "Checked out branch"),
+        Step("git status", "main"),
+        Step("git cleanup", "No git → Neon mappings to clean up"),
+        Step("git uninstall", "Git → Neon sync is off"),
+        Step("config init --no-install --from-branch", "Created neon.ts from the live state"),
+        Step("config plan", "No changes"),
+        Step("config apply", "No changes"),
+        Step("deploy", _PULLED),
+        Step("checkout policy --create", "Checked out branch"),
+        Step("init --yes --no-agent-setup --no-config", "already linked"),
+        Step("set-context --project-id {project}", "set-context` is deprecated"),
+    ),
+    "not served": (
+        Step("buckets list", "not available", 1),
+        Step("credentials list", "not available", 1),
+        Step("functions list", "not available", 1),
+        Step("logs fields", "not available", 1),
+        Step("neon-auth enable", "not available", 1),
+        Step("triggers list", "not available", 1),
+    ),
+}
+"""The commands of each group. A group has its own project, and runs in the given order."""
+
+CONNECTING: tuple[Step, ...] = (
+    Step(
+        "psql main --ssl omit -- --no-psqlrc -c 'CREATE TABLE orders (item text)'", "CREATE TABLE"
+    ),
+    Step("branches create --name copy --psql -- --no-psqlrc -c 'SELECT 41 + 1 AS sum'", "42"),
+    Step('inspect db table-sizes --db-url "{uri}"', "orders"),
+    Step('inspect db index-sizes --db-url "{uri}"', "No indexes found"),
+    Step('inspect db unused-indexes --db-url "{uri}"', "No unused indexes"),
+    Step('inspect db seq-scans --db-url "{uri}"', "orders"),
+    Step('inspect db long-running-queries --db-url "{uri}"', "No long-running queries"),
+    Step('inspect db stalled-queries --db-url "{uri}"', "No active queries"),
+    Step('inspect db locks --db-url "{uri}"', "No locks held"),
+    Step('inspect db vacuum-stats --db-url "{uri}"', "orders"),
+    Step('inspect db bloat --db-url "{uri}"', "No bloat estimate"),
+    Step('inspect db replication-slots --db-url "{uri}"', "No replication slots"),
+    Step('inspect db subscriptions --db-url "{uri}"', "No subscriptions"),
+    Step('inspect db outliers --db-url "{uri}"', "pg_stat_statements", 1),
+    Step('inspect db calls --db-url "{uri}"', "pg_stat_statements", 1),
+    Step('inspect db lfc-hit-rate --db-url "{uri}"', '"neon" extension', 1),
+    Step('inspect db working-set --db-url "{uri}"', '"neon" extension', 1),
+)
+"""The commands that connect to Postgres. They need real databases."""
+
+_OWN_HOST = "needs a host of Neon: "
+_NOT_SERVED = "the local control plane does not offer this service; another command of it runs"
+_SERVICES = {
+    "buckets": ("create", "delete", "object delete", "object get", "object list", "object put"),
+    "credentials": ("create", "reveal", "revoke", "rotate"),
+    "data-api": ("create", "delete", "refresh-schema", "update"),
+    "functions": ("delete", "deploy", "get", "domains delete", "domains list", "domains register"),
+    "logs": ("field-values", "query"),
+    "neon-auth": (
+        "config email-password get",
+        "config email-password update",
+        "config email-provider get",
+        "config email-provider test",
+        "config email-provider update",
+        "config organization get",
+        "config organization update",
+        "config webhook get",
+        "config webhook update",
+        "disable",
+        "domain add",
+        "domain allow-localhost disable",
+        "domain allow-localhost enable",
+        "domain allow-localhost get",
+        "domain delete",
+        "domain list",
+        "oauth-provider add",
+        "oauth-provider delete",
+        "oauth-provider list",
+        "oauth-provider update",
+        "plugins get",
+        "plugins list",
+        "user create",
+        "user delete",
+        "user set-role",
+    ),
+    "triggers": ("create", "delete", "disable", "enable", "get", "update"),
+}
+
+NOT_RUN: Mapping[str, str] = {
+    "ask": f"{_OWN_HOST}the assistant",
+    "auth": f"{_OWN_HOST}signs in with a browser",
+    "bootstrap": f"{_OWN_HOST}downloads a template",
+    "claim accept": f"{_OWN_HOST}Claimable Neon",
+    "claim create": f"{_OWN_HOST}Claimable Neon",
+    "claim delete": f"{_OWN_HOST}Claimable Neon",
+    "claim status": f"{_OWN_HOST}Claimable Neon",
+    "dev": "serves functions of the user until it is interrupted, without the API",
+    "open": f"{_OWN_HOST}opens the console in a browser",
+    "plugins": "downloads plugins for coding agents",
+    "skills update": "downloads skills for coding agents",
+} | {
+    f"{service} {command}": _NOT_SERVED
+    for service, commands in _SERVICES.items()
+    for command in commands
+}
+"""The commands that the tests do not run, with the reason."""

@@ -1,0 +1,132 @@
+"""Runs Neon's command line on local control planes, several groups of commands at once."""
+
+import asyncio
+import os
+import shlex
+import subprocess
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import msgspec
+
+from neonctl_async import NeonClient
+from neonctl_async.local import Durations, LocalControlPlane
+from tests.conformance.neon_cli.commands import Step
+from tests.contract.description import FOLDER
+from tests.contract.node import node
+
+PROGRAM = FOLDER / "node_modules" / "neon" / "dist" / "cli.js"
+COMPILED = FOLDER / "compiled"
+"""The cache of compiled modules, without which each command starts twice as slowly."""
+
+
+class Outcome(NamedTuple):
+    """What a command printed, and its exit status."""
+
+    step: Step
+    status: int
+    output: str
+
+    @property
+    def problem(self) -> str | None:
+        """The difference from the expected outcome, or None."""
+        if self.status == self.step.status and self.step.output in self.output:
+            return None
+        return (
+            f"neon {self.step.command}: expected status {self.step.status} and "
+            f"{self.step.output!r}, got status {self.status} and:\n{self.output}"
+        )
+
+
+class Shell:
+    """Runs commands in a folder that is linked to a project of a local control plane."""
+
+    def __init__(self, folder: Path, values: Mapping[str, str], base_url: str) -> None:
+        self._folder = folder
+        self._values = values
+        (folder / "home" / ".config" / "neon").mkdir(parents=True)
+        (folder / "work").mkdir()
+        (folder / "work" / "node_modules").symlink_to(FOLDER / "node_modules")
+        context = {"projectId": values["project"], "orgId": values["org"]}
+        (folder / "work" / ".neon").write_bytes(msgspec.json.encode(context))
+        self._environment = {
+            "CI": "true",
+            "HOME": str(folder / "home"),
+            "NEON_API_HOST": base_url,
+            "NEON_API_KEY": values["key"],
+            "NODE_COMPILE_CACHE": str(COMPILED),
+            "NO_COLOR": "1",
+            "PATH": os.environ["PATH"],
+        }
+
+    @property
+    def connection(self) -> Mapping[str, str]:
+        """The variables with which libpq finds the first compute.
+
+        The command line builds connection strings from the host of a compute, without a port.
+        """
+        port = urlsplit(self._values["uri"]).port
+        return {"PGPORT": str(port), "PGOPTIONS": f"endpoint={self._values['endpoint']}"}
+
+    def create_repository(self) -> None:
+        """Create a git repository whose branch is ``main``."""
+        command = ("git", "init", "--quiet", "--initial-branch", "main")
+        subprocess.run(command, cwd=self._folder / "work", check=True)
+
+    async def run(self, steps: Sequence[Step], **environment: str) -> list[Outcome]:
+        """Run commands one after another."""
+        return [await self._run(step, environment) for step in steps]
+
+    async def _run(self, step: Step, environment: Mapping[str, str]) -> Outcome:
+        words = (word.format_map(self._values) for word in shlex.split(step.command))
+        process = await asyncio.create_subprocess_exec(
+            *(node(), str(PROGRAM), "--no-analytics", *words),
+            cwd=self._folder / "work",
+            env=self._environment | dict(environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+        return Outcome(step, process.returncode or 0, output.decode())
+
+
+# Any: the keyword arguments of LocalControlPlane.
+@asynccontextmanager
+async def shell(folder: Path, **settings: Any) -> AsyncGenerator[Shell]:
+    """Start a local control plane with one project of the first organization."""
+    folder.mkdir(parents=True)
+    durations = Durations(default=0.0)
+    async with LocalControlPlane(durations=durations, **settings) as control_plane:
+        async with NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon:
+            created = await neon.projects.create(
+                name="shop", org_id=control_plane.org_id, wait=True
+            )
+        values = {
+            "endpoint": created.endpoints[0].id,
+            "key": control_plane.api_key,
+            "org": control_plane.org_id,
+            "project": created.project.id,
+            "uri": str(created.connection_uri),
+        }
+        yield Shell(folder, values, control_plane.base_url)
+
+
+async def run_groups(
+    groups: Mapping[str, Sequence[Step]], folder: Path
+) -> dict[str, list[Outcome]]:
+    """Run every group on its own local control plane, all at the same time."""
+
+    async def run_group(name: str, steps: Sequence[Step]) -> list[Outcome]:
+        async with shell(folder / name) as ready:
+            await asyncio.to_thread(ready.create_repository)
+            return await ready.run(steps)
+
+    async with asyncio.TaskGroup() as tasks:
+        running = {
+            name: tasks.create_task(run_group(name, steps)) for name, steps in groups.items()
+        }
+    return {name: task.result() for name, task in running.items()}
