@@ -102,8 +102,9 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill fleets, and processes that ensure branches
+soak: .venv-$(NEWEST)/ready-test ## Kill servers that 12 or 50 clients use; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak
+	$(BIN)/python -m tools.restarts
 	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from neonctl_async.local.server.tenant_state import ServedRequest
     from neonctl_async.local.settings import (
         BackgroundIntervals,
+        ConnectionLimits,
         Durations,
         PostgresSettings,
         RateLimits,
@@ -38,7 +39,13 @@ else:
             ".server.faults": ("Fault", "InjectedFault"),
             ".server.tenant": ("Tenant",),
             ".server.tenant_state": ("ServedRequest",),
-            ".settings": ("BackgroundIntervals", "Durations", "PostgresSettings", "RateLimits"),
+            ".settings": (
+                "BackgroundIntervals",
+                "ConnectionLimits",
+                "Durations",
+                "PostgresSettings",
+                "RateLimits",
+            ),
             ".storage.tables": ("PlannedFailure",),
         },
     )
@@ -47,6 +54,7 @@ __all__ = [
     "ApiError",
     "BackgroundIntervals",
     "Clock",
+    "ConnectionLimits",
     "Durations",
     "Fault",
     "InjectedFault",

@@ -1,4 +1,7 @@
-"""``python -m neonctl_async.local``: serve a local control plane until interrupted."""
+"""``python -m neonctl_async.local``: serve a local control plane until interrupted.
+
+With the name of a command as the first argument, run this command instead.
+"""
 
 import asyncio
 import errno
@@ -21,7 +24,7 @@ def main(
     parser = new_parser(prog)
     options = parser.parse_args(arguments)
     # These modules import the HTTP server, which help does not need.
-    from neonctl_async.local.server.control_plane import is_loopback  # noqa: PLC0415
+    from neonctl_async.local.server.names import is_loopback  # noqa: PLC0415
     from neonctl_async.local.serving import serve  # noqa: PLC0415
 
     if options.expose is False and not is_loopback(options.host):

@@ -10,7 +10,7 @@ import msgspec
 
 from neonctl_async.local.engine.lifecycle import Failure
 from neonctl_async.local.server.faults import Fault
-from neonctl_async.local.settings import BackgroundIntervals
+from neonctl_async.local.settings import BackgroundIntervals, ConnectionLimits
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -40,7 +40,8 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
         "shell: the base URL and, at the first start, the first API key.",
         epilog="Example: %(prog)s --port 0 --data control-plane.db. The commands for people of a "
-        "running server are user, org and member: see %(prog)s user --help.",
+        "running server are user, org and member; those for data files are export and import: "
+        "see %(prog)s user --help.",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
@@ -52,6 +53,21 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME",
         help="allow an address that is not a loopback address; NAME is the host name or address "
         "by which clients reach the server, for the printed lines and connection URIs",
+    )
+    add(
+        "--allow-host",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="a further name by which clients reach the server, with a port or for any port; may "
+        "be repeated",
+    )
+    add(
+        "--connections",
+        type=_json(ConnectionLimits),
+        default=ConnectionLimits(),
+        metavar="JSON",
+        help='the number of connections and their time limits, e.g. {"maximum": 100, "idle": 20}',
     )
     add(
         "--port",

@@ -75,4 +75,19 @@ def mask(text: str) -> str:
 
 
 _UUID: Final = re.compile(r"[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}")
-_TOKEN: Final = re.compile(r"(neon_[a-z]+_key_)[0-9A-Za-z]+")
+
+
+def _in_any_form(text: str) -> str:
+    """Return a pattern for ``text`` in any case, with any characters percent-encoded."""
+    return "".join(
+        f"(?:{re.escape(character)}|%(?:25){{0,4}}(?:{ord(character):02x}|{ord(character.upper()):02x}))"
+        for character in text
+    )
+
+
+_ENCODED_BYTE: Final = "%(?:25){0,4}[0-9a-f]{2}"
+_TOKEN: Final = re.compile(
+    f"({_in_any_form('neon_')}(?:[a-z]|{_ENCODED_BYTE}){{1,16}}?{_in_any_form('_key_')}"
+    f"|{_in_any_form('napi_')})(?:[0-9a-z]|{_ENCODED_BYTE})+",
+    re.IGNORECASE,
+)

@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 
 from neonctl_async.local.postgres.servers.descriptors import raise_descriptor_limit
-from neonctl_async.local.server.control_plane import LocalControlPlane, is_loopback
+from neonctl_async.local.server.control_plane import LocalControlPlane
+from neonctl_async.local.server.names import is_loopback
 from neonctl_async.local.settings import Durations, PostgresSettings
 
 _POSTGRES_PORT: Final = 5433
@@ -59,6 +60,8 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
         rate_limits=options.rate_limits,
         lock=options.lock,
         expose=options.expose,
+        allowed_hosts=options.allow_host,
+        connections=options.connections,
         postgres=_postgres(options),
     )
 

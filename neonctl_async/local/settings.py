@@ -112,6 +112,32 @@ class RateLimits(msgspec.Struct, frozen=True, kw_only=True):
             raise ValueError(f"a rate limit is {min(limits)}: expected at least 1 request")
 
 
+class ConnectionLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The limits of connections to the server. The times are in seconds.
+
+    - ``maximum``: the number of connections. If it is reached, a new one replaces the connection
+      that is idle longest. If none is idle, its request gets a 503.
+    - ``idle``: the time after which a connection without a request is closed.
+    - ``head``: the time for the request line and the headers, from their first byte. Then: 408.
+    - ``body``: the time for the body of a request, from the end of its head. Then: 408.
+    - ``send``: the time for which a client may leave a response unread.
+    """
+
+    maximum: int = 2000
+    idle: float = 75.0
+    head: float = 10.0
+    body: float = 30.0
+    send: float = 60.0
+
+    def __post_init__(self) -> None:
+        if self.maximum < 1:
+            raise ValueError(f"maximum is {self.maximum}: expected at least 1 connection")
+        for name in ("idle", "head", "body", "send"):
+            seconds = getattr(self, name)
+            if not 0 < seconds < math.inf:
+                raise ValueError(f"{name} is {seconds}: expected seconds, more than 0")
+
+
 class PostgresSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of the real databases of a local control plane.
 

@@ -24,7 +24,9 @@ class CommandLine(Protocol):
 @pytest.fixture(scope="session")
 def quick() -> Iterator[Served]:
     """Return a local control plane whose operations take no time."""
-    with served(LocalControlPlane(durations=Durations(default=0))) as control_plane:
+    with served(
+        LocalControlPlane(durations=Durations(default=0), allowed_hosts=["control-plane"])
+    ) as control_plane:
         yield control_plane
 
 

@@ -9,39 +9,48 @@ from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC
 from email.utils import format_datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ids
-from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.description.checks import check_request
-from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Call, Response, error_body
-from neonctl_async.local.engine import api_keys, background
+from neonctl_async.local.api.request.calls import Call
+from neonctl_async.local.engine import api_keys
 from neonctl_async.local.engine.api_keys import Principal
-from neonctl_async.local.errors import ApiError
+from neonctl_async.local.errors import ApiError, unauthorized
 from neonctl_async.local.server import unrouted
+from neonctl_async.local.server.admission import check_admission
+from neonctl_async.local.server.bodies import (
+    continue_if_expected,
+    path_parameters,
+    query_parameters,
+    read_early,
+    read_json,
+    send_then_drain,
+)
+from neonctl_async.local.server.connections import Connections, connection_of, refuse_if_full
 from neonctl_async.local.server.faults import Fault
+from neonctl_async.local.server.http_errors import (
+    BareResponse,
+    error_response,
+    parser_error,
+    raw_response,
+    request_timeout,
+)
+from neonctl_async.local.server.names import ServerNames
+from neonctl_async.local.server.responses import respond
 from neonctl_async.local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
-from neonctl_async.local.storage.transactions import Transaction
-
-if TYPE_CHECKING:
-    from multidict import MultiMapping
+from neonctl_async.local.settings import ConnectionLimits
 
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
 
-LOCAL_PATH: Final = "/local/v1"
-"""The start of the paths of requests that Neon's API does not have."""
-
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
-
-_DRAIN_SECONDS: Final = 1.0
 
 _REQUEST_ID: Final = re.compile(r"[!-~]{1,128}")
 _HTML: Final = "<html><head><title>{0}</title></head><body><h1>{0}</h1></body></html>\n"
@@ -63,8 +72,12 @@ _context: ContextVar[Context] = ContextVar("_context")
 class Application:
     """Serves the routes of all tenants. Tenants can be added while the application runs."""
 
-    def __init__(self, tenants: Sequence[TenantState]) -> None:
+    def __init__(
+        self, tenants: Sequence[TenantState], names: ServerNames, limits: ConnectionLimits
+    ) -> None:
         self._tenants = tenants
+        self._names = names
+        self._limits = limits
         self._stopping = asyncio.Event()
 
     def build(self) -> web.Application:
@@ -72,22 +85,46 @@ class Application:
         app = web.Application(
             middlewares=[
                 self._observe,
+                self._check_client,
                 self._inject_fault,
                 self._handle_errors,
                 self._authenticate,
             ],
             client_max_size=MAXIMUM_BODY,
         )
-        for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
+        for base, routes in ((BASE_PATH, ROUTES), ("", LOCAL_ROUTES)):
             for route in routes:
                 path = base + route.path
                 app.router.add_route(
-                    route.method, path, self._serve(route), expect_handler=_continue_if_expected
+                    route.method, path, self._serve(route), expect_handler=continue_if_expected
                 )
                 if route.path in FIXED_PATHS:
-                    app.router.add_route("*", path, unrouted.refuse_on(BASE_PATH))
+                    app.router.add_route("*", path, unrouted.refuse_on(base))
         app.on_shutdown.append(self._stop)
+        app.on_response_prepare.append(_remove_server_header)
         return app
+
+    def connections(self) -> Connections:
+        """Return the connections of a server with this application."""
+        return Connections(self._limits, self._respond_to_error, self._head_timeout)
+
+    def _respond_to_error(
+        self, status: int, cause: BaseException | None, message: str | None
+    ) -> web.Response:
+        error = ApiError(status, "internal server error")
+        if status == 400:
+            error = parser_error(cause, message)
+        request_id = ids.uuid_text()
+        _logger.info("- - %d %s request_id=%s", status, error.message, request_id)
+        response = error_response(error, request_id, BareResponse)
+        response.headers["x-neon-ret-request-id"] = request_id
+        response.headers["Date"] = _http_date(self._tenants[0])
+        return response
+
+    def _head_timeout(self) -> bytes:
+        error, request_id = request_timeout("head", self._limits.head), ids.uuid_text()
+        _logger.info("- - %d %s request_id=%s", error.status, error.message, request_id)
+        return raw_response(error, request_id, _http_date(self._tenants[0]))
 
     async def _stop(self, app: web.Application) -> None:
         del app
@@ -99,26 +136,22 @@ class Application:
         async def serve(request: web.Request) -> web.StreamResponse:
             state, principal = _context.get().state, _context.get().principal
             assert principal is not None, "the middleware authenticates every request"
-            content = await _content(request)
+            content = await read_json(request)
             check_request(name, request.query.items(), content)
             call = Call(
                 principal=principal,
-                path=_path_parameters(request),
-                query=_joined(request.query),
+                path=path_parameters(request),
+                query=query_parameters(request.query),
                 content=content,
             )
-            response = await state.database.run(_respond, route, call)
-            if state.databases is not None:
-                state.databases.runner.wake()
-                if isinstance(response, SchemaRead):
-                    response = await state.databases.read(response)
-            assert isinstance(response, Response), "without Postgres, no schema is read"
+            response = await respond(state, route, call)
             return _json_response(response.status, response.content)
 
         return serve
 
     @web.middleware
     async def _observe(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        connection_of(request).request_started(request.content)
         requested = request.headers.get("X-Request-ID", "")
         is_valid = _REQUEST_ID.fullmatch(requested) and ids.mask(requested) == requested
         state = await self._tenant_of(request)
@@ -130,22 +163,31 @@ class Application:
             response = await handler(request)
             status = 0 if context.dropped else response.status
         finally:
-            # The raw path is percent-encoded, so it cannot contain a line break.
-            path = ids.mask(request.rel_url.raw_path)
+            method, path = ids.mask(request.method), _path_for_log(request)
             relative = path.removeprefix(BASE_PATH)
-            state.note(ServedRequest(request.method, relative, status))
+            state.note(ServedRequest(method, relative, status))
             _logger.info(
                 "%s %s %d %.1f ms key=%s request_id=%s",
-                request.method,
+                method,
                 path,
                 status,
                 (time.perf_counter() - started) * 1000,
                 context.principal.key_id if context.principal else "-",
                 context.request_id,
             )
-        if not request.content.is_eof():
-            await _send_then_drain(request, response)
+        if not request.content.is_eof() and response.status != 408:
+            await send_then_drain(request, response)
         return response
+
+    @web.middleware
+    async def _check_client(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        # Outside the faults: a request of a web page does not count for them.
+        try:
+            refuse_if_full(connection_of(request))
+            check_admission(request, self._names)
+        except ApiError as error:
+            return _identified(_error_response(error))
+        return await handler(request)
 
     @web.middleware
     async def _inject_fault(self, request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -154,7 +196,7 @@ class Application:
             return _identified(await handler(request))
         if fault.when == "before":
             if fault.delay:
-                await _read_body(request)
+                await read_early(request)
                 await self._pause(fault.delay)
             if fault.suppresses_response:
                 return await self._apply_fault(request, fault)
@@ -202,11 +244,9 @@ class Application:
         except web.HTTPException as error:
             return _error_response(_translated(request, error))
         except web.RequestPayloadError:
-            response = _error_response(
-                ApiError(400, "the body does not match its Content-Encoding")
-            )
-            response.force_close()  # nothing more can be read from this connection
-            return response
+            message = "the body does not match the Content-Encoding or Transfer-Encoding"
+            # Nothing more can be read from this connection.
+            return _error_response(ApiError(400, message, headers={"Connection": "close"}))
         except ConnectionError:
             return _dropped(request)  # the client has disconnected
         except Exception:
@@ -217,83 +257,18 @@ class Application:
     async def _authenticate(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         # Requests for unknown paths and wrong methods pass here too: without a valid key the
         # response is always 401 (section 5, rule 3).
-        authorization = request.headers.get("Authorization")
+        authorizations = request.headers.getall("Authorization", ())
+        if len(authorizations) > 1:
+            raise unauthorized(
+                f"the request has {len(authorizations)} Authorization headers: send one"
+            )
+        authorization = authorizations[0] if authorizations else None
         context = _context.get()
-        principal = context.principal = await context.state.database.run(
+        principal = context.principal = await context.state.database.read(
             api_keys.authenticate, authorization, request.remote or ""
         )
         context.state.admit(principal.account, _route_of(request))
         return await handler(request)
-
-
-def _respond(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead:
-    api_keys.check_not_revoked(tx, call.principal)
-    if project_id := call.path.get("project_id"):
-        project = access.find_project(tx, call.principal, project_id)
-        if project is not None and project.deleted_at is None:
-            background.on_project_request(tx, project)
-            tx.commit()
-    return route.handler(tx, call)
-
-
-async def _continue_if_expected(request: web.Request) -> None:
-    # The default handler of aiohttp rejects other expectations before the key is checked.
-    if request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-
-class MaskTokens(logging.Filter):
-    """Keeps tokens, and tracebacks that quote received bytes, out of the log of the server."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Mask the record and let it pass."""
-        reason = f": {record.exc_info[1]}" if record.exc_info else ""
-        record.msg, record.args = ids.mask(f"{record.getMessage()}{reason}"), ()
-        record.exc_info = record.exc_text = None
-        return True
-
-
-server_logger: Final = logging.getLogger(f"{__name__}.server")
-server_logger.addFilter(MaskTokens())
-
-
-def _path_parameters(request: web.Request) -> dict[str, str]:
-    # The ids of operations, members and the like are UUIDs, which are equal in any case. Names of
-    # roles and databases are not.
-    return {
-        name: ids.canonical(value) if name.endswith("_id") else value
-        for name, value in request.match_info.items()
-    }
-
-
-async def _content(request: web.Request) -> bytes:
-    content = await request.read()
-    if content and request.content_type != "application/json":
-        raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
-    return content
-
-
-def _joined(query: "MultiMapping[str]") -> dict[str, str]:
-    # A list can be sent as repeated parameters, or as one parameter with commas.
-    return {name: ",".join(query.getall(name)) for name in query}
-
-
-async def _read_body(request: web.Request) -> None:
-    # Reading the body now keeps the request of a client that disconnects during the delay. A body
-    # that is too large is rejected later.
-    with suppress(OSError, web.HTTPRequestEntityTooLarge, web.RequestPayloadError):
-        await request.read()
-
-
-async def _send_then_drain(request: web.Request, response: web.StreamResponse) -> None:
-    # Closing a connection with an unread body resets it, and the client loses the response.
-    # aiohttp drains too, but in a task that outlives the connection and the server.
-    with suppress(OSError, web.RequestPayloadError):
-        await response.prepare(request)
-        await response.write_eof()
-        async with asyncio.timeout(_DRAIN_SECONDS):
-            while not request.content.is_eof():
-                await request.content.readany()
 
 
 def _route_of(request: web.Request) -> str:
@@ -317,18 +292,30 @@ def _json_response(status: int, content: bytes) -> web.Response:
 
 
 def _error_response(error: ApiError) -> web.Response:
-    response = _json_response(error.status, error_body(error, _context.get().request_id))
-    response.headers.update(error.headers)
-    return response
+    return error_response(error, _context.get().request_id)
 
 
 def _identified(response: web.StreamResponse) -> web.StreamResponse:
     context = _context.get()
     response.headers["x-neon-ret-request-id"] = context.request_id
-    # Timestamps of records are on the clock of the local control plane, so the date is too.
-    date = format_datetime(context.state.utc_now().astimezone(UTC), usegmt=True)
-    response.headers.setdefault("Date", date)
+    response.headers.setdefault("Date", _http_date(context.state))
     return response
+
+
+def _http_date(state: TenantState) -> str:
+    # Timestamps of records are on the clock of the local control plane, so the date is too.
+    return format_datetime(state.utc_now().astimezone(UTC), usegmt=True)
+
+
+async def _remove_server_header(request: web.Request, response: web.StreamResponse) -> None:
+    del request
+    response.headers.pop("Server", None)
+
+
+def _path_for_log(request: web.Request) -> str:
+    # A path is percent-encoded, so it cannot contain a line break. Other bytes are escaped.
+    path = request.rel_url.raw_path.encode("ascii", "backslashreplace").decode()
+    return ids.mask(path)
 
 
 def _dropped(request: web.Request) -> web.StreamResponse:

@@ -1,11 +1,9 @@
 """The local control plane: an HTTP server on a socket, with a SQLite database."""
 
 import asyncio
-import ipaddress
 import logging
 import os
-import re
-from contextlib import suppress
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
@@ -16,12 +14,20 @@ from aiohttp import web
 from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.engine.databases import check_kind
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
-from neonctl_async.local.server.application import BASE_PATH, Application, server_logger
+from neonctl_async.local.server.application import BASE_PATH, Application
+from neonctl_async.local.server.connections import Connection, Connections
 from neonctl_async.local.server.listener import stop_listening
+from neonctl_async.local.server.names import (
+    ServerNames,
+    is_loopback,
+    parse_allowed_hosts,
+    public_host,
+)
 from neonctl_async.local.server.tenant import Tenant
 from neonctl_async.local.server.tenant_state import TenantState
 from neonctl_async.local.settings import (
     BackgroundIntervals,
+    ConnectionLimits,
     Durations,
     Lock,
     PostgresSettings,
@@ -34,8 +40,8 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _SHUTDOWN_SECONDS: Final = 0.5
-_HOST_NAME: Final = re.compile(r"[\w.-]+|[0-9a-fA-F:.]+", re.ASCII)
 _INTERVALS: Final = BackgroundIntervals()
+_CONNECTIONS: Final = ConnectionLimits()
 
 
 class LocalControlPlane(Tenant):
@@ -58,11 +64,14 @@ class LocalControlPlane(Tenant):
       their ``"project"``.
     - ``expose``: allow a ``host`` that is not a loopback address. A text is the name or address
       by which clients reach the server, for the base URL and the connection URIs.
+    - ``allowed_hosts``: further names by which clients reach the server, such as the name of a
+      proxy. A name may have a port. Requests with another ``Host`` header get a 421.
+    - ``connections``: the number of connections, and the time limits of requests.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres of this
       machine or of the extra ``[postgres]``; a path is a directory with the programs of Postgres.
 
-    Raises ValueError for another ``host`` without ``expose``, if ``expose`` is not a name, and if
-    ``postgres`` is empty.
+    Raises ValueError for another ``host`` without ``expose``, if ``expose`` or an allowed host is
+    not a name, and if ``postgres`` is empty.
     """
 
     def __init__(
@@ -78,6 +87,8 @@ class LocalControlPlane(Tenant):
         rate_limits: bool | RateLimits = False,
         lock: Lock = "none",
         expose: bool | str = False,
+        allowed_hosts: Sequence[str] = (),
+        connections: ConnectionLimits = _CONNECTIONS,
         postgres: bool | str | os.PathLike[str] | PostgresSettings = False,
     ) -> None:
         self._public_host = public_host(host, expose=expose)
@@ -87,6 +98,10 @@ class LocalControlPlane(Tenant):
                     f"host {host!r} is not a loopback address: pass expose=True to allow it"
                 )
             _logger.warning("serving on %s: keys and passwords are sent unencrypted", host)
+        self._names = ServerNames(
+            self._public_host, not is_loopback(host), parse_allowed_hosts(allowed_hosts)
+        )
+        self._connection_limits = connections
         settings = _postgres_settings(postgres=postgres, durable=durable)
         if durations is None:
             durations = Durations() if settings is None else Durations(default=0)
@@ -126,19 +141,16 @@ class LocalControlPlane(Tenant):
         await self._state.database.open()
         try:
             real = self._postgres is not None
-            await self._state.database.run(check_kind, real=real)
+            await self._state.database.read(check_kind, real=real)
             if self._postgres is not None:
                 await self._open_databases(self._postgres)
             self._state.clear_requests()
+            application = Application(self._tenants, self._names, self._connection_limits)
             self._runner = web.AppRunner(
-                Application(self._tenants).build(),
-                access_log=None,
-                shutdown_timeout=_SHUTDOWN_SECONDS,
-                lingering_time=0,
-                logger=server_logger,
+                application.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
             )
             await self._runner.setup()
-            port = await self._listen(self._runner)
+            port = await self._listen(self._runner, application.connections())
             # Last, because the first key is shown once, and only by a start that succeeds.
             await self.sign_in()
         except BaseException:
@@ -175,14 +187,22 @@ class LocalControlPlane(Tenant):
         self._state.use_rules(msgspec.structs.replace(self._rules, postgres=rules))
         await self._databases.add(self._state)
 
-    async def _listen(self, runner: web.AppRunner) -> int:
+    async def _listen(self, runner: web.AppRunner, connections: Connections) -> int:
         """Accept connections. Return the port."""
-        assert runner.server is not None
+        server = runner.server
+        assert server is not None
+
+        def connect() -> Connection:
+            return Connection(server, connections)
+
         # No web.TCPSite, because it does not show its sockets, which stop_listening() needs.
         self._listener = await asyncio.get_running_loop().create_server(
-            runner.server, self._host, self._port
+            connect, self._host, self._port, start_serving=False
         )
-        return int(self._listener.sockets[0].getsockname()[1])
+        ports = [int(listening.getsockname()[1]) for listening in self._listener.sockets]
+        self._names.ports = frozenset(ports)
+        await self._listener.start_serving()
+        return ports[0]
 
     async def add_tenant(self) -> Tenant:
         """Add a tenant at the same address and with the same settings, in memory.
@@ -240,35 +260,3 @@ def _postgres_settings(
     if not os.fspath(postgres):  # Path("") is the current directory
         raise ValueError("postgres is '': expected True, False or a directory with Postgres")
     return PostgresSettings(binaries=Path(postgres), durable=durable)
-
-
-def public_host(host: str, *, expose: bool | str) -> str:
-    """Return the host in the base URL: the name from ``expose``, or the address to connect to.
-
-    Raises ValueError for a text that is neither a host name nor an IP address. A name also needs a
-    server that other machines reach.
-    """
-    if isinstance(expose, str):
-        if not _HOST_NAME.fullmatch(expose):
-            raise ValueError(
-                f"expose is {expose!r}: expected the host name or IP address by which clients "
-                "reach the server, without a scheme or a port"
-            )
-        if is_loopback(host) and not is_loopback(expose):
-            raise ValueError(
-                f"expose is {expose!r}, but the server listens on {host} only: pass the host "
-                "0.0.0.0 to listen on all addresses"
-            )
-        return expose
-    with suppress(ValueError):
-        if ipaddress.ip_address(host).is_unspecified:  # clients cannot connect to 0.0.0.0
-            return "::1" if ":" in host else "127.0.0.1"
-    return host
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether ``host`` is reachable from this machine only."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -12,7 +12,7 @@ import pytest
 from yarl import URL
 
 from neonctl_async.local import Fault, LocalControlPlane, ManualClock
-from neonctl_async.local.server.control_plane import public_host
+from neonctl_async.local.server.names import public_host
 from neonctl_async.local.server.tenant_state import TenantState
 from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage.database import Database

@@ -1,35 +1,19 @@
-"""Requests that no HTTP library sends, over raw sockets."""
+"""Keys, expectations and bodies that no HTTP library sends, over raw sockets."""
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from urllib.parse import unquote
 
 import pytest
-from yarl import URL
 
 from tests.local.client import Client
+from tests.local.raw import connected, head, host_of, reply_to
 from tests.support.until import until
-
-Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
-
-
-@asynccontextmanager
-async def connected(api: Client) -> AsyncGenerator[Streams]:
-    url = URL(api.base_url)
-    assert url.host is not None
-    reader, writer = await asyncio.open_connection(url.host, url.port)
-    try:
-        yield reader, writer
-    finally:
-        writer.close()
-        await writer.wait_closed()
 
 
 async def status_of(api: Client, *lines: bytes) -> int:
     """Send a request with these lines and return the status of its response."""
     async with connected(api) as (reader, writer):
-        writer.write(b"\r\n".join((*lines, b"Host: x", b"", b"")))
+        writer.write(b"\r\n".join((*lines, host_of(api), b"", b"")))
         return int((await reader.readline()).split()[1])
 
 
@@ -53,8 +37,10 @@ async def test_key_revoked_while_the_body_arrives_is_401(api: Client) -> None:
     body = b'{"project": {"name": "too-late"}}'
     async with connected(api) as (reader, writer):
         writer.write(
-            b"POST /api/v2/projects HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
-            b"Expect: 100-continue\r\n"
+            b"POST /api/v2/projects HTTP/1.1\r\nContent-Type: application/json\r\n"
+            + host_of(api)
+            + b"\r\n"
+            + b"Expect: 100-continue\r\n"
             + f"Authorization: Bearer {created['key']}\r\n".encode()
             + f"Content-Length: {len(body)}\r\n\r\n".encode()
         )
@@ -66,17 +52,34 @@ async def test_key_revoked_while_the_body_arrives_is_401(api: Client) -> None:
     assert (await api.get("/projects"))["projects"] == []
 
 
+def forms(token: str) -> list[str]:
+    """Return the token as it may appear in a path: in other cases, and percent-encoded."""
+    encoded = "".join(f"%{ord(character):02x}" for character in token)
+    return [
+        *(token, token.upper(), token.replace("_", "%5F"), encoded, encoded.upper()),
+        *(encoded.replace("%", "%25"), f"{token[:20]}%{ord(token[20]):X}{token[21:]}"),
+    ]
+
+
 async def test_misplaced_key_is_not_logged(api: Client, caplog: pytest.LogCaptureFixture) -> None:
-    token = api.key
+    secret = api.key.rpartition("_")[2]
     with caplog.at_level(logging.DEBUG):
-        await api.send("DELETE", f"/api_keys/{token}")
-        await api.send("GET", "/projects", headers={"X-Request-ID": token})
-        await status_of(
-            api, b"GET /api/v2/projects HTTP/1.1", f"Authorization : Bearer {token}".encode()
-        )
+        for form in forms(api.key):
+            await api.send("DELETE", f"/api_keys/{form}")
+            await api.send("GET", f"/projects?search={form}")
+            await api.send("GET", "/projects", headers={"X-Request-ID": form})
+        for line in (b"Authorization : Bearer %b", b"X: \0%b", b"%b"):
+            await reply_to(api, head(api, b"GET / HTTP/1.1", line % api.key.encode()))
     assert caplog.messages
-    assert token not in caplog.text
-    assert all(token not in request.path for request in api.control_plane.requests)
+    seen = [*caplog.messages, *(request.path for request in api.control_plane.requests)]
+    for text in seen:
+        assert secret[:8] not in unquote(unquote(text)).lower()
+
+
+async def test_message_of_an_error_masks_a_misplaced_key(api: Client) -> None:
+    reply = await api.send("GET", f"/nowhere/{api.key}")
+    assert reply.status == 404
+    assert "nowhere/neon_api_key_****" in reply.message
 
 
 async def test_body_that_contradicts_its_content_encoding_is_400(
@@ -94,7 +97,9 @@ async def test_client_that_disconnects_early_causes_no_error(
 ) -> None:
     async with connected(api) as (_, writer):
         writer.write(
-            b"POST /api/v2/projects HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+            b"POST /api/v2/projects HTTP/1.1\r\nContent-Type: application/json\r\n"
+            + host_of(api)
+            + b"\r\n"
             + f"Authorization: Bearer {api.key}\r\nContent-Length: 99\r\n\r\nhalf".encode()
         )
         await writer.drain()

@@ -307,9 +307,11 @@ class MemberUpdate(Body, frozen=True):
 
 
 class SnapshotChanges(Body, frozen=True):
-    """Changes of a snapshot."""
+    """Changes of a snapshot. An ``expires_at`` of null removes the expiry."""
 
     name: Name | UnsetType = UNSET
+    # Not in the published description. Neon's command line sends it.
+    expires_at: Timestamp | UnsetType | None = UNSET
 
 
 class SnapshotRestore(Body, frozen=True):
