@@ -94,7 +94,7 @@ class Application:
         )
         for base, routes in ((BASE_PATH, ROUTES), ("", LOCAL_ROUTES)):
             for route in routes:
-                path = base + route.path
+                path = base + route.pattern
                 app.router.add_route(
                     route.method, path, self._serve(route), expect_handler=continue_if_expected
                 )
