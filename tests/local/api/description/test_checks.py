@@ -121,6 +121,22 @@ def test_error_for_an_invalid_query_parameter_names_it(
     assert f"invalid request: {words}" in refused(route, query)
 
 
+def test_required_body_is_sent_even_if_no_field_is_required() -> None:
+    route = "POST /projects/{project_id}/branch_anonymized"
+    assert "invalid request: body: send a JSON body" in refused(route, {})
+    check_request(route, [], b"{}")
+
+
+@pytest.mark.parametrize("query", ["lsn=", "timestamp=", "name=", "name=a%0A", "expires_at="])
+async def test_empty_parameter_of_a_snapshot_is_not_taken_for_a_missing_one(
+    api: Client, branch_path: str, query: str
+) -> None:
+    name = query.partition("=")[0]
+    await api.expect_error(
+        400, f"invalid request: {name}: ", "POST", f"{branch_path}/snapshot?{query}"
+    )
+
+
 def test_query_parameter_that_is_sent_twice_is_refused_unless_it_is_a_list() -> None:
     with pytest.raises(ApiError, match="limit: given 2 times: send it once"):
         check_request("GET /projects", [("limit", "1"), ("limit", "2")], b"")
