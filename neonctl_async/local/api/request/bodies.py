@@ -312,7 +312,7 @@ class SnapshotChanges(Body, frozen=True):
 
     name: Name | UnsetType = UNSET
     # Not in the published description. Neon's command line sends it.
-    expires_at: Timestamp | UnsetType | None = UNSET
+    expires_at: datetime | UnsetType | None = UNSET
 
 
 class SnapshotRestore(Body, frozen=True):
