@@ -2,10 +2,10 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from neonctl_async.local.storage.data_files import connect_reader
 
@@ -24,6 +24,7 @@ class Readers:
     def __init__(self, path: Path, threads: int, name: str) -> None:
         self._path = path
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._waiting: dict[Hashable, asyncio.Future[object]] = {}
         self._connections: list[sqlite3.Connection] = []
         self._idle: list[sqlite3.Connection] = []
 
@@ -32,9 +33,27 @@ class Readers:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._threads, self._call, function)
 
+    async def run_shared(self, key: Hashable, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Call a function as :meth:`run` does, once for all waiting callers with the same key.
+
+        Their functions must be equal. A call that has started is not shared, because it may miss a
+        write that was finished before.
+        """
+        waiting = self._waiting.get(key)
+        if waiting is None:
+            loop = asyncio.get_running_loop()
+            waiting = loop.run_in_executor(self._threads, self._call_shared, key, function)
+            self._waiting[key] = waiting
+        # The other callers still need the result if this one is cancelled.
+        return cast("T", await asyncio.shield(waiting))
+
     async def close(self) -> None:
         """Wait for the running reads, and close all connections."""
         await asyncio.to_thread(self._close)
+
+    def _call_shared(self, key: Hashable, function: Callable[[sqlite3.Connection], T]) -> T:
+        self._waiting.pop(key, None)
+        return self._call(function)
 
     def _call(self, function: Callable[[sqlite3.Connection], T]) -> T:
         try:

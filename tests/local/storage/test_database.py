@@ -56,7 +56,7 @@ async def test_read_sees_every_write_that_was_finished_before(
         for number in range(20):
             await database.run(accounts.create_user, f"{number:02}", f"{number}@example.com")
             assert len(await database.read(names)) == number + 1
-            assert (await database.read_list(names))[-1] == f"{number:02}"
+            assert (await database.read_list(1, names))[-1] == f"{number:02}"
 
 
 async def test_read_does_not_wait_for_a_write(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ async def test_read_does_not_wait_for_a_write(tmp_path: Path) -> None:
         write = asyncio.create_task(database.run(wait_for, event))
         await asyncio.sleep(0)
         assert await database.read(names) == []
-        assert await database.read_list(names) == []
+        assert await database.read_list(1, names) == []
         assert not write.done()
         event.set()
         await write
@@ -74,7 +74,10 @@ async def test_read_does_not_wait_for_a_write(tmp_path: Path) -> None:
 async def test_read_does_not_wait_for_a_list(tmp_path: Path) -> None:
     async with opened(tmp_path / "data.db") as database:
         event = threading.Event()
-        lists = [asyncio.create_task(database.read_list(wait_for, event)) for _ in range(5)]
+        lists = [
+            asyncio.create_task(database.read_list(number, lambda tx: wait_for(tx, event)))
+            for number in range(5)
+        ]
         await asyncio.sleep(0)
         assert await database.read(names) == []
         await database.run(accounts.create_user, "a", "a@example.com")
@@ -118,7 +121,7 @@ async def test_reads_see_restored_data(tmp_path: Path, *, in_file: bool) -> None
             assert await database.read(names) == ["a", "b"]
             assert await database.restore()
             assert await database.read(names) == ["a"]
-            assert await database.read_list(names) == ["a"]
+            assert await database.read_list(1, names) == ["a"]
 
 
 async def test_data_is_restored_while_a_read_runs(tmp_path: Path) -> None:
