@@ -68,10 +68,15 @@ class Shell:
     def connection(self) -> Mapping[str, str]:
         """The variables with which libpq finds the first compute.
 
-        The command line builds connection strings from the host of a compute, without a port.
+        The command line builds connection strings from the host name of a compute, which does not
+        resolve here.
         """
         port = urlsplit(self._values["uri"]).port
-        return {"PGPORT": str(port), "PGOPTIONS": f"endpoint={self._values['endpoint']}"}
+        return {
+            "PGHOSTADDR": "127.0.0.1",
+            "PGPORT": str(port),
+            "PGOPTIONS": f"endpoint={self._values['endpoint']}",
+        }
 
     def create_repository(self) -> None:
         """Create a git repository with a commit on the branch ``main``."""

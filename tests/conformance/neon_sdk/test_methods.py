@@ -17,7 +17,6 @@ NOT_ENABLED = {"auth.get", "postgres.dataApi.get"}
 NOT_SERVED = (
     "aiGateway.",
     "auth.",
-    "consumption.",
     "credentials.",
     "functions.",
     "logs.",
