@@ -48,7 +48,7 @@ async def _read(state: TenantState, route: Route, call: Call) -> tuple[Response 
     except ApiError as error:
         if error.status != _DISK_FULL:
             raise
-        _logger.warning("background work of project %s waits: %s", call.path["project_id"], error)
+        _logger.info("background work of project %s waits: %s", call.path["project_id"], error)
     response = await _read_with(_read_now, state, route, call)
     assert response is not None, "nothing is due now"
     return response, True

@@ -59,6 +59,7 @@ class Database:
         self._later = LaterUpdates()
         self._timer: asyncio.TimerHandle | None = None
         self._next_store = 0.0
+        self._has_warned = False
         self._lock: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
         self._saved: sqlite3.Connection | None = None
@@ -111,6 +112,7 @@ class Database:
 
         The snapshot contains every write that was finished before the call.
         """
+
         def read(tx: Transaction) -> T:
             return function(tx, *args, **kwargs)
 
@@ -251,7 +253,11 @@ class Database:
         try:
             self._transact(_nothing, self._now)
         except (ApiError, sqlite3.Error) as error:
-            _logger.warning("the times of the last uses cannot be stored: %s", error)
+            if not self._has_warned:  # it is repeated every second, for example on a full disk
+                _logger.warning("the times of the last uses cannot be stored: %s", error)
+            self._has_warned = True
+        else:
+            self._has_warned = False
 
 
 def _nothing(tx: Transaction) -> None:

@@ -5,13 +5,22 @@ import sqlite3
 from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from neonctl_async.local.storage.data_files import connect_reader
 
 T = TypeVar("T")
 
 _CACHE_KIB = 16 * 1024
+
+
+class _Shared:
+    """A call whose callers share the result."""
+
+    result: asyncio.Future[Any]  # Any: each key has its own type
+
+    def __init__(self) -> None:
+        self.has_started = False
 
 
 class Readers:
@@ -24,7 +33,7 @@ class Readers:
     def __init__(self, path: Path, threads: int, name: str) -> None:
         self._path = path
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
-        self._waiting: dict[Hashable, asyncio.Future[object]] = {}
+        self._shared: dict[Hashable, _Shared] = {}
         self._connections: list[sqlite3.Connection] = []
         self._idle: list[sqlite3.Connection] = []
 
@@ -39,20 +48,24 @@ class Readers:
         Their functions must be equal. A call that has started is not shared, because it may miss a
         write that was finished before.
         """
-        waiting = self._waiting.get(key)
-        if waiting is None:
+        shared = self._shared.get(key)
+        if shared is None or shared.has_started:
+            shared = self._shared[key] = _Shared()
             loop = asyncio.get_running_loop()
-            waiting = loop.run_in_executor(self._threads, self._call_shared, key, function)
-            self._waiting[key] = waiting
+            shared.result = loop.run_in_executor(self._threads, self._start, shared, function)
         # The other callers still need the result if this one is cancelled.
-        return cast("T", await asyncio.shield(waiting))
+        try:
+            return cast("T", await asyncio.shield(shared.result))
+        finally:
+            if self._shared.get(key) is shared:
+                del self._shared[key]
 
     async def close(self) -> None:
         """Wait for the running reads, and close all connections."""
         await asyncio.to_thread(self._close)
 
-    def _call_shared(self, key: Hashable, function: Callable[[sqlite3.Connection], T]) -> T:
-        self._waiting.pop(key, None)
+    def _start(self, shared: "_Shared", function: Callable[[sqlite3.Connection], T]) -> T:
+        shared.has_started = True
         return self._call(function)
 
     def _call(self, function: Callable[[sqlite3.Connection], T]) -> T:

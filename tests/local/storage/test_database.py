@@ -190,3 +190,45 @@ async def _until_stored(path: Path) -> bool:
             return True
         await asyncio.sleep(0.01)
     return False
+
+
+async def test_waiting_lists_with_the_same_key_share_a_result_that_is_read_later(
+    tmp_path: Path,
+) -> None:
+    def names_counted(tx: Transaction) -> list[str]:
+        calls.append(1)
+        return names(tx)
+
+    calls: list[int] = []
+    async with opened(tmp_path / "data.db") as database:
+        event = threading.Event()
+        other = asyncio.create_task(database.read_list(0, lambda tx: wait_for(tx, event)))
+        await asyncio.sleep(0)
+        lists = [asyncio.create_task(database.read_list(1, names_counted)) for _ in range(9)]
+        await asyncio.sleep(0)
+        await database.run(accounts.create_user, "a", "a@example.com")
+        lists.append(asyncio.create_task(database.read_list(1, names_counted)))
+        await asyncio.sleep(0)
+        lists.pop(0).cancel()
+        event.set()
+        assert await asyncio.gather(*lists) == [["a"]] * 9
+        assert calls == [1]
+        await other
+
+
+async def test_list_that_has_started_is_not_shared(tmp_path: Path) -> None:
+    def wait_with_names(tx: Transaction) -> list[str]:
+        found = names(tx)
+        started.set()
+        assert written.wait(10)
+        return found
+
+    started, written = threading.Event(), threading.Event()
+    async with opened(tmp_path / "data.db") as database:
+        first = asyncio.create_task(database.read_list(1, wait_with_names))
+        await asyncio.to_thread(started.wait, 10)
+        await database.run(accounts.create_user, "a", "a@example.com")
+        second = asyncio.create_task(database.read_list(1, wait_with_names))
+        await asyncio.sleep(0)
+        written.set()
+        assert (await first, await second) == ([], ["a"])
