@@ -21,6 +21,7 @@ _NAME_TAKEN = "the name is taken"
 _TWO_COMPUTES = "a branch has one read_write compute at most"
 
 ERRORS_OF: Mapping[str, Mapping[int, str]] = {
+    "POST /organizations/{org_id}/invitations": {422: "the organization lacks the role"},
     "POST /projects/{project_id}/branch_anonymized": {409: _TWO_COMPUTES},
     "POST /projects/{project_id}/branches": {409: _TWO_COMPUTES},
     "POST /projects/{project_id}/branches/{branch_id}/finalize_restore": {

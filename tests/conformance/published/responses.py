@@ -24,10 +24,23 @@ class Published:
         """Yield the check and the description of each difference of a response."""
         endpoint, status = self._endpoints[case.operation.label], response.status_code
         has_method = case.method == endpoint.method
-        if status not in (_statuses(endpoint) if has_method else {405}):
+        if status not in (self._statuses(endpoint) if has_method else {405}):
             yield "status", f"{status} is neither published nor in known.py"
         yield from _media_type(response)
         yield from self._schema(endpoint, status, response.content)
+
+    def _statuses(self, endpoint: Endpoint) -> set[int]:
+        statuses = {*self._responses(endpoint), *ERRORS, *ERRORS_OF.get(str(endpoint), ())}
+        return statuses.union(ERRORS_WITH_BODY) if endpoint.body else statuses
+
+    def _responses(self, endpoint: Endpoint) -> dict[int, Any]:
+        """Return the published responses by status, errors included."""
+        published = self._description.document["paths"][endpoint.path][endpoint.method.lower()]
+        return {
+            int(status): response
+            for status, response in published["responses"].items()
+            if status != "default"
+        }
 
     def _schema(self, endpoint: Endpoint, status: int, content: bytes) -> Iterator[tuple[str, str]]:
         validator = self._validator(endpoint, status)
@@ -48,7 +61,7 @@ class Published:
                 yield "schema", f"{place}: {error.message[:100]}"
 
     def _validator(self, endpoint: Endpoint, status: int) -> jsonschema_rs.Validator | None:
-        key = (str(endpoint), status if status in endpoint.responses else 0)
+        key = (str(endpoint), status if status in self._responses(endpoint) else 0)
         if key not in self._validators:
             self._validators[key] = self._make_validator(endpoint, status)
         return self._validators[key]
@@ -56,14 +69,9 @@ class Published:
     def _make_validator(self, endpoint: Endpoint, status: int) -> jsonschema_rs.Validator | None:
         if status in endpoint.responses and schema_of(endpoint.responses[status]) is None:
             return None
-        of = status if status in endpoint.responses else "default"
+        of = status if status in self._responses(endpoint) else "default"
         schema = strict_schema(self._description, self._description.response_schema(endpoint, of))
         return jsonschema_rs.Draft202012Validator(schema, validate_formats=True)
-
-
-def _statuses(endpoint: Endpoint) -> set[int]:
-    statuses = {*endpoint.responses, *ERRORS, *ERRORS_OF.get(str(endpoint), ())}
-    return statuses.union(ERRORS_WITH_BODY) if endpoint.body else statuses
 
 
 def _media_type(response: Response) -> Iterator[tuple[str, str]]:

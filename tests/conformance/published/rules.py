@@ -22,8 +22,15 @@ class Rule(Struct, frozen=True):
 
 
 ANY = Rule({}, "the name of a new object, or of an object that Neon does not know")
-_ONE_WEEK = (datetime.now(UTC) + timedelta(days=7)).strftime("%Y-%m-%dT00:00:00Z")
-_EXPIRY = Rule({"enum": [_ONE_WEEK]}, "an expiry is a time in the future")
+
+
+def _day(days: int) -> JsonSchema:
+    """Return the schema of a time that is some days from now."""
+    return {"enum": [(datetime.now(UTC) + timedelta(days)).strftime("%Y-%m-%dT00:00:00Z")]}
+
+
+_EXPIRY = Rule(_day(7), "an expiry is a time in the future")
+_KEPT = "the published text limits the time that consumption is kept"
 _LSN = Rule({"pattern": "^[0-9A-F]{1,8}/[0-9A-F]{1,8}$"}, "Postgres reads no other text")
 _NAME = Rule({"minLength": 1, "maxLength": 256}, "a name is not empty")
 _TIME = Rule({"format": "date-time"}, "the published text requires this format")
@@ -51,23 +58,35 @@ PARAMETERS: Mapping[str, Rule] = {
     "base_lsn": _LSN,
     "cursor": Rule({"enum": [""]}, "the only other cursors are those of an earlier page"),
     "expires_at": _EXPIRY,
+    "from": Rule(_day(-3), _KEPT),
     "lsn": _LSN,
     "timestamp": _TIME,
+    "to": Rule(_day(-1), _KEPT),
 }
 """Rules of all query parameters, by name."""
 
 _POSTGRES_NAME = Rule({"minLength": 1, "maxLength": 63}, "Postgres has no longer names")
 _COMPUTE_NAME = Rule({"minLength": 1, "maxLength": 64}, "the published limit of new computes")
 
+_LISTED = "the published text lists these values"
+_METRICS = "compute_unit_seconds root_branch_bytes_month public_network_transfer_bytes".split()
+_ROLE = Rule(
+    {"enum": ["admin", "member"]},
+    "the published text says that organizations may lack the other roles",
+)
+
 OF_OPERATION: Mapping[str, Rule] = {
+    "GET /consumption_history/projects: metric": Rule(
+        {"enum": ["active_time_seconds", "logical_size_bytes"]}, _LISTED
+    ),
+    "GET /consumption_history/v2/branches: metric": Rule({"enum": _METRICS}, _LISTED),
+    "GET /consumption_history/v2/projects: metric": Rule({"enum": _METRICS}, _LISTED),
     "GET /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints: region_id": ANY,
     "GET /projects/{project_id}/branches/{branch_id}/schema: format": Rule(
         {"enum": ["sql", "json"]}, "the published text lists these values"
     ),
-    "PATCH /organizations/{org_id}/members/{member_id}: role": Rule(
-        {"enum": ["admin", "member"]},
-        "the published text says that organizations may lack the other roles",
-    ),
+    "PATCH /organizations/{org_id}/members/{member_id}: role": _ROLE,
+    "POST /organizations/{org_id}/invitations: role": _ROLE,
     "PATCH /projects/{project_id}/branches/{branch_id}/databases/{database_name}: name": (
         _POSTGRES_NAME
     ),

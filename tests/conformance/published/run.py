@@ -42,7 +42,7 @@ _AFTER_CHANGES = ["2xx", "404", "409", "412", "422"]
 
 _HEALTH_CHECKS = (HealthCheck.data_too_large, HealthCheck.filter_too_much, HealthCheck.too_slow)
 
-_VALUES = re.compile(r"\d+|'[^']*'|\([^)]*\)")
+_VALUES = re.compile(r"""\d+|'[^']*'|"[^"]*"|\([^)]*\)|Hint: .*""")
 _NOISE = re.compile(r"^(Expected: .*|Invalid component: )", re.MULTILINE)
 
 

@@ -20,6 +20,7 @@ Provisioner = Literal["k8s-neonvm", "k8s-pod"]
 EndpointType = Literal["read_write", "read_only"]
 Timestamp = Annotated[datetime, Meta(tz=True)]
 PublishedRole = Literal["admin", "member", "editor", "viewer", "collaborator"]
+Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
 HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
 Lsn = Annotated[str, Meta(pattern=formats.LSN)]
 TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
@@ -311,7 +312,7 @@ class SnapshotChanges(Body, frozen=True):
 
     name: Name | UnsetType = UNSET
     # Not in the published description. Neon's command line sends it.
-    expires_at: Timestamp | UnsetType | None = UNSET
+    expires_at: datetime | UnsetType | None = UNSET
 
 
 class SnapshotRestore(Body, frozen=True):
