@@ -26,7 +26,6 @@ from neonctl_async.local.errors import ApiError, unauthorized
 from neonctl_async.local.server import unrouted
 from neonctl_async.local.server.admission import check_admission
 from neonctl_async.local.server.bodies import (
-    continue_if_expected,
     path_parameters,
     query_parameters,
     read_early,
@@ -38,7 +37,7 @@ from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.server.http_errors import (
     BareResponse,
     error_response,
-    parser_error,
+    outside_error,
     raw_response,
     request_timeout,
 )
@@ -100,9 +99,7 @@ class Application:
         for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
             for route in routes:
                 path = base + route.path
-                app.router.add_route(
-                    route.method, path, self._serve(route), expect_handler=continue_if_expected
-                )
+                app.router.add_route(route.method, path, self._serve(route))
                 if route.path in FIXED_PATHS:
                     app.router.add_route("*", path, unrouted.refuse(route.method, path))
         app.on_shutdown.append(self._stop)
@@ -116,9 +113,7 @@ class Application:
     def _respond_to_error(
         self, status: int, cause: BaseException | None, message: str | None
     ) -> web.Response:
-        error = ApiError(status, "internal server error")
-        if status == 400:
-            error = parser_error(cause, message)
+        error = outside_error(status, cause, message)
         request_id = ids.uuid_text()
         _logger.info("- - %d %s request_id=%s", status, error.message, request_id)
         response = error_response(error, request_id, BareResponse)
