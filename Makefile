@@ -19,7 +19,7 @@ ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests
 	tests/test_pagination.py
 
 # The tests of make test and the long ones.
-WITH_LONG = not soak and not contract and not scale and not release and (not postgres or process)
+WITH_LONG = not soak and not conformance and not contract and not scale and not release and (not postgres or process)
 
 # Versions of Node.js packages: the published description of the API, a server that validates
 # requests against it, Neon's TypeScript SDK, and node-postgres.
@@ -27,18 +27,18 @@ DESCRIPTION = 2.7.3
 PRISM = 5.16.0
 SDK = 6.1.2
 NODE_POSTGRES = 8.23.1
-# Neon's command line, with which the start of ours is compared.
+# Neon's command line: it runs on the local control plane, and its start is compared with ours.
 NEON_CLI = 6.2.3
 PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM) @neon/sdk@$(SDK) \
-	pg@$(NODE_POSTGRES)
-NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)
+	pg@$(NODE_POSTGRES) neon@$(NEON_CLI)
+NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)
 
 # The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage hostile loops contract endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-quick mutants dist clean
+.PHONY: help demo screens pictures test coverage hostile loops contract conformance endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -65,7 +65,7 @@ test-%: .venv-%/ready-test
 
 # Also runs the long tests, and those that start Postgres servers.
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not contract and not scale and not release"
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not conformance and not contract and not scale and not release"
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
@@ -77,7 +77,10 @@ loops: .venv-$(NEWEST)/ready-test ## Run the tests of waiting and transport on u
 contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method with the published description of the API
 	$(BIN)/python -X dev -m pytest -m contract --timeout 120 tests/contract
 
-endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, the table of endpoints and methods
+conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis and Neon's own clients on the local control plane
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance tests/conformance
+
+endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints
 
 check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, English and workflows
@@ -102,8 +105,9 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
 	$(BIN)/python -X dev -m pytest -m scale
 
-soak: .venv-$(NEWEST)/ready-test ## Run 50 clients while the server is killed; kill fleets, and processes that ensure branches
+soak: .venv-$(NEWEST)/ready-test ## Kill servers that 12 or 50 clients use; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak
+	$(BIN)/python -m tools.restarts
 	$(BIN)/python -m tools.fleets
 	$(BIN)/python -X dev -m pytest -m soak
 
@@ -160,7 +164,7 @@ define GROUP
 	touch $$@
 
 endef
-$(foreach group,check docs contract bench fuzz mutation,$(eval $(call GROUP,$(group))))
+$(foreach group,check docs contract conformance bench fuzz mutation,$(eval $(call GROUP,$(group))))
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	rm -rf .contract

@@ -233,7 +233,10 @@ def main(names: Sequence[str]) -> int:
     """Run the tests under the conditions that are named, else all; return the exit status."""
     wanted = [one for one in CONDITIONS if not names or any(name in one.name for name in names)]
     selection = Selection()
-    marks = "not soak and not contract and not release and (not postgres or process)"
+    marks = " and ".join(
+        f"not {marker}" for marker in ("soak", "conformance", "contract", "release")
+    )
+    marks = f"{marks} and (not postgres or process)"
     if pytest.main(["--collect-only", "-p", "no:terminal", "-m", marks], [selection]) != 0:
         sys.exit("the tests cannot be collected: run pytest --collect-only")
     with ThreadPoolExecutor(CONCURRENCY) as pool:

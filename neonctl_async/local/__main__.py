@@ -1,4 +1,7 @@
-"""``python -m neonctl_async.local``: serve a local control plane until interrupted."""
+"""``python -m neonctl_async.local``: serve a local control plane until interrupted.
+
+With the name of a command as the first argument, run this command instead.
+"""
 
 import asyncio
 import errno

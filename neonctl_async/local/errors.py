@@ -57,3 +57,8 @@ def unprocessable(message: str) -> ApiError:
 def locked(message: str) -> ApiError:
     """Return a 423: conflicting operations run, and nothing was changed."""
     return ApiError(423, message)
+
+
+def insufficient_storage(message: str) -> ApiError:
+    """Return a 507: the disk is full, and nothing was changed. Reads still succeed."""
+    return ApiError(507, message)

@@ -55,6 +55,7 @@ class Compactor:
                 if parameter["in"] == "query"
             },
             body=self._body(body["content"]) if body else UNSET,
+            body_required=body.get("required", False),
         )
 
     def schema(self, schema: Mapping[str, Any]) -> Schema:
@@ -170,4 +171,4 @@ def _section(name: str, parts: Mapping[str, object]) -> Iterator[str]:
 
 
 def _json(value: object) -> str:
-    return msgspec.json.encode(value, order="deterministic").decode()
+    return msgspec.json.encode(value).decode()

@@ -139,7 +139,7 @@ class Description:
         matching = [endpoint for endpoint in self.endpoints if endpoint.matches(method, path)]
         return min(matching, key=lambda endpoint: endpoint.path.count("{"), default=None)
 
-    def response_schema(self, endpoint: Endpoint, status: int) -> dict[str, Any]:
+    def response_schema(self, endpoint: Endpoint, status: Code) -> dict[str, Any]:
         """Return the schema of a JSON response as published."""
         responses = self.document["paths"][endpoint.path][endpoint.method.lower()]["responses"]
         response = responses[status] if status in responses else responses[str(status)]

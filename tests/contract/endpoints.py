@@ -1,9 +1,13 @@
-"""Writes ``docs/endpoints.md``, the table of endpoints and methods: ``make endpoints``."""
+"""Writes the table of endpoints and methods, and what the local control plane knows of them.
+
+``make endpoints`` runs this module.
+"""
 
 import asyncio
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from tests.contract import compact
 from tests.contract.calls import Call, call_every_method
 from tests.contract.description import PACKAGE, Description, Endpoint
 from tests.contract.prism import prism_server
@@ -60,8 +64,9 @@ def _stability(endpoint: Endpoint) -> Iterator[str]:
 
 
 def main() -> None:
-    """Write the page."""
+    """Write ``docs/endpoints.md``, and ``endpoints.json`` of the local control plane."""
     description = Description()
+    compact.write(description)
     with prism_server(description.file) as prism:
         calls = asyncio.run(call_every_method(prism))
     PAGE.write_text(page(description, methods_by_endpoint(description, calls)))

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -25,12 +26,17 @@ def node() -> str:
 def copy_programs(programs: Path, folder: Path) -> None:
     """Copy programs to a folder in which Node.js finds their packages."""
     shutil.copytree(programs, folder, dirs_exist_ok=True)
-    (folder / "node_modules").symlink_to(FOLDER / "node_modules")
+    with suppress(FileExistsError):
+        (folder / "node_modules").symlink_to(FOLDER / "node_modules")
 
 
 # Any: each program prints different JSON.
 async def run_on(
-    control_plane: LocalControlPlane, project_id: str, folder: Path, *command: str
+    control_plane: LocalControlPlane,
+    project_id: str,
+    folder: Path,
+    *command: str,
+    **environment: str,
 ) -> Any:
     """Run a program on a project. Return the last line that it prints, decoded as JSON."""
     return await run(
@@ -39,6 +45,7 @@ async def run_on(
         NEON_API_KEY=control_plane.api_key,
         NEON_API_HOST=control_plane.base_url,
         NEON_PROJECT_ID=project_id,
+        **environment,
     )
 
 

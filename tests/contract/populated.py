@@ -47,9 +47,19 @@ async def populated() -> AsyncGenerator[Populated]:
             retry=RetryPolicy(attempts=1),
         ) as neon,
     ):
-        names = await _names(neon, control_plane)
-        by_method = await _names_by_method(neon, control_plane, names)
+        names, by_method = await populate(neon, control_plane)
         yield Populated(RecordedClient(neon, recorder), names, by_method)
+
+
+async def populate(
+    neon: NeonClient, control_plane: LocalControlPlane
+) -> tuple[Names, Mapping[str, Names]]:
+    """Create an object of every kind. Return the arguments that identify them.
+
+    The second mapping has the arguments of the methods that need objects of their own.
+    """
+    names = await _names(neon, control_plane)
+    return names, await _names_by_method(neon, control_plane, names)
 
 
 async def _names(neon: NeonClient, control_plane: LocalControlPlane) -> dict[str, object]:

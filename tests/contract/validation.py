@@ -21,18 +21,20 @@ def violations(
     description: Description, endpoint: Endpoint, status: int, content: Json
 ) -> Iterator[str]:
     """Yield each violation of the published schema of a response."""
-    published = description.document["components"]["schemas"]
-    components = {
-        name: _strict(schema, published, closed=False) for name, schema in published.items()
-    }
-    schema = _strict(description.response_schema(endpoint, status), published)
-    root = {"allOf": [schema], "components": {"schemas": components}}
+    root = strict_schema(description, description.response_schema(endpoint, status))
     validator: Any = Draft202012Validator(root, format_checker=_FORMATS)
     for error in validator.iter_errors(content):
         if "propertyNames" in error.schema_path:
             yield f"{error.json_path}.{error.instance} is not published"
         else:
             yield f"{error.json_path}: {error.message}"
+
+
+def strict_schema(description: Description, schema: dict[str, Any]) -> dict[str, Any]:
+    """Translate a published schema to JSON Schema that allows no unknown property."""
+    published = description.document["components"]["schemas"]
+    components = {name: _strict(part, published, closed=False) for name, part in published.items()}
+    return {"allOf": [_strict(schema, published)], "components": {"schemas": components}}
 
 
 def _strict(

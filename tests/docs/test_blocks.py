@@ -20,6 +20,9 @@ COVERED_BY: Mapping[tuple[str, str], str] = {
     ("docs/errors.md", "text"): "tests/docs/test_pages.py",
     ("docs/from-neon-api.md", 'python title="neon-api"'): "tests/docs/test_from_neon_api.py",
     ("docs/from-neon-sdk.md", 'js title="@neon/sdk"'): "tests/contract/test_from_neon_sdk.py",
+    ("docs/local-control-plane.md", 'console title="neon"'): (
+        "tests/conformance/neon_cli/test_commands.py"
+    ),
     ("docs/local-control-plane.md", "yaml"): "tests/docs/test_compose.py",
     ("docs/progress.md", "text"): "tests/test_progress.py",
     ("docs/style.md", "text"): "tests/tools/test_prose.py",
@@ -105,12 +108,18 @@ def has_other_tests(*_arguments: str) -> bool:
     return True
 
 
+def is_a_request_of_people(*_arguments: str) -> bool:
+    """Return True, because tests/docs/test_people.py sends the requests of the page."""
+    return True
+
+
 def is_a_test_module(path: str) -> bool:
     """Return whether ``pytest`` finds the file."""
     return (ROOT / path).is_file()
 
 
 CHECKS: Mapping[str, Callable[..., bool]] = {
+    "curl": is_a_request_of_people,
     "make": is_target,
     "neonctl-async": has_other_tests,
     "pip": can_be_installed,

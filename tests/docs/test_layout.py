@@ -58,6 +58,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/test_main.py",
         "the arguments of the command",
     ),
+    "neonctl_async/local/commands/records.py": (
+        "tests/local/commands/test_people.py",
+        "the commands decode responses to these records",
+    ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",
@@ -88,13 +92,13 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/server/test_control_plane.py",
         "settings are tested through their effect",
     ),
-    "neonctl_async/local/storage/database.py": (
-        "tests/local/server/test_control_plane.py",
-        "a restart shows whether the data was stored",
-    ),
     "neonctl_async/local/storage/plan.py": (
         "tests/local/engine/test_lifecycle.py",
         "the life cycle of an operation follows its plan",
+    ),
+    "neonctl_async/local/storage/readers.py": (
+        "tests/local/storage/test_database.py",
+        "a database reads in these threads",
     ),
     "neonctl_async/local/storage/tables.py": (
         "tests/local/engine/test_operations.py",

@@ -1,6 +1,7 @@
 """Neon's synchronous client, neon-api 0.3.0, unchanged, against the local control plane."""
 
 import asyncio
+import inspect
 from importlib import import_module
 from typing import Any
 
@@ -12,6 +13,26 @@ from tests.local.client import Client
 # Imported by name, because neon-api has no types.
 NeonAPI: Any = import_module("neon_api").NeonAPI
 NeonAPIError: type[Exception] = import_module("neon_api.exceptions").NeonAPIError
+
+
+class Recorded:
+    """A client that records the names of the methods that are called."""
+
+    # Any: neon-api is not typed.
+    def __init__(self, neon: Any) -> None:
+        self.neon = neon
+        self.called: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        self.called.add(name)
+        return getattr(self.neon, name)
+
+
+def client(api: Client, monkeypatch: pytest.MonkeyPatch) -> Recorded:
+    monkeypatch.setenv("NEON_API_KEY", api.key)
+    neon = NeonAPI.from_environ()
+    neon.base_url = f"{api.base_url}/"
+    return Recorded(neon)
 
 
 # Any: neon-api is not typed.
@@ -32,6 +53,11 @@ def projects(neon: Any) -> str:
     assert neon.project_update(created.id, project={"name": "store"}).project.name == "store"
     assert [project.name for project in neon.projects(limit=5).projects] == ["store"]
     assert neon.projects(shared=True).projects == []
+    granted = neon.project_permissions_grant(created.id, email="friend@example.com")
+    assert neon.project_permissions(created.id).project_permissions == [granted]
+    # This method sends a request that Neon does not publish.
+    with pytest.raises(NeonAPIError, match="DELETE is not allowed"):
+        neon.project_permissions_revoke(created.id, permission_id=granted.id)
     uri = neon.connection_uri(created.id, "neondb", "neondb_owner")
     assert uri.uri.startswith("postgresql://neondb_owner:")
     return str(created.id)
@@ -78,7 +104,7 @@ def databases_and_roles(neon: Any, project_id: str, branch_id: str) -> None:
     assert neon.database(*where, "shop").database.owner_name == "alex"
     renamed = neon.database_update(*where, "shop", database={"name": "store"})
     assert renamed.database.name == "store"
-    assert len(neon.databases(*where).databases) == 2
+    assert len(neon.databases(*where, limit=9, cursor="").databases) == 2
     assert neon.database_delete(*where, "store").database.name == "store"
     assert neon.role_delete(*where, "alex").role.name == "alex"
 
@@ -91,9 +117,12 @@ def operations(neon: Any, project_id: str) -> None:
     assert neon.operations(project_id, limit=1, cursor="2026-01-01T00:00:00Z").operations == []
 
 
-async def test_neon_api_calls_work_unchanged(api: Client, clock: ManualClock) -> None:
+async def test_neon_api_calls_work_unchanged(
+    api: Client, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    neon = client(api, monkeypatch)
+
     def run() -> None:
-        neon: Any = NeonAPI(api.key, base_url=f"{api.base_url}/")
         account_and_keys(neon)
         project_id = projects(neon)
         branch_id = branches(neon, project_id)
@@ -104,4 +133,6 @@ async def test_neon_api_calls_work_unchanged(api: Client, clock: ManualClock) ->
         assert neon.project_delete(project_id).project.id == project_id
 
     await asyncio.to_thread(run)
-    assert {request.status for request in api.control_plane.requests} == {200, 201, 401}
+    assert {request.status for request in api.control_plane.requests} == {200, 201, 401, 405}
+    methods = {name for name, _ in inspect.getmembers(NeonAPI, callable) if name[0] != "_"}
+    assert neon.called - {"base_url"} == methods - {"from_environ"}

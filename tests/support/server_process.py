@@ -18,10 +18,11 @@ class Served:
         self.process = process
         self.base_url = self.api_key = ""
 
-    async def kill(self) -> None:
-        """Kill the process."""
+    async def kill(self) -> str:
+        """Kill the process. Return its log."""
         self.process.kill()
-        await self.process.communicate()
+        _, err = await self.process.communicate()
+        return err.decode()
 
     async def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int | None, str, str]:
         """Send a signal. Return the exit status, and the output since the last read.

@@ -90,7 +90,7 @@ def _create_branch(
     branch = Branch(
         id=branch_id,
         project_id=snapshot.project_id,
-        name=body.name or call.text("name", bodies.MAX_NAME_LENGTH) or branch_id,
+        name=body.name or call.name("name", bodies.MAX_NAME_LENGTH) or branch_id,
         created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,

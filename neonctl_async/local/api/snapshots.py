@@ -45,7 +45,7 @@ def create(tx: Transaction, call: Call) -> Response:
         id=snapshot_id,
         project_id=project.id,
         source_branch_id=branch.id,
-        name=call.text("name", MAX_NAME_LENGTH) or snapshot_id,
+        name=call.name("name", MAX_NAME_LENGTH) or snapshot_id,
         lsn=lsn or ids.lsn(),
         timestamp=at,
         content=json_text(content),
@@ -68,11 +68,13 @@ def list_project(tx: Transaction, call: Call) -> Response:
 
 
 def update(tx: Transaction, call: Call) -> Response:
-    """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: rename it."""
+    """``PATCH /projects/{project_id}/snapshots/{snapshot_id}``: change its name or expiry time."""
     snapshot = find(tx, call)
-    name = call.part("snapshot", SnapshotChanges).name
-    if name is not UNSET:
-        snapshot = tx.update(snapshot, name=name)
+    body = call.part("snapshot", SnapshotChanges)
+    if body.name is not UNSET:
+        snapshot = tx.update(snapshot, name=body.name)
+    if body.expires_at is not UNSET:
+        snapshot = tx.update(snapshot, expires_at=branches.expiry_time(tx, body.expires_at))
     return respond({"snapshot": record(snapshot)})
 
 

@@ -8,6 +8,8 @@ from importlib import import_module
 from typing import Final
 
 COMMANDS: Final[dict[str, str]] = {
+    "export": "neonctl_async.local.commands.export_data",
+    "import": "neonctl_async.local.commands.import_data",
     "member": "neonctl_async.local.commands.people",
     "org": "neonctl_async.local.commands.people",
     "user": "neonctl_async.local.commands.people",

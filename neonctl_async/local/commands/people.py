@@ -23,6 +23,9 @@ from neonctl_async.local.commands.records import (
 
 Command = Callable[[Console, argparse.Namespace], None]
 
+PAGE: Final = 500
+"""The size of a page of members."""
+
 _DESCRIPTION: Final = (
     "Commands for people and organizations of a running local control plane, which the "
     "environment variables NEON_API_HOST and NEON_API_KEY name. They do what people do in Neon's "
@@ -188,11 +191,12 @@ def leave(console: Console, options: argparse.Namespace) -> None:
 
 
 def _members(console: Console, org_id: str) -> list[ListedMember]:
-    first = f"/organizations/{segment(org_id)}/members?sort_by=joined_at&sort_order=asc"
+    path = f"/organizations/{segment(org_id)}/members?limit={PAGE}"
+    first = f"{path}&sort_by=joined_at&sort_order=asc"
     page = console.request("GET", first, Members)
     found = page.members
     while page.pagination.next:
-        page = console.request("GET", f"{first}&cursor={segment(page.pagination.next)}", Members)
+        page = console.request("GET", f"{path}&cursor={segment(page.pagination.next)}", Members)
         found += page.members
     return found
 

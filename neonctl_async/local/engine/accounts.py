@@ -68,12 +68,19 @@ class FirstAccount(msgspec.Struct, frozen=True, kw_only=True):
     api_key: str | None
 
 
-def ensure_first_account(tx: Transaction) -> FirstAccount:
-    """Return the first user and organization. Create them, and a key, in an empty database."""
+def first_account(tx: Transaction) -> FirstAccount | None:
+    """Return the first user and organization, or None in an empty database."""
     user = tx.first(User, "ORDER BY created_at, rowid")
     organization = tx.first(Organization, "ORDER BY created_at, rowid")
-    if user is not None and organization is not None:
-        return FirstAccount(user_id=user.id, org_id=organization.id, api_key=None)
+    if user is None or organization is None:
+        return None
+    return FirstAccount(user_id=user.id, org_id=organization.id, api_key=None)
+
+
+def ensure_first_account(tx: Transaction) -> FirstAccount:
+    """Return the first user and organization. Create them, and a key, in an empty database."""
+    if (found := first_account(tx)) is not None:
+        return found
     user = create_user(tx, "First User", "first.user@neon.invalid")
     organization = create_organization(tx, "First Organization", user.id)
     _, token = create_user_key(tx, user.id, "first key")

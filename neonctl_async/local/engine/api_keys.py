@@ -54,7 +54,7 @@ def authenticate(tx: Transaction, authorization: str | None, address: str) -> Pr
     if key is None:
         raise unauthorized("the API key is not valid: it is unknown or was revoked")
     if (key.last_used_at or 0) // SECOND != tx.now // SECOND or key.last_used_from != address:
-        tx.update(key, last_used_at=tx.now, last_used_from=address)
+        tx.update_later(key, last_used_at=tx.now, last_used_from=address)
     return Principal(
         key_id=key.id,
         kind=key.kind,

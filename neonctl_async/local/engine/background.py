@@ -29,7 +29,12 @@ def on_project_request(tx: Transaction, project: Project) -> None:
     project = tx.get(Project, project.id)
     if project.detached:
         _reattach(tx, project)
-    _postpone_detachment(tx, project)
+    postpone_detachment(tx, project)
+
+
+def is_due(tx: Transaction, project: Project) -> bool:
+    """Return whether :func:`on_project_request` has events to run, or a project to reattach."""
+    return project.detached or tx.first(DueEvent, EARLIEST, project.id, tx.now) is not None
 
 
 def catch_up(tx: Transaction, project_id: str) -> None:
@@ -124,14 +129,15 @@ def _reattach(tx: Transaction, project: Project) -> None:
         computes.schedule_checks(tx, branch.id)
 
 
-def _postpone_detachment(tx: Transaction, project: Project) -> None:
+def postpone_detachment(tx: Transaction, project: Project) -> None:
+    """Count the time without requests from now on."""
     after = tx.rules.intervals.detach_after
     if after is None:
         return
     at = tx.now + span(after)
     # A precision of one second saves most requests a write.
     if project.detach_at is None or at - project.detach_at >= SECOND:
-        tx.update(project, detach_at=at)
+        tx.update_later(project, detach_at=at)
 
 
 _EVENTS: Final[dict[str, Callable[[Transaction, str], None]]] = {

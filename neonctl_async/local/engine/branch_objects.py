@@ -62,10 +62,10 @@ def check_possible(tx: Transaction, kind: type[NamedT], name: str) -> None:
     if _RESERVED[kind].fullmatch(name):
         raise unprocessable(f"the name {name!r} of the {_noun(kind)} is reserved: use another name")
     length = len(name.encode())
-    if length > _MAX_LENGTH or "\0" in name:
+    if length > _MAX_LENGTH:
         raise unprocessable(
             f"the name {name!r} of the {_noun(kind)} has {length} bytes: expected at most "
-            f"{_MAX_LENGTH} bytes without zero bytes"
+            f"{_MAX_LENGTH} bytes"
         )
 
 

@@ -16,11 +16,9 @@ from aiohttp import web
 from aiohttp.typedefs import Handler
 
 from neonctl_async.local import ids
-from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.description.checks import check_request
-from neonctl_async.local.api.request import access
-from neonctl_async.local.api.request.calls import Call, Response
-from neonctl_async.local.engine import api_keys, background
+from neonctl_async.local.api.request.calls import Call
+from neonctl_async.local.engine import api_keys
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, unauthorized
 from neonctl_async.local.server import unrouted
@@ -42,16 +40,13 @@ from neonctl_async.local.server.http_errors import (
     request_timeout,
 )
 from neonctl_async.local.server.names import ServerNames
+from neonctl_async.local.server.responses import respond
 from neonctl_async.local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES, Route
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.settings import ConnectionLimits
-from neonctl_async.local.storage.transactions import Transaction
 
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
-
-LOCAL_PATH: Final = "/local/v1"
-"""The start of the paths of requests that Neon's API does not have."""
 
 MAXIMUM_BODY: Final = 1 << 20
 """The largest request body, in bytes."""
@@ -96,12 +91,12 @@ class Application:
             ],
             client_max_size=MAXIMUM_BODY,
         )
-        for base, routes in ((BASE_PATH, ROUTES), (LOCAL_PATH, LOCAL_ROUTES)):
+        for base, routes in ((BASE_PATH, ROUTES), ("", LOCAL_ROUTES)):
             for route in routes:
-                path = base + route.path
+                path = base + route.pattern
                 app.router.add_route(route.method, path, self._serve(route))
                 if route.path in FIXED_PATHS:
-                    app.router.add_route("*", path, unrouted.refuse(route.method, path))
+                    app.router.add_route("*", path, unrouted.refuse_on(base))
         app.on_shutdown.append(self._stop)
         app.on_response_prepare.append(_remove_server_header)
         return app
@@ -144,12 +139,7 @@ class Application:
                 query=query_parameters(request.query),
                 content=content,
             )
-            response = await state.database.run(_respond, route, call)
-            if state.databases is not None:
-                state.databases.runner.wake()
-                if isinstance(response, SchemaRead):
-                    response = await state.databases.read(response)
-            assert isinstance(response, Response), "without Postgres, no schema is read"
+            response = await respond(state, route, call)
             return _json_response(response.status, response.content)
 
         return serve
@@ -269,21 +259,11 @@ class Application:
             )
         authorization = authorizations[0] if authorizations else None
         context = _context.get()
-        principal = context.principal = await context.state.database.run(
+        principal = context.principal = await context.state.database.read(
             api_keys.authenticate, authorization, request.remote or ""
         )
         context.state.admit(principal.account, _route_of(request))
         return await handler(request)
-
-
-def _respond(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead:
-    api_keys.check_not_revoked(tx, call.principal)
-    if project_id := call.path.get("project_id"):
-        project = access.find_project(tx, call.principal, project_id)
-        if project is not None and project.deleted_at is None:
-            background.on_project_request(tx, project)
-            tx.commit()
-    return route.handler(tx, call)
 
 
 def _route_of(request: web.Request) -> str:

@@ -145,7 +145,7 @@ class LocalControlPlane(Tenant):
         await self._state.database.open()
         try:
             real = self._postgres is not None
-            await self._state.database.run(check_kind, real=real)
+            await self._state.database.read(check_kind, real=real)
             if self._postgres is not None:
                 await self._open_databases(self._postgres)
             self._state.clear_requests()

@@ -41,9 +41,17 @@ class Route(NamedTuple):
     path: str
     handler: Handler
 
+    @property
+    def pattern(self) -> str:
+        """The path for aiohttp. Without it, aiohttp matches no parameter with a brace."""
+        return self.path.replace("}", ":[^/]+}")
+
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
+
+LOCAL_PATH: Final = "/local/v1"
+"""The start of the paths of requests that Neon's API does not have."""
 
 _PROJECT = "/projects/{project_id}"
 _OPERATION = f"{_PROJECT}/operations/{{operation_id}}"
@@ -170,15 +178,15 @@ ROUTES: Final[tuple[Route, ...]] = (
 )
 
 LOCAL_ROUTES: Final[tuple[Route, ...]] = (
-    Route("GET", "/users", accounts.list_users),
-    Route("POST", "/users", accounts.create_user),
-    Route("POST", "/organizations", accounts.create_organization),
-    Route("GET", f"{_ORGANIZATION}/invitations", accounts.list_invitations),
-    Route("POST", f"{_ORGANIZATION}/leave", accounts.leave),
-    Route("POST", "/invitations/{invitation_id}/accept", accounts.accept_invitation),
-    Route("DELETE", "/invitations/{invitation_id}", accounts.revoke_invitation),
+    Route("GET", f"{LOCAL_PATH}/users", accounts.list_users),
+    Route("POST", f"{LOCAL_PATH}/users", accounts.create_user),
+    Route("POST", f"{LOCAL_PATH}/organizations", accounts.create_organization),
+    Route("GET", f"{LOCAL_PATH}{_ORGANIZATION}/invitations", accounts.list_invitations),
+    Route("POST", f"{LOCAL_PATH}{_ORGANIZATION}/leave", accounts.leave),
+    Route("POST", f"{LOCAL_PATH}/invitations/{{invitation_id}}/accept", accounts.accept_invitation),
+    Route("DELETE", f"{LOCAL_PATH}/invitations/{{invitation_id}}", accounts.revoke_invitation),
 )
-"""Requests for what people do in Neon's console. Their paths start with ``/local/v1``."""
+"""Requests for what people do in Neon's console. Their paths are complete."""
 
 ROUTE_NAMES: Final = frozenset(str(route) for route in ROUTES)
 

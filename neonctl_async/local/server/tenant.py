@@ -32,7 +32,11 @@ class Tenant:
 
     async def sign_in(self) -> Self:
         """Create the first user, organization and key, or load them."""
-        self._home = await self._state.database.run(accounts.ensure_first_account)
+        database = self._state.database
+        # Read first: an existing file can be served while its disk is full.
+        self._home = await database.read(accounts.first_account)
+        if self._home is None:
+            self._home = await database.run(accounts.ensure_first_account)
         return self
 
     @property

@@ -85,4 +85,4 @@ class TenantState:
 
     async def issued(self, authorization: str | None) -> bool:
         """Return whether this tenant issued the key of an ``Authorization`` header."""
-        return await self.database.run(api_keys.is_known, authorization)
+        return await self.database.read(api_keys.is_known, authorization)

@@ -21,13 +21,14 @@ def error_for(
     return ApiError(404, f"there is no path {request.path!r}: all paths start with {base_path}")
 
 
-def refuse(method: str, path: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
-    """Return the handler of all other methods of a path that has one method.
+def refuse_on(base_path: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+    """Return the handler for the methods that a fixed path does not have.
 
-    Without this handler, another route takes the last part of the path for an id.
+    Without this handler, another route would take the last part of the path for an id.
     """
 
-    async def handler(request: web.Request) -> web.StreamResponse:
-        raise unserved.method_not_allowed(request.method, path, [method])
+    async def refuse(request: web.Request) -> web.StreamResponse:
+        path = request.rel_url.raw_path.removeprefix(base_path)
+        raise unserved.refusal(request.method, path, ROUTE_NAMES)
 
-    return handler
+    return refuse

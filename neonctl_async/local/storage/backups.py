@@ -24,7 +24,7 @@ def back_up(connection: sqlite3.Connection, path: Path, version: int) -> Path:
         backup = _name(path, version, incomplete)
         if not backup.exists():
             incomplete.replace(backup)
-            _sync_directory(path.parent)
+            sync_directory(path.parent)
     finally:
         incomplete.unlink(missing_ok=True)
     return backup
@@ -40,7 +40,8 @@ def _name(path: Path, version: int, content: Path) -> Path:
     raise AssertionError("there is always a free name")
 
 
-def _sync_directory(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Wait until the disk has the names of the files of a directory."""
     if sys.platform == "win32":  # a directory cannot be opened
         return
     descriptor = os.open(directory, os.O_RDONLY)

@@ -8,12 +8,13 @@ import os
 import sqlite3
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Generator
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from neonctl_async.local.storage import schema
-from neonctl_async.local.storage.backups import back_up
+from neonctl_async.local.storage import full_disk, schema
+from neonctl_async.local.storage.backups import back_up, sync_directory
 
 _logger: Final = logging.getLogger("neonctl_async.local")
 _BUSY_MILLISECONDS: Final = 2000
@@ -40,9 +41,16 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
             connection.close()
             raise
     except (sqlite3.Error, OSError) as error:
-        reason = "another program is using it" if str(error) == _LOCKED else str(error)
-        raise RuntimeError(f"cannot keep data in {path}: {reason}") from error
+        raise RuntimeError(f"cannot keep data in {path}: {_reason(error)}") from error
     return connection
+
+
+def _reason(error: sqlite3.Error | OSError) -> str:
+    if str(error) == _LOCKED:
+        return "another program is using it"
+    if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
+        return f"the disk is full ({error})"
+    return str(error)
 
 
 def _connect_memory() -> sqlite3.Connection:
@@ -55,13 +63,45 @@ def _connect_memory() -> sqlite3.Connection:
 def connect_reader(path: Path) -> sqlite3.Connection:
     """Open an existing data file for reading, in the schema that it has. Raises sqlite3.Error.
 
-    It can be read while another connection, or another process, writes to it.
+    It can be read while another connection, or another process, writes to it. Any thread may use
+    the connection, but only one at a time.
     """
+    # SQLite must be able to write, to remove the log after a kill; this connection cannot.
     connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=0, isolation_level=None
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        timeout=0,
+        isolation_level=None,
+        check_same_thread=False,
     )
+    connection.execute("PRAGMA query_only = ON")
     connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
     return connection
+
+
+@contextmanager
+def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
+    """Open a new data file without tables. It gets its name at the end, if no error occurs.
+
+    Raises OSError if the file has data already.
+    """
+    path = path.resolve()
+    for file in (path, path.with_name(f"{path.name}-wal")):
+        if file.exists() and (not file.is_file() or file.stat().st_size):
+            raise OSError(f"{file} exists already: name a new file")
+    incomplete = path.with_name(f"{path.name}.import.tmp")
+    journal = path.with_name(f"{incomplete.name}-journal")
+    try:
+        for leftover in (incomplete, journal):  # of a process that was killed
+            leftover.unlink(missing_ok=True)
+        _create(incomplete)
+        with closing(sqlite3.connect(incomplete, isolation_level=None)) as connection:
+            yield connection
+        incomplete.replace(path)
+        sync_directory(path.parent)
+    finally:
+        incomplete.unlink(missing_ok=True)
+        journal.unlink(missing_ok=True)
 
 
 def _create(path: Path) -> None:

@@ -1,30 +1,43 @@
-"""One SQLite connection. Every call is a transaction; rows are Structs."""
+"""The database of a tenant. Every call is a transaction; rows are Structs."""
 
 import asyncio
+import logging
 import sqlite3
+import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from neonctl_async.local.clock import Clock, Instant, instant
+from neonctl_async.local.clock import SECOND, Clock, Instant, instant
+from neonctl_async.local.errors import ApiError
 from neonctl_async.local.settings import Rules
+from neonctl_async.local.storage import full_disk
 from neonctl_async.local.storage.data_files import connect
+from neonctl_async.local.storage.later import LaterUpdates
 from neonctl_async.local.storage.locks import FileLock, lock_data_file
+from neonctl_async.local.storage.readers import Readers
 from neonctl_async.local.storage.transactions import Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_THREADS: Final = "neonctl-async-local"
+_STORE_EVERY: Final = 1.0
+"""The shortest time in seconds between two writes of what reads have noted."""
+_logger: Final = logging.getLogger(__name__)
+
 
 class Database:
-    """Runs functions with a :class:`Transaction`, one after another.
+    """Runs functions with a :class:`Transaction`.
 
     The writes of a function are committed when it returns and rolled back when it raises. The
     write-ahead log of a file keeps every committed transaction, even if the process is killed.
-    Work on a file runs in a separate thread. Work in memory never blocks and runs on the event
+
+    A file has one thread that writes, and further threads that read. Long lists have a thread of
+    their own, and short reads never wait for it. Work in memory never blocks and runs on the event
     loop: switching threads would take a hundred times as long as the statements.
     """
 
@@ -36,8 +49,14 @@ class Database:
         self._clock = clock
         self.rules: Rules = rules
         self._now: Instant = 0
+        self._stored_now: Instant = 0
+        self._now_lock = threading.Lock()
         self._is_open = False
         self._worker: ThreadPoolExecutor | None = None
+        self._readers: tuple[Readers, Readers] | None = None
+        self._later = LaterUpdates()
+        self._timer: asyncio.TimerHandle | None = None
+        self._next_store = 0.0
         self._lock: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
         self._saved: sqlite3.Connection | None = None
@@ -45,18 +64,29 @@ class Database:
     async def open(self) -> None:
         """Open the database, in the newest schema. Raise RuntimeError if that fails."""
         if self._path is not None:
-            self._worker = ThreadPoolExecutor(1, thread_name_prefix="neonctl-async-local")
+            self._worker = ThreadPoolExecutor(1, thread_name_prefix=_THREADS)
         self._is_open = True
         try:
             await self._submit(self._connect)
         except BaseException:
             await self.close()
             raise
+        if self._path is not None:
+            self._readers = (
+                Readers(self._path, 2, f"{_THREADS}-reader"),
+                Readers(self._path, 1, f"{_THREADS}-lists"),
+            )
 
     async def close(self) -> None:
-        """Close the connection and stop the thread."""
+        """Close all connections and stop the threads."""
         if not self._is_open:
             return
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        readers, self._readers = self._readers, None
+        for reader in readers or ():
+            await reader.close()
         await self._submit(self._disconnect)
         self._is_open = False
         if self._worker is not None:
@@ -66,8 +96,26 @@ class Database:
     async def run(
         self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Call ``function(transaction, ...)`` as one transaction."""
+        """Call ``function(transaction, ...)`` as one transaction, which may write.
+
+        Raises ApiError 507 if the disk is full.
+        """
         return await self._submit(self._transact, lambda tx: function(tx, *args, **kwargs))
+
+    async def read(
+        self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call ``function(transaction, ...)`` with a snapshot, beside other reads and writes.
+
+        The snapshot contains every write that was finished before the call.
+        """
+        return await self._read(0, lambda tx: function(tx, *args, **kwargs))
+
+    async def read_list(
+        self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """Call a function as :meth:`read` does, if it may take many milliseconds."""
+        return await self._read(1, lambda tx: function(tx, *args, **kwargs))
 
     async def save(self) -> None:
         """Keep a copy of all data in memory, for :meth:`restore`."""
@@ -85,14 +133,24 @@ class Database:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
 
+    async def _read(self, lane: int, function: Callable[[Transaction], T]) -> T:
+        if self._readers is None:
+            return await self._submit(self._read_in_memory, function)
+        try:
+            return await self._readers[lane].run(partial(self._read_on, function=function))
+        finally:
+            self._store_later()
+
     def _connect(self) -> None:
         if self._path is not None:
             self._lock = lock_data_file(self._path)
         self._connection = connect(self._path, durable=self._durable)
         served = self._connection.execute("SELECT until FROM served").fetchone()
-        self._now = served[0] if served else 0
+        self._now = self._stored_now = served[0] if served else 0
 
     def _disconnect(self) -> None:
+        if self._connection is not None:
+            self._store_noted()
         for connection in (self._connection, self._saved):
             if connection is not None:
                 connection.close()
@@ -103,6 +161,7 @@ class Database:
 
     def _save(self) -> None:
         if self._connection is not None:
+            self._store_noted()
             if self._saved is None:
                 self._saved = sqlite3.connect(":memory:")
             self._connection.backup(self._saved)
@@ -110,20 +169,83 @@ class Database:
     def _restore(self) -> bool:
         if self._connection is None or self._saved is None:
             return False
-        self._saved.backup(self._connection)
+        with full_disk.reported(self._path):
+            self._saved.backup(self._connection)
+        self._later.clear()
         return True
 
-    def _transact(self, function: Callable[[Transaction], T]) -> T:
+    def _transact(self, function: Callable[[Transaction], T], now: Instant | None = None) -> T:
         if self._connection is None:
             raise RuntimeError("the database is not open")
-        # If the clock is set back, statuses must not go back.
-        self._now = max(self._now, instant(self._clock()))
-        with _atomic(self._connection):
+        now = self._advance() if now is None else now
+        with full_disk.reported(self._path), _atomic(self._connection):
             if self._path is not None:
                 self._connection.execute(
-                    "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (self._now,)
+                    "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (now,)
                 )
-            return function(Transaction(self._connection, self._now, self.rules))
+            stored = self._later.store(self._connection)
+            result = function(Transaction(self._connection, now, self.rules))
+        self._stored_now = now
+        self._later.forget(stored)
+        return result
+
+    def _advance(self) -> Instant:
+        """Return the time. If the clock is set back, statuses must not go back."""
+        with self._now_lock:
+            self._now = max(self._now, instant(self._clock()))
+            return self._now
+
+    def _read_in_memory(self, function: Callable[[Transaction], T]) -> T:
+        if self._connection is None:
+            raise RuntimeError("the database is not open")
+        self._connection.execute("PRAGMA query_only = ON")
+        try:
+            return self._read_on(self._connection, function)
+        finally:
+            self._connection.execute("PRAGMA query_only = OFF")
+            self._store_noted()
+
+    def _read_on(self, connection: sqlite3.Connection, function: Callable[[Transaction], T]) -> T:
+        noted = self._later.noted  # before the snapshot: what is stored meanwhile is in it
+        connection.execute("BEGIN")
+        try:
+            # The first statement takes the snapshot. The time is later than all writes in it.
+            connection.execute("SELECT until FROM served").fetchone()
+            tx = Transaction(connection, self._advance(), self.rules, noted=self._later.copy(noted))
+            try:
+                return function(tx)
+            finally:
+                self._later.add(tx.later)
+        finally:
+            connection.execute("ROLLBACK")
+
+    def _store_later(self) -> None:
+        """Store what reads have noted: soon, or a second after the last time."""
+        is_due = self._later or self._now - self._stored_now >= SECOND
+        if is_due and self._timer is None and self._readers is not None:
+            self._timer = asyncio.get_running_loop().call_at(
+                self._next_store, self._store_in_thread
+            )
+
+    def _store_in_thread(self) -> None:
+        self._timer = None
+        self._next_store = asyncio.get_running_loop().time() + _STORE_EVERY
+        if self._worker is not None:
+            self._worker.submit(self._store_noted)
+
+    def _store_noted(self) -> None:
+        """Store what reads have noted. If that fails, a later call stores it."""
+        if not self._later and (self._path is None or self._now == self._stored_now):
+            return
+        try:
+            self._transact(_nothing, self._now)
+        except (ApiError, sqlite3.Error) as error:
+            _logger.warning("the times of the last uses cannot be stored: %s", error)
+
+
+def _nothing(tx: Transaction) -> None:
+    """Write only what every write stores too."""
+    del tx
 
 
 @contextmanager

@@ -1,6 +1,7 @@
 """Transactions: the reads and writes of rows, which are Structs."""
 
 import sqlite3
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import ClassVar, TypeVar
 
@@ -8,6 +9,7 @@ import msgspec
 
 from neonctl_async.local.clock import Instant
 from neonctl_async.local.settings import Rules
+from neonctl_async.local.storage.later import Key, LaterUpdate
 
 SqlValue = str | int | float | bytes | None
 
@@ -22,11 +24,25 @@ RowT = TypeVar("RowT", bound=Row)
 
 
 class Transaction:
-    """The reads and writes of one request, at the time ``now``, under the settings ``rules``."""
+    """The reads and writes of one request, at the time ``now``, under the settings ``rules``.
 
-    def __init__(self, connection: sqlite3.Connection, now: Instant, rules: Rules) -> None:
+    A transaction with ``noted`` only reads. ``noted`` holds the updates that are not stored yet,
+    and ``later`` those that this transaction adds.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        now: Instant,
+        rules: Rules,
+        *,
+        noted: Mapping[Key, LaterUpdate] | None = None,
+    ) -> None:
         self.now = now
         self.rules = rules
+        self.later: dict[Key, LaterUpdate] = {}
+        self._noted = noted
+        self._unchanging: dict[tuple[str, str], Row | None] = {}
         self._connection = connection
 
     def commit(self) -> None:
@@ -55,6 +71,14 @@ class Transaction:
             raise LookupError(f"no {kind.__name__} {key!r}")
         return row
 
+    def get_unchanging(self, kind: type[RowT], key: str) -> RowT | None:
+        """Return the row with an id, or None. It must not change: a transaction reads it once."""
+        if (kind.table, key) not in self._unchanging:
+            self._unchanging[kind.table, key] = self.first(kind, "WHERE id = ?", key)
+        found = self._unchanging[kind.table, key]
+        assert found is None or isinstance(found, kind)
+        return found
+
     def number(self, sql: str, *values: SqlValue) -> int | None:
         """Return the single number that a query selects, or None."""
         row = self._connection.execute(sql, values).fetchone()
@@ -79,6 +103,28 @@ class Transaction:
         key: SqlValue = msgspec.structs.asdict(row)["id"]
         self._connection.execute(sql, (*changes.values(), key))
         return msgspec.structs.replace(row, **changes)
+
+    def update_later(self, row: Row, **changes: SqlValue) -> None:
+        """Update the row with the same ``id``. A read leaves this to the next write.
+
+        The update is dropped if another one changes these columns before.
+        """
+        if self._noted is None:
+            self.update(row, **changes)
+            return
+        values = msgspec.structs.asdict(row)
+        before = {name: values[name] for name in changes}
+        self.later[row.table, values["id"]] = LaterUpdate(self.now, before, changes)
+
+    def not_stored(self, kind: type[Row]) -> dict[SqlValue, Mapping[str, SqlValue]]:
+        """Return the new values of rows that reads have left to the next write, by id."""
+        noted = self._noted or {}
+        return {key: update.after for (table, key), update in noted.items() if table == kind.table}
+
+    def content(self, sql: str, *values: SqlValue) -> bytes:
+        """Return the single BLOB that a query selects."""
+        (found,) = self._connection.execute(sql, values).fetchone()
+        return bytes(found)
 
     def delete_all(self) -> None:
         """Delete every row of every table."""

@@ -8,6 +8,8 @@ import pytest
 from tests.conformance.neon_cli.commands import CONNECTING, GROUPS, NOT_RUN
 from tests.conformance.neon_cli.runner import Outcome, run_groups, shell
 from tests.contract.node import copy_programs, run
+from tests.support.pages import TEXTS, code_blocks
+from tests.support.postgres import skip_without_postgres
 
 pytestmark = [pytest.mark.conformance, pytest.mark.timeout(120)]
 
@@ -18,28 +20,52 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Outcome
     return asyncio.run(run_groups(GROUPS, tmp_path_factory.mktemp("neon")))
 
 
+@pytest.fixture(scope="session")
+def postgres() -> None:
+    """Skip the tests on a machine without Postgres."""
+    skip_without_postgres()
+
+
+@pytest.fixture(scope="session")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
+    """The names of all commands of the command line."""
+    folder = tmp_path_factory.mktemp("names")
+    copy_programs(Path(__file__).parent, folder)
+    return set(asyncio.run(run(folder, "names.mjs")))
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_commands_run_unchanged(outcomes: dict[str, list[Outcome]], group: str) -> None:
     problems = [outcome.problem for outcome in outcomes[group] if outcome.problem]
     assert not problems, "\n\n".join(problems)
 
 
-async def test_every_command_runs_or_has_a_reason(tmp_path: Path) -> None:
-    copy_programs(Path(__file__).parent, tmp_path)
-    commands = set(await run(tmp_path, "names.mjs"))
+def test_every_command_runs_or_has_a_reason(commands: set[str]) -> None:
+    steps = [*CONNECTING, *(step for steps in GROUPS.values() for step in steps)]
     run_here = {
         command
-        for step in (*(step for steps in GROUPS.values() for step in steps), *CONNECTING)
         for command in commands
-        if f"{step.command} ".startswith(f"{command} ")
+        if any(f"{step.command} ".startswith(f"{command} ") for step in steps)
     }
     assert run_here | set(NOT_RUN) == commands
     assert not run_here & set(NOT_RUN)
 
 
 @pytest.mark.postgres
-async def test_commands_connect_to_real_databases(tmp_path: Path, require_postgres: None) -> None:
-    del require_postgres
+async def test_commands_of_the_page_work(tmp_path: Path, postgres: None) -> None:
+    del postgres
+    text = TEXTS["docs/local-control-plane.md"]
+    blocks = [block for _, block in code_blocks(text, 'console title="neon"')]
+    commands = [line.removeprefix("$ ") for block in blocks for line in block.splitlines()]
+    async with shell(tmp_path / "page", postgres=True) as ready:
+        status, output = await ready.run_script(commands)
+    assert status == 0, output
+    assert "orders" in output
+
+
+@pytest.mark.postgres
+async def test_commands_connect_to_real_databases(tmp_path: Path, postgres: None) -> None:
+    del postgres
     async with shell(tmp_path / "postgres", postgres=True) as ready:
         outcomes = await ready.run(CONNECTING, **ready.connection)
     problems = [outcome.problem for outcome in outcomes if outcome.problem]

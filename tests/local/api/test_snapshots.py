@@ -88,8 +88,20 @@ async def test_snapshot_is_renamed_and_deleted(api: Client, project_id: str) -> 
     assert deleted.status == 202
     assert actions_of(deleted.json) == ["delete_timeline"]
     assert await snapshot_names(api, project_id) == []
-    for method in ("PATCH", "DELETE"):
-        await api.expect_error(404, snapshot["id"], method, path, {"snapshot": {}})
+    for method, body in (("PATCH", {"snapshot": {}}), ("DELETE", None)):
+        await api.expect_error(404, snapshot["id"], method, path, body)
+
+
+async def test_expiry_of_a_snapshot_is_set_and_removed(api: Client, project_id: str) -> None:
+    snapshot = (await snapshot_of_main(api, project_id))["snapshot"]
+    path = f"/projects/{project_id}/snapshots/{snapshot['id']}"
+    time = "2026-02-01T00:00:00Z"
+    changed = await api.request("PATCH", path, {"snapshot": {"expires_at": time}})
+    assert changed == {"snapshot": snapshot | {"expires_at": time}}
+    past = {"snapshot": {"expires_at": "2025-02-01T00:00:00Z"}}
+    await api.expect_error(400, "expires_at", "PATCH", path, past)
+    removed = await api.request("PATCH", path, {"snapshot": {"expires_at": None}})
+    assert removed == {"snapshot": snapshot}
 
 
 async def test_snapshot_of_another_project_is_404(api: Client, project_id: str) -> None:

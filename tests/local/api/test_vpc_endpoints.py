@@ -104,13 +104,13 @@ async def test_project_that_leaves_its_organization_loses_its_restrictions(
     assert await restricted(api, project_id) == {}
 
 
-@pytest.mark.parametrize("method", ["POST", "DELETE"])
+@pytest.mark.parametrize(("method", "body"), [("POST", {"label": "x"}), ("DELETE", None)])
 async def test_changing_endpoints_of_an_organization_requires_an_administrator(
-    api: Client, method: str
+    api: Client, method: str, body: object
 ) -> None:
     _, user_key = await member_key(api)
     path = f"{region_path(api)}/vpce-1"
-    assert (await api.send(method, path, {"label": "x"}, key=user_key)).status == 403
+    assert (await api.send(method, path, body, key=user_key)).status == 403
     assert await api.get(region_path(api), key=user_key) == {"endpoints": []}
 
 

@@ -38,7 +38,7 @@ def test_desired_settings_are_those_of_the_project_and_its_computes() -> None:
     with DrivenControlPlane() as plane:
         defaults = {"pg_settings": {"work_mem": "8MB", "statement_timeout": "5s"}}
         project = DrivenProject(plane, default_endpoint_settings=defaults)
-        own = {"pg_settings": {"work_mem": "16MB", "jit": False, "geqo": True, "extra": 3}}
+        own = {"pg_settings": {"work_mem": "16MB"}}
         plane.request("PATCH", project.endpoint_path, {"endpoint": {"settings": own}})
         reader = {"pg_settings": {"work_mem": "1MB", "lock_timeout": "1s"}}
         add_compute(plane, project, settings=reader)
@@ -46,6 +46,15 @@ def test_desired_settings_are_those_of_the_project_and_its_computes() -> None:
             "work_mem": "16MB",
             "statement_timeout": "5s",
             "lock_timeout": "1s",
+        }
+
+
+def test_settings_of_an_older_file_that_are_not_text_are_converted() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        stored = '{"pg_settings": {"jit": false, "geqo": true, "extra": 3}}'
+        plane.run(lambda tx: tx.update(tx.get(Endpoint, project.endpoint), settings=stored))
+        assert plane.run(databases.desired, project.main).settings == {
             "jit": "off",
             "geqo": "on",
             "extra": "3",

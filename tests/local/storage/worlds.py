@@ -1,11 +1,21 @@
-"""Data of all kinds: what the tests of data files keep, migrate, export and import."""
+"""Data of all kinds, for the tests of data files.
 
+``python -m tests.local.storage.worlds`` dumps them, before a schema is released. The tests then
+open these dumps with every later schema.
+"""
+
+import asyncio
+import sqlite3
+import tempfile
+from contextlib import closing
 from pathlib import Path
 
 from neonctl_async.local import Durations, ManualClock
 from neonctl_async.local.engine import operations
 from neonctl_async.local.engine.lifecycle import Failure
-from tests.local.client import Client, branch_path_of, serve
+from neonctl_async.local.storage.data_files import connect_reader
+from neonctl_async.local.storage.schema import newest
+from tests.local.client import Client, Http, branch_path_of, serve
 from tests.local.driven import DrivenControlPlane, DrivenProject
 from tests.local.keys import member_key, organization_key, project_key
 
@@ -28,6 +38,7 @@ async def make_world(data: Path) -> str:
         project_id = (await api.project(name="shop"))["project"]["id"]
         clock.advance(10)
         await _accounts(api, project_id)
+        await _invitations(api)
         await _projects(api, clock, project_id)
         await _branches(api, clock, project_id)
         await _access(api, project_id)
@@ -52,6 +63,21 @@ async def _accounts(api: Client, project_id: str) -> None:
     await api.request("DELETE", f"{api.organization_path}/api_keys/{revoked}")
     personal = await api.request("POST", "/api_keys", {"key_name": "Schlüssel 🔑"})
     await api.request("DELETE", f"/api_keys/{personal['id']}")
+
+
+async def _invitations(api: Client) -> None:
+    """Invite people, one of whom joins, and one of whom is not welcome any more."""
+    path = f"{api.organization_path}/invitations"
+    await api.new_user_key("joined@example.com")
+    names = ("joined", "invited", "uninvited")
+    specs = [{"email": f"{name}@example.com", "role": "member"} for name in names]
+    created = await api.request("POST", path, {"invitations": specs})
+    console = api.base_url.removesuffix("/api/v2") + "/local/v1"
+    async with Http(console, api.key) as people:
+        revoked = created["invitations"][2]["id"]
+        await people.send("DELETE", f"/invitations/{revoked}")
+    limit = {"spending_limit_cents": 5000}
+    await api.request("PUT", f"{api.organization_path}/billing/spending_limit", limit)
 
 
 async def _projects(api: Client, clock: ManualClock, project_id: str) -> None:
@@ -170,29 +196,56 @@ async def _operations(api: Client, clock: ManualClock) -> None:
     assert found == expected, found
 
 
-def make_real_world() -> DrivenControlPlane:
-    """Create the records of real databases, with work that is done, fails, waits and runs.
+def make_real_world() -> str:
+    """Create records of real databases, with work that is done, fails, waits and runs.
 
-    The caller closes the control plane.
+    Return the statements that create them.
     """
-    plane = DrivenControlPlane()
-    plane.__enter__()
-    project = DrivenProject(plane, name="real")
-    snapshot = plane.request("POST", f"{project.main_path}/snapshot")["snapshot"]["id"]
-    plane.work_off()
-    path = f"{project.path}/snapshots/{snapshot}/restore"
-    plane.request("POST", path, {"name": "restored"})
-    plane.work_off()
-    plane.run(operations.fail_next, "create_branch", Failure(error="planned"), 1)
-    project.branch(name="failed", compute=True)
-    plane.work_off()
-    lost = project.branch(name="lost", compute=True)["branch"]["id"]
-    plane.settle(*plane.ready(), error="no space left on device")
-    plane.work_off()
-    plane.request("DELETE", f"{project.path}/branches/{lost}")
-    plane.work_off()
-    project.branch(name="waiting", compute=True)
-    plane.request("POST", f"{project.main_path}/snapshot", name="running")
-    body = {"database": {"name": "sales", "owner_name": "neondb_owner"}}
-    plane.request("POST", f"{project.main_path}/databases", body)
-    return plane
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane, name="real")
+        snapshot = plane.request("POST", f"{project.main_path}/snapshot")["snapshot"]["id"]
+        plane.work_off()
+        path = f"{project.path}/snapshots/{snapshot}/restore"
+        plane.request("POST", path, {"name": "restored"})
+        plane.work_off()
+        plane.run(operations.fail_next, "create_branch", Failure(error="planned"), 1)
+        project.branch(name="failed", compute=True)
+        plane.work_off()
+        lost = project.branch(name="lost", compute=True)["branch"]["id"]
+        plane.settle(*plane.ready(), error="no space left on device")
+        plane.work_off()
+        plane.request("DELETE", f"{project.path}/branches/{lost}")
+        plane.work_off()
+        project.branch(name="waiting", compute=True)
+        plane.request("POST", f"{project.main_path}/snapshot", name="running")
+        body = {"database": {"name": "sales", "owner_name": "neondb_owner"}}
+        plane.request("POST", f"{project.main_path}/databases", body)
+        lines: list[str] = []
+        plane.run(lambda tx: lines.append(dump(tx._connection)))  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - a dump needs the connection
+        return lines[0]
+
+
+def dump(connection: sqlite3.Connection, key: str | None = None) -> str:
+    """Return the statements that create a database, with the API key as a comment."""
+    lines = list(connection.iterdump())
+    for pragma in ("user_version", "application_id"):
+        (value,) = connection.execute(f"PRAGMA {pragma}").fetchone()
+        lines.append(f"PRAGMA {pragma} = {value};")
+    return "\n".join([f"-- key: {key}", *lines, ""] if key else [*lines, ""])
+
+
+def main() -> None:
+    """Write the dumps of the newest schema, for the tests of later ones."""
+    directory = Path(__file__).parent
+    with tempfile.TemporaryDirectory() as temporary:
+        file = Path(temporary, "data.db")
+        key = asyncio.run(make_world(file))
+        with closing(connect_reader(file)) as connection:
+            text = dump(connection, key)
+    (directory / f"schema-{newest()}.sql").write_text(text, encoding="utf-8")
+    real = directory / f"schema-{newest()}-real.sql"
+    real.write_text(make_real_world(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

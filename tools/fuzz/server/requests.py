@@ -130,7 +130,7 @@ def _some_bytes(draw: Draw) -> bytes:
 
 
 def _target(draw: Draw, world: World, path: str, endpoint: Endpoint) -> bytes:
-    base = "/local/v1" if path.startswith("\0") else "/api/v2"
+    base = "" if path.startswith("\0") else "/api/v2"
     base = _mostly(draw, base, (*BASES, f"http://{world.host}/api/v2", "http://evil", "*", "x"))
     ids = {
         name: _id(draw, world, name)

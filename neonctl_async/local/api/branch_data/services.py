@@ -8,8 +8,8 @@ from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.engine import branch_objects
 from neonctl_async.local.errors import ApiError
-from neonctl_async.local.storage.database import Transaction
 from neonctl_async.local.storage.tables import Branch, Database
+from neonctl_async.local.storage.transactions import Transaction
 
 
 def get_auth(tx: Transaction, call: Call) -> Response:

@@ -23,6 +23,11 @@ UNPUBLISHED: Final[Mapping[str, str]] = {
 }
 """The routes that only neon-api 0.3.0 calls, and the published endpoints that replaced them."""
 
+IGNORED: Final[Mapping[str, frozenset[str]]] = {
+    f"GET {_BRANCH}/databases": frozenset({"cursor", "limit"}),
+}
+"""The query parameters that only neon-api 0.3.0 sends. They are ignored."""
+
 _INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
 _BOOLEANS: Final = {"true": True, "false": False, "True": True, "False": False}
 """The spellings of a boolean. neon-api 0.3.0 sends Python's."""
@@ -34,11 +39,13 @@ class RequestChecker:
     def __init__(self, name: str, endpoint: Endpoint, types: Types) -> None:
         self._name = name
         self._parameters = endpoint.query
+        self._ignored = IGNORED.get(name, frozenset())
         self._schemas: dict[str, Schema] = {}
         self._kinds: dict[str, Kind] = {}
         for parameter_name, parameter in endpoint.query.items():
             self._schemas[parameter_name] = types.resolved(parameter.schema)
             self._kinds[parameter_name] = types.of(parameter.schema)
+        self._body_required = endpoint.body_required
         self._body: Kind = None if isinstance(endpoint.body, UnsetType) else types.of(endpoint.body)
 
     def check(self, query: Iterable[tuple[str, str]], content: bytes) -> None:
@@ -46,13 +53,16 @@ class RequestChecker:
         self._check_query(query)
         if self._body is not None:
             decode(content, self._body)
+            if self._body_required and not content:
+                raise invalid("invalid request: body: send a JSON body, at least {}")
         elif content:
             raise invalid(f"invalid request: body: {self._name} takes no body: send none")
 
     def _check_query(self, query: Iterable[tuple[str, str]]) -> None:
         given: dict[str, list[str]] = defaultdict(list)
         for name, text in query:
-            given[name].append(text)
+            if name not in self._ignored:
+                given[name].append(text)
         for name, texts in given.items():
             if name not in self._parameters:
                 raise invalid(f"invalid request: {name}: {self._unknown()}")

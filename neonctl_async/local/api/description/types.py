@@ -18,7 +18,6 @@ Kind: TypeAlias = Any
 _RANGES: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)}
 _FORMATS: Final[Mapping[str, Kind]] = {
     "date-time": Annotated[datetime, Meta(tz=True)],
-    "email": Annotated[str, Meta(pattern=formats.EMAIL)],
     "uuid": UUID,
 }
 
@@ -85,6 +84,8 @@ def _string(schema: Schema) -> Kind:
     if schema.enum:
         return _limited(str, pattern=formats.one_of(schema.enum))
     pattern = schema.pattern and formats.to_the_end(schema.pattern)
+    if schema.format == "email":
+        pattern = formats.EMAIL
     return _limited(
         str, min_length=schema.min_length, max_length=schema.max_length, pattern=pattern
     )

@@ -20,10 +20,11 @@ def refusal(method: str, path: str, served: Iterable[str]) -> ApiError:
     names = {*served, *description().endpoints, *description().newer}
     methods, template = _methods_of(path, names)
     if method in methods:
+        # Neon's own tools continue without a service if the message contains "not available".
         return ApiError(
             501,
-            f"{method} {template} is an endpoint of Neon that the local control plane does not "
-            "serve: use Neon itself for it",
+            f"{method} {template} is not available: the local control plane does not serve this "
+            "endpoint, use Neon for it",
         )
     if methods:
         return method_not_allowed(method, path, methods)

@@ -1,6 +1,8 @@
-"""Request bodies and their parts, with the limits that Neon publishes.
+"""Request bodies and their parts.
 
-Unknown fields are ignored.
+Bodies are compared with the published description before they are decoded into these types, so only
+rules that are not published have limits here. Unknown fields are ignored, except when a key is
+created.
 """
 
 from datetime import datetime
@@ -12,35 +14,89 @@ from msgspec import UNSET, Meta, UnsetType
 from neonctl_async.local.api.request import formats
 
 MAX_NAME_LENGTH: Final = 256
-Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME_LENGTH)]
-EndpointName = Annotated[str, Meta(min_length=1, max_length=64)]
-PostgresName = Annotated[str, Meta(min_length=1, max_length=63)]
-KeyName = Annotated[str, Meta(min_length=1, max_length=64)]
-Region = Annotated[str, Meta(min_length=1)]
+Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH, pattern=formats.NAME)]
+PostgresName = Annotated[str, Meta(max_length=63, pattern=formats.NAME)]
 Provisioner = Literal["k8s-neonvm", "k8s-pod"]
-ComputeUnits = Annotated[float, Meta(ge=0.25)]
-SuspendTimeout = Annotated[int, Meta(ge=-1, le=604800)]
-Retention = Annotated[int, Meta(ge=0, le=2592000)]
-PgVersion = Annotated[int, Meta(ge=14, le=18)]
-Timestamp = Annotated[datetime, Meta(tz=True)]
 EndpointType = Literal["read_write", "read_only"]
+Timestamp = Annotated[datetime, Meta(tz=True)]
 PublishedRole = Literal["admin", "member", "editor", "viewer", "collaborator"]
 Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
 HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
 Lsn = Annotated[str, Meta(pattern=formats.LSN)]
 TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
-Settings = dict[str, object]
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
     """A request body, or a part of one."""
 
 
-class KeyCreate(Body, frozen=True):
-    """A key to create. ``project_id`` limits it to a project (section 4.1)."""
+class KeyCreate(Body, frozen=True, forbid_unknown_fields=True):
+    """A key to create.
 
-    key_name: KeyName
+    Unknown fields are errors: without its ``project_id``, a key would have more access.
+    """
+
+    key_name: Name
+
+
+class OrganizationKeyCreate(KeyCreate, frozen=True, forbid_unknown_fields=True):
+    """A key of an organization. ``project_id`` limits it to a project (section 4.1)."""
+
     project_id: str | None = None
+
+
+class Quota(Body, frozen=True):
+    """The limits of the consumption of a project."""
+
+    active_time_seconds: int | UnsetType = UNSET
+    compute_time_seconds: int | UnsetType = UNSET
+    written_data_bytes: int | UnsetType = UNSET
+    data_transfer_bytes: int | UnsetType = UNSET
+    logical_size_bytes: int | UnsetType = UNSET
+
+
+class AllowedIps(Body, frozen=True):
+    """The addresses that may connect to a project."""
+
+    ips: list[str] | UnsetType = UNSET
+    protected_branches_only: bool | UnsetType = UNSET
+
+
+class MaintenanceWindow(Body, frozen=True):
+    """The time of the week in which a project may be updated."""
+
+    weekdays: list[int]
+    start_time: str
+    end_time: str
+
+
+class PreloadLibraries(Body, frozen=True):
+    """The libraries that Postgres loads when it starts."""
+
+    use_defaults: bool | UnsetType = UNSET
+    enabled_libraries: list[str] | UnsetType = UNSET
+
+
+class ProjectSettings(Body, frozen=True):
+    """The settings of a project."""
+
+    quota: Quota | UnsetType = UNSET
+    allowed_ips: AllowedIps | UnsetType = UNSET
+    enable_logical_replication: bool | UnsetType = UNSET
+    maintenance_window: MaintenanceWindow | UnsetType = UNSET
+    block_public_connections: bool | UnsetType = UNSET
+    block_vpc_connections: bool | UnsetType = UNSET
+    audit_log_level: str | UnsetType = UNSET
+    hipaa: bool | UnsetType = UNSET
+    preload_libraries: PreloadLibraries | UnsetType = UNSET
+
+
+class EndpointSettings(Body, frozen=True):
+    """The settings of a compute."""
+
+    pg_settings: dict[str, str] | UnsetType = UNSET
+    pgbouncer_settings: dict[str, str] | UnsetType = UNSET
+    preload_libraries: PreloadLibraries | UnsetType = UNSET
 
 
 class EndpointDefaults(Body, frozen=True):
@@ -48,9 +104,9 @@ class EndpointDefaults(Body, frozen=True):
 
     pg_settings: dict[str, str] | UnsetType = UNSET
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
-    autoscaling_limit_min_cu: ComputeUnits | UnsetType = UNSET
-    autoscaling_limit_max_cu: ComputeUnits | UnsetType = UNSET
-    suspend_timeout_seconds: SuspendTimeout | UnsetType = UNSET
+    autoscaling_limit_min_cu: float | UnsetType = UNSET
+    autoscaling_limit_max_cu: float | UnsetType = UNSET
+    suspend_timeout_seconds: int | UnsetType = UNSET
 
 
 class FirstBranch(Body, frozen=True):
@@ -72,31 +128,31 @@ class ProjectSpec(Body, frozen=True):
 
     name: Name | None = None
     org_id: str | None = None
-    region_id: Region = "aws-us-east-2"
-    pg_version: PgVersion | UnsetType = UNSET
+    region_id: str = "aws-us-east-2"
+    pg_version: int | UnsetType = UNSET
     provisioner: Provisioner = "k8s-neonvm"
     branch: FirstBranch = FirstBranch()
-    settings: Settings = {}
+    settings: ProjectSettings = ProjectSettings()
     default_endpoint_settings: EndpointDefaults = EndpointDefaults()
-    autoscaling_limit_min_cu: ComputeUnits | None = None
-    autoscaling_limit_max_cu: ComputeUnits | None = None
+    autoscaling_limit_min_cu: float | None = None
+    autoscaling_limit_max_cu: float | None = None
     store_passwords: bool = True
-    history_retention_seconds: Retention = 86400
+    history_retention_seconds: int = 86400
 
 
 class ProjectChanges(Body, frozen=True):
     """Changes of a project."""
 
     name: Name | UnsetType = UNSET
-    settings: Settings | UnsetType = UNSET
+    settings: ProjectSettings | UnsetType = UNSET
     default_endpoint_settings: EndpointDefaults | UnsetType = UNSET
-    history_retention_seconds: Retention | UnsetType = UNSET
+    history_retention_seconds: int | UnsetType = UNSET
 
 
 class ProjectsTransfer(Body, frozen=True):
     """Projects to move to an organization. ``org_id`` is the old name of the destination."""
 
-    project_ids: Annotated[list[str], Meta(min_length=1, max_length=400)]
+    project_ids: list[str]
     destination_org_id: str | None = None
     org_id: str | None = None
 
@@ -104,7 +160,7 @@ class ProjectsTransfer(Body, frozen=True):
 class PermissionGrant(Body, frozen=True):
     """The email address of the user that a project is shared with."""
 
-    email: Email
+    email: str
 
 
 class TransferRequestCreate(Body, frozen=True):
@@ -124,28 +180,28 @@ class JwksCreate(Body, frozen=True):
 
     jwks_url: HttpsUrl
     provider_name: str
-    branch_id: Annotated[str, Meta(min_length=1)] | None = None
+    branch_id: str | None = None
     jwt_audience: str | None = None
-    role_names: Annotated[list[str], Meta(max_length=10)] = []
+    role_names: list[str] = []
 
 
 class EndpointSpec(Body, frozen=True):
     """A compute to create together with a branch."""
 
     type: EndpointType
-    settings: Settings = {}
-    autoscaling_limit_min_cu: ComputeUnits | None = None
-    autoscaling_limit_max_cu: ComputeUnits | None = None
+    settings: EndpointSettings = EndpointSettings()
+    autoscaling_limit_min_cu: float | None = None
+    autoscaling_limit_max_cu: float | None = None
     provisioner: Provisioner | None = None
-    suspend_timeout_seconds: SuspendTimeout | None = None
+    suspend_timeout_seconds: int | None = None
 
 
 class NewEndpoint(EndpointSpec, frozen=True, kw_only=True):
     """A compute to create on an existing branch."""
 
     branch_id: str
-    name: EndpointName | None = None
-    region_id: Region | None = None
+    name: Name | None = None
+    region_id: str | None = None
     pooler_enabled: bool = False
     disabled: bool = False
     passwordless_access: bool = True
@@ -155,12 +211,12 @@ class EndpointChanges(Body, frozen=True):
     """Changes of a compute."""
 
     branch_id: str | UnsetType = UNSET
-    name: EndpointName | UnsetType = UNSET
-    settings: Settings | UnsetType = UNSET
-    autoscaling_limit_min_cu: ComputeUnits | UnsetType = UNSET
-    autoscaling_limit_max_cu: ComputeUnits | UnsetType = UNSET
+    name: Name | UnsetType = UNSET
+    settings: EndpointSettings | UnsetType = UNSET
+    autoscaling_limit_min_cu: float | UnsetType = UNSET
+    autoscaling_limit_max_cu: float | UnsetType = UNSET
     provisioner: Provisioner | UnsetType = UNSET
-    suspend_timeout_seconds: SuspendTimeout | UnsetType = UNSET
+    suspend_timeout_seconds: int | UnsetType = UNSET
     pooler_enabled: bool | UnsetType = UNSET
     disabled: bool | UnsetType = UNSET
     passwordless_access: bool | UnsetType = UNSET
@@ -172,11 +228,11 @@ class BranchSpec(Body, frozen=True):
     name: Name | None = None
     parent_id: str | None = None
     parent_lsn: Lsn | None = None
-    parent_timestamp: Timestamp | None = None
+    parent_timestamp: datetime | None = None
     protected: bool = False
     archived: bool = False
     init_source: str = "parent-data"
-    expires_at: Timestamp | None = None
+    expires_at: datetime | None = None
 
 
 class BranchCreate(Body, frozen=True):
@@ -212,7 +268,7 @@ class BranchChanges(Body, frozen=True):
 
     name: Name | UnsetType = UNSET
     protected: bool | UnsetType = UNSET
-    expires_at: Timestamp | UnsetType | None = UNSET
+    expires_at: datetime | UnsetType | None = UNSET
 
 
 class BranchRestore(Body, frozen=True):
@@ -220,7 +276,7 @@ class BranchRestore(Body, frozen=True):
 
     source_branch_id: str
     source_lsn: Lsn | None = None
-    source_timestamp: Timestamp | None = None
+    source_timestamp: datetime | None = None
     preserve_under_name: Name | None = None
 
 
@@ -252,9 +308,11 @@ class MemberUpdate(Body, frozen=True):
 
 
 class SnapshotChanges(Body, frozen=True):
-    """Changes of a snapshot."""
+    """Changes of a snapshot. An ``expires_at`` of null removes the expiry."""
 
     name: Name | UnsetType = UNSET
+    # Not in the published description. Neon's command line sends it.
+    expires_at: datetime | UnsetType | None = UNSET
 
 
 class SnapshotRestore(Body, frozen=True):
@@ -275,7 +333,7 @@ class ScheduleItem(Body, frozen=True):
     """The time of regular snapshots, and their retention in seconds."""
 
     frequency: Literal["hourly", "daily", "weekly", "monthly", "yearly"]
-    hour: Annotated[int, Meta(ge=0, le=23)] | UnsetType = UNSET
-    day: Annotated[int, Meta(ge=1, le=31)] | UnsetType = UNSET
-    month: Annotated[int, Meta(ge=1, le=12)] | UnsetType = UNSET
-    retention_seconds: Annotated[int, Meta(ge=3600)] | UnsetType = UNSET
+    hour: int | UnsetType = UNSET
+    day: int | UnsetType = UNSET
+    month: int | UnsetType = UNSET
+    retention_seconds: int | UnsetType = UNSET

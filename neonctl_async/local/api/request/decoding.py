@@ -43,7 +43,7 @@ def too_deep() -> ApiError:
 
 
 def describe_problem(error: msgspec.ValidationError) -> str:
-    """Return what is wrong with a value, without its place, such as "expected `int` >= 1"."""
+    """Return the problem of a value, without its place, such as "expected `int` >= 1"."""
     problem = str(error).partition(" - at `$")[0]
     problem = _PATTERN.sub(lambda found: formats.describe(literal_eval(found[1])), problem)
     return f"{problem[:1].lower()}{problem[1:]}"

@@ -48,7 +48,7 @@ class ActivityWatch:
             await self._sweep()
 
     async def _check(self, state: "TenantState", *, takes_all: bool) -> None:
-        suspensions = await state.database.run(servers.suspensions)
+        suspensions = await state.database.read(servers.suspensions)
         now = state.now()
         for branch_id, idle_at in suspensions.items():
             is_due = idle_at is not None and idle_at <= now + span(INTERVAL)

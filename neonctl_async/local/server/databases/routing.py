@@ -32,13 +32,13 @@ class ComputeRoutes:
     async def route(self, endpoint_id: str) -> Route:
         """Return the route to a compute, after its start. Raise ComputeRefusedError."""
         for state in tuple(self._tenants):
-            if await state.database.run(databases.route, endpoint_id) is not None:
+            if await state.database.read(databases.route, endpoint_id) is not None:
                 return await self._started(state, endpoint_id)
         raise ComputeRefusedError(UNKNOWN, "XX000")
 
     async def _started(self, state: "TenantState", endpoint_id: str) -> Route:
         for _ in range(_ATTEMPTS):
-            target = await state.database.run(databases.route, endpoint_id)
+            target = await state.database.read(databases.route, endpoint_id)
             if target is None:
                 raise ComputeRefusedError(UNKNOWN, "XX000")
             if target.disabled:
@@ -57,7 +57,7 @@ class ComputeRoutes:
         runner.wake()
         while start.is_open:
             changed = runner.changed
-            start = await state.database.run(Transaction.get, Operation, start.id)
+            start = await state.database.read(Transaction.get, Operation, start.id)
             if start.is_open:
                 await changed.wait()
         if not start.succeeds:

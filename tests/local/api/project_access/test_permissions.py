@@ -38,13 +38,13 @@ async def test_sharing_gives_no_administrator_access(api: Client, project_id: st
     user_key = await api.new_user_key(GUEST)
     permission_id = await share(api, project_id)
     path = f"/projects/{project_id}"
-    for method, forbidden in (
-        ("DELETE", path),
-        ("POST", f"{path}/permissions"),
-        ("DELETE", f"{path}/permissions/{permission_id}"),
-        ("POST", f"{path}/transfer_requests"),
+    for method, forbidden, body in (
+        ("DELETE", path, None),
+        ("POST", f"{path}/permissions", {"email": "third@example.com"}),
+        ("DELETE", f"{path}/permissions/{permission_id}", None),
+        ("POST", f"{path}/transfer_requests", None),
     ):
-        assert (await api.send(method, forbidden, key=user_key)).status == 403
+        assert (await api.send(method, forbidden, body, key=user_key)).status == 403
     assert (await api.send("GET", api.organization_path, key=user_key)).status == 404
 
 

@@ -11,9 +11,9 @@ from tests.local.keys import member_key, organization_key, project_key
 
 async def test_organization_is_404_for_users_outside_it(api: Client) -> None:
     user_key = await api.new_user_key("stranger@example.com")
-    for method in ("GET", "POST"):
-        path = f"{api.organization_path}/api_keys"
-        assert (await api.send(method, path, {"key_name": "k"}, key=user_key)).status == 404
+    path = f"{api.organization_path}/api_keys"
+    for method, body in (("GET", None), ("POST", {"key_name": "k"})):
+        assert (await api.send(method, path, body, key=user_key)).status == 404
 
 
 async def test_personal_key_accesses_own_projects_and_those_of_the_users_organizations(
@@ -64,23 +64,26 @@ async def test_project_scoped_key_cannot_delete_or_create_projects(
 
 
 @pytest.mark.parametrize(
-    ("method", "path"),
+    ("method", "path", "body"),
     [
-        ("GET", "/organizations/{org}"),
-        ("GET", "/organizations/{org}/members"),
-        ("GET", "/organizations/{org}/api_keys"),
-        ("POST", "/organizations/{org}/api_keys"),
-        ("DELETE", "/organizations/{org}/api_keys/1"),
-        ("POST", "/organizations/{org}/projects/transfer"),
-        ("GET", "/users/me"),
-        ("GET", "/api_keys"),
+        ("GET", "/organizations/{org}", None),
+        ("GET", "/organizations/{org}/members", None),
+        ("GET", "/organizations/{org}/api_keys", None),
+        ("POST", "/organizations/{org}/api_keys", {"key_name": "k"}),
+        ("DELETE", "/organizations/{org}/api_keys/1", None),
+        (
+            "POST",
+            "/organizations/{org}/projects/transfer",
+            {"destination_org_id": "org-x", "project_ids": ["x"]},
+        ),
+        ("GET", "/users/me", None),
+        ("GET", "/api_keys", None),
     ],
 )
 async def test_project_scoped_key_cannot_act_on_organizations_or_accounts(
-    api: Client, project_id: str, method: str, path: str
+    api: Client, project_id: str, method: str, path: str, body: object
 ) -> None:
     _, token = await project_key(api, project_id)
-    body = {"key_name": "k"} if method == "POST" else None
     reply = await api.send(method, path.replace("{org}", api.control_plane.org_id), body, key=token)
     assert reply.status == 403
 

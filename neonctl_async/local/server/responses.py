@@ -1,0 +1,86 @@
+"""The responses to authenticated requests. Reads run beside each other and beside a write."""
+
+import logging
+from typing import Final
+
+from neonctl_async.local.api.branch_data.schemas import SchemaRead
+from neonctl_async.local.api.request import access
+from neonctl_async.local.api.request.calls import Call, Response
+from neonctl_async.local.engine import api_keys, background
+from neonctl_async.local.errors import ApiError
+from neonctl_async.local.server.lists import is_long
+from neonctl_async.local.server.routes import Route
+from neonctl_async.local.server.tenant_state import TenantState
+from neonctl_async.local.storage.database import Database
+from neonctl_async.local.storage.tables import Project
+from neonctl_async.local.storage.transactions import Transaction
+
+_DISK_FULL: Final = 507
+_logger = logging.getLogger(__name__)
+
+
+async def respond(state: TenantState, route: Route, call: Call) -> Response:
+    """Return the response of a route. Raise ApiError."""
+    is_read = route.method == "GET"
+    if is_read:
+        response, has_written = await _read(state.database, route, call)
+    else:
+        response, has_written = await state.database.run(_write, route, call), True
+    if state.databases is not None:
+        if has_written:
+            state.databases.runner.wake()
+        if isinstance(response, SchemaRead):
+            response = await state.databases.read(response)
+    assert isinstance(response, Response), "without Postgres, no schema is read"
+    return response
+
+
+async def _read(database: Database, route: Route, call: Call) -> tuple[Response | SchemaRead, bool]:
+    """Return the response, and whether background work was due, which writes."""
+    read = database.read_list if is_long(route, call) else database.read
+    response = await read(_read_unless_due, route, call)
+    if response is not None:
+        return response, False
+    try:
+        await database.run(_catch_up, call)
+    except ApiError as error:
+        if error.status != _DISK_FULL:
+            raise
+        _logger.warning("background work of project %s waits: %s", call.path["project_id"], error)
+    return await read(_read_now, route, call), True
+
+
+def _read_unless_due(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead | None:
+    """Return the response, or None if the background work of the project must run first."""
+    api_keys.check_not_revoked(tx, call.principal)
+    project = _project(tx, call)
+    if project is not None:
+        if background.is_due(tx, project):
+            return None
+        background.postpone_detachment(tx, project)
+    return route.handler(tx, call)
+
+
+def _catch_up(tx: Transaction, call: Call) -> None:
+    api_keys.check_not_revoked(tx, call.principal)
+    project = _project(tx, call)
+    if project is not None:
+        background.on_project_request(tx, project)
+
+
+def _read_now(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead:
+    api_keys.check_not_revoked(tx, call.principal)
+    return route.handler(tx, call)
+
+
+def _write(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead:
+    _catch_up(tx, call)
+    tx.commit()
+    return route.handler(tx, call)
+
+
+def _project(tx: Transaction, call: Call) -> Project | None:
+    """Return the project of the path, if it exists and the key can see it."""
+    project_id = call.path.get("project_id")
+    found = access.find_project(tx, call.principal, project_id) if project_id else None
+    return found if found is not None and found.deleted_at is None else None

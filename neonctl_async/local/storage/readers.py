@@ -1,0 +1,58 @@
+"""Threads that read a data file, while another thread writes to it."""
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from neonctl_async.local.storage.data_files import connect_reader
+
+T = TypeVar("T")
+
+_CACHE_KIB = 16 * 1024
+
+
+class Readers:
+    """A number of threads, each of which reads on a connection of its own.
+
+    The write-ahead log gives each transaction a snapshot of the file. So no read waits for a
+    write, and no write for a read.
+    """
+
+    def __init__(self, path: Path, threads: int, name: str) -> None:
+        self._path = path
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        self._connections: list[sqlite3.Connection] = []
+        self._idle: list[sqlite3.Connection] = []
+
+    async def run(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        """Call a function with a connection, in the next free thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self._call, function)
+
+    async def close(self) -> None:
+        """Wait for the running reads, and close all connections."""
+        await asyncio.to_thread(self._close)
+
+    def _call(self, function: Callable[[sqlite3.Connection], T]) -> T:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._connect()
+        try:
+            return function(connection)
+        finally:
+            self._idle.append(connection)
+
+    def _connect(self) -> sqlite3.Connection:
+        connection = connect_reader(self._path)
+        self._connections.append(connection)
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        return connection
+
+    def _close(self) -> None:
+        self._threads.shutdown()
+        for connection in self._connections:
+            connection.close()

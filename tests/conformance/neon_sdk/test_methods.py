@@ -1,0 +1,101 @@
+"""Every method of Neon's SDK, ``@neon/sdk`` 6.1.2, on the local control plane."""
+
+import asyncio
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import pytest
+
+from neonctl_async.local import Durations, LocalControlPlane
+from tests.contract.node import NEON_SDK, copy_programs, run_on
+
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(60)]
+
+NOT_ENABLED = {"auth.get", "postgres.dataApi.get"}
+"""The methods that read a service, and get 404 because the service is not enabled."""
+NOT_SERVED = (
+    "aiGateway.",
+    "auth.",
+    "credentials.",
+    "functions.",
+    "logs.",
+    "postgres.dataApi.",
+    "projects.members.",
+    "storage.",
+    "triggers.",
+)
+"""The groups whose services the local control plane does not offer."""
+
+
+class Refusal(msgspec.Struct):
+    """The status and the message of an error."""
+
+    status: int
+    message: str
+
+
+Outcomes: TypeAlias = dict[str, Refusal | None]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the programs find the SDK."""
+    folder = tmp_path_factory.mktemp("sdk")
+    for programs in (NEON_SDK, Path(__file__).parent):
+        copy_programs(programs, folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def outcomes(folder: Path) -> Outcomes:
+    """The outcome of a call of every method."""
+    return msgspec.convert(asyncio.run(output_of(folder, "calls.mjs")), Outcomes)
+
+
+@pytest.fixture(scope="session")
+def methods(folder: Path) -> list[str]:
+    """The names of all methods."""
+    return msgspec.convert(asyncio.run(output_of(folder, "names.mjs")), list[str])
+
+
+async def output_of(folder: Path, program: str) -> object:
+    async with LocalControlPlane(durations=Durations(default=0.0)) as control_plane:
+        return await run_on(
+            control_plane,
+            "unused",
+            folder,
+            program,
+            NEON_ORG_ID=control_plane.org_id,
+            NEON_OTHER_ORG_ID=await control_plane.create_organization("other"),
+        )
+
+
+def test_every_method_is_called(outcomes: Outcomes, methods: list[str]) -> None:
+    assert sorted(outcomes) == sorted(methods)
+
+
+def test_method_works_unless_its_service_is_not_offered(outcomes: Outcomes) -> None:
+    assert {
+        name: refusal
+        for name, refusal in outcomes.items()
+        if refusal is not None and name not in NOT_ENABLED and not name.startswith(NOT_SERVED)
+    } == {}
+
+
+def test_service_that_is_not_offered_is_a_501_with_the_endpoint(outcomes: Outcomes) -> None:
+    refused = {name for name in outcomes if name.startswith(NOT_SERVED)} - NOT_ENABLED
+    for name in sorted(refused):
+        refusal = outcomes[name]
+        assert refusal is not None, name
+        assert refusal.status == 501, (name, refusal)
+        method, _, path = refusal.message.partition(" is not available")[0].partition(" ")
+        assert method in {"GET", "POST", "PATCH", "PUT", "DELETE"}, (name, refusal)
+        assert path.startswith("/"), (name, refusal)
+
+
+@pytest.mark.parametrize("name", sorted(NOT_ENABLED))
+def test_service_is_not_enabled(outcomes: Outcomes, name: str) -> None:
+    refusal = outcomes[name]
+    assert refusal is not None
+    assert (refusal.status, "is not enabled" in refusal.message) == (404, True)

@@ -1,0 +1,177 @@
+"""The statuses of errors, and the deviations from the published description with their reasons."""
+
+import re
+from collections.abc import Mapping
+
+from msgspec import Struct
+
+from tests.contract.known import EXTRA_LOCAL_FIELDS
+
+ERRORS: Mapping[int, str] = {
+    400: "a parameter or a field is invalid",
+    401: "the key is missing or unknown",
+    404: "the request names an object that does not exist",
+}
+"""The errors of all operations. Neon publishes them as ``default``."""
+
+ERRORS_WITH_BODY: Mapping[int, str] = {415: "the body is not JSON"}
+"""Further errors of the operations with a body."""
+
+_NAME_TAKEN = "the name is taken"
+_TWO_COMPUTES = "a branch has one read_write compute at most"
+
+ERRORS_OF: Mapping[str, Mapping[int, str]] = {
+    "POST /organizations/{org_id}/invitations": {422: "the organization lacks the role"},
+    "POST /projects/{project_id}/branch_anonymized": {409: _TWO_COMPUTES},
+    "POST /projects/{project_id}/branches": {409: _TWO_COMPUTES},
+    "POST /projects/{project_id}/branches/{branch_id}/finalize_restore": {
+        422: "the branch was not restored, or is finalized already"
+    },
+    "POST /projects/{project_id}/branches/{branch_id}/roles": {409: _NAME_TAKEN},
+    "POST /projects/{project_id}/endpoints": {409: _TWO_COMPUTES},
+    "POST /projects/{project_id}/vpc_endpoints/{vpc_endpoint_id}": {
+        422: "the VPC endpoint is not one of the organization's"
+    },
+}
+"""Further errors of single operations."""
+
+
+class Deviation(Struct, frozen=True):
+    """Findings that are right, and the reason.
+
+    ``check`` is the name of the finding, ``text`` a pattern in it. Unless ``random``, every
+    coverage phase has such a finding: otherwise the deviation is not needed any more.
+    """
+
+    check: str
+    text: str
+    reason: str
+    operations: tuple[str, ...]
+    random: bool = False
+
+    def covers(self, operation: str, check: str, text: str) -> bool:
+        """Return whether a finding is one of these."""
+        return (
+            operation in self.operations
+            and check == self.check
+            and re.search(self.text, text) is not None
+        )
+
+
+_BRANCH = "/projects/{project_id}/branches/{branch_id}"
+_REVEAL_PASSWORD = f"GET {_BRANCH}/roles/{{role_name}}/reveal_password"
+
+_PROJECT_RESPONSES = (
+    "DELETE /projects/{project_id}",
+    "GET /projects/{project_id}",
+    "PATCH /projects/{project_id}",
+    "POST /projects",
+    "POST /projects/{project_id}/recover",
+)
+
+DEVIATIONS: tuple[Deviation, ...] = (
+    Deviation(
+        "RejectedPositiveData",
+        r"autoscaling_limit_min_cu: \S+ is more than autoscaling_limit_max_cu",
+        "the two limits of a compute depend on each other",
+        (
+            "PATCH /projects/{project_id}/endpoints/{endpoint_id}",
+            "POST /projects",
+            "POST /projects/{project_id}/branch_anonymized",
+            "POST /projects/{project_id}/branches",
+            "POST /projects/{project_id}/endpoints",
+        ),
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "already has a read_write endpoint",
+        _TWO_COMPUTES,
+        (
+            "POST /projects/{project_id}/branch_anonymized",
+            "POST /projects/{project_id}/branches",
+            "POST /projects/{project_id}/endpoints",
+        ),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "base_branch_id: query parameter required",
+        "a root branch has no parent to compare with",
+        (f"GET {_BRANCH}/compare_schema",),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "database_name: query parameter required",
+        "the published text requires the name for branches with several databases",
+        ("GET /projects/{project_id}/advisors",),
+        random=True,
+    ),
+    Deviation(
+        "EnsureResourceAvailability",
+        "anonymized branch .* not found",
+        "the created branch is not anonymized",
+        (
+            f"GET {_BRANCH}/anonymized_status",
+            f"GET {_BRANCH}/masking_rules",
+            f"PATCH {_BRANCH}/masking_rules",
+            f"POST {_BRANCH}/anonymize",
+        ),
+        random=True,
+    ),
+    Deviation(
+        "EnsureResourceAvailability",
+        "recoverable branch .* not found",
+        "the created branch is not deleted",
+        (f"POST {_BRANCH}/recover",),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "lsn: not together with (base_)?timestamp",
+        "the published text forbids both together",
+        (f"GET {_BRANCH}/compare_schema", f"GET {_BRANCH}/schema", f"POST {_BRANCH}/snapshot"),
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "timestamp: .* is not within the restore window",
+        "the published text requires a time within the restore window",
+        (f"POST {_BRANCH}/snapshot",),
+    ),
+    Deviation(
+        "schema",
+        '"locked" is not published',
+        EXTRA_LOCAL_FIELDS[".locked is not published"],
+        ("GET /projects", *_PROJECT_RESPONSES),
+    ),
+    Deviation(
+        "schema",
+        '"active_time" is not published',
+        EXTRA_LOCAL_FIELDS[".active_time is not published"],
+        _PROJECT_RESPONSES,
+    ),
+    Deviation(
+        "schema",
+        '"operations" is not published',
+        EXTRA_LOCAL_FIELDS["$.operations is not published"],
+        ("DELETE /projects/{project_id}", "POST /projects/{project_id}/recover"),
+    ),
+    Deviation(
+        "UnsupportedMethodResponse",
+        "Unsupported method POST returned 200",
+        "neon-api 0.3.0 sends POST",
+        (_REVEAL_PASSWORD,),
+    ),
+    Deviation(
+        "AllowHeaderMismatch",
+        "Undocumented methods advertised: POST ",
+        "neon-api 0.3.0 sends POST",
+        (_REVEAL_PASSWORD,),
+    ),
+    Deviation(
+        "status",
+        "200 is neither published nor in known.py\n    POST ",
+        "neon-api 0.3.0 sends POST",
+        (_REVEAL_PASSWORD,),
+    ),
+)

@@ -1,0 +1,107 @@
+"""Rules of the local control plane that the published description does not contain.
+
+Each rule narrows the schema of a parameter or of a field of a body. The conformance run checks both
+sides: a request within the rules is accepted, and any other is rejected. A rule that the local
+control plane does not follow is therefore a finding.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
+
+from msgspec import Struct
+
+JsonSchema: TypeAlias = dict[str, Any]
+
+
+class Rule(Struct, frozen=True):
+    """Keywords that a schema gets in addition, and the reason."""
+
+    schema: JsonSchema
+    reason: str
+
+
+ANY = Rule({}, "the name of a new object, or of an object that Neon does not know")
+
+
+def _day(days: int) -> JsonSchema:
+    """Return the schema of a time that is some days from now."""
+    return {"enum": [(datetime.now(UTC) + timedelta(days)).strftime("%Y-%m-%dT00:00:00Z")]}
+
+
+_EXPIRY = Rule(_day(7), "an expiry is a time in the future")
+_KEPT = "the published text limits the time that consumption is kept"
+_LSN = Rule({"pattern": "^[0-9A-F]{1,8}/[0-9A-F]{1,8}$"}, "Postgres reads no other text")
+_NAME = Rule({"minLength": 1, "maxLength": 256}, "a name is not empty")
+_TIME = Rule({"format": "date-time"}, "the published text requires this format")
+
+FIELDS: Mapping[str, Rule] = {
+    "expires_at": _EXPIRY,
+    "frequency": Rule(
+        {"enum": ["hourly", "daily", "weekly", "monthly", "yearly"]},
+        "the published text lists these values",
+    ),
+    "jwks_url": Rule({"pattern": "^https://[a-z]{1,20}\\.example$"}, "Neon reads keys over HTTPS"),
+    "key_name": Rule({"minLength": 1}, "a name is not empty"),
+    "name": _NAME,
+    "parent_lsn": _LSN,
+    "preserve_under_name": _NAME,
+    "provisioner": Rule(
+        {"enum": ["k8s-neonvm", "k8s-pod"]}, "the published text lists these values for computes"
+    ),
+    "source_lsn": _LSN,
+    "ttl_seconds": Rule({"minimum": 1, "maximum": 31536000}, "a request lasts a year at most"),
+}
+"""Rules of the fields of all bodies, by name."""
+
+PARAMETERS: Mapping[str, Rule] = {
+    "base_lsn": _LSN,
+    "cursor": Rule({"enum": [""]}, "the only other cursors are those of an earlier page"),
+    "expires_at": _EXPIRY,
+    "from": Rule(_day(-3), _KEPT),
+    "lsn": _LSN,
+    "timestamp": _TIME,
+    "to": Rule(_day(-1), _KEPT),
+}
+"""Rules of all query parameters, by name."""
+
+_POSTGRES_NAME = Rule({"minLength": 1, "maxLength": 63}, "Postgres has no longer names")
+_COMPUTE_NAME = Rule({"minLength": 1, "maxLength": 64}, "the published limit of new computes")
+
+_LISTED = "the published text lists these values"
+_METRICS = "compute_unit_seconds root_branch_bytes_month public_network_transfer_bytes".split()
+_ROLE = Rule(
+    {"enum": ["admin", "member"]},
+    "the published text says that organizations may lack the other roles",
+)
+
+OF_OPERATION: Mapping[str, Rule] = {
+    "GET /consumption_history/projects: metric": Rule(
+        {"enum": ["active_time_seconds", "logical_size_bytes"]}, _LISTED
+    ),
+    "GET /consumption_history/v2/branches: metric": Rule({"enum": _METRICS}, _LISTED),
+    "GET /consumption_history/v2/projects: metric": Rule({"enum": _METRICS}, _LISTED),
+    "GET /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints: region_id": ANY,
+    "GET /projects/{project_id}/branches/{branch_id}/schema: format": Rule(
+        {"enum": ["sql", "json"]}, "the published text lists these values"
+    ),
+    "PATCH /organizations/{org_id}/members/{member_id}: role": _ROLE,
+    "POST /organizations/{org_id}/invitations: role": _ROLE,
+    "PATCH /projects/{project_id}/branches/{branch_id}/databases/{database_name}: name": (
+        _POSTGRES_NAME
+    ),
+    "PATCH /projects/{project_id}/branches/{branch_id}/masking_rules: database_name": ANY,
+    "PATCH /projects/{project_id}/endpoints/{endpoint_id}: name": _COMPUTE_NAME,
+    (
+        "POST /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}"
+        ": vpc_endpoint_id"
+    ): ANY,
+    "POST /projects: database_name": ANY,
+    "POST /projects: role_name": ANY,
+    "POST /projects/{project_id}/branch_anonymized: database_name": ANY,
+    "POST /projects/{project_id}/branches/{branch_id}/databases: name": _POSTGRES_NAME,
+    "POST /projects/{project_id}/branches/{branch_id}/roles: name": _POSTGRES_NAME,
+    "POST /projects/{project_id}/endpoints: name": _COMPUTE_NAME,
+    "POST /projects/{project_id}/jwks: role_name": ANY,
+}
+"""Rules of single operations. They replace those above."""

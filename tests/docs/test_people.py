@@ -1,0 +1,89 @@
+"""The example of people and organizations works as docs/local-control-plane.md shows it."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from neonctl_async import NeonClient
+from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.local.__main__ import main
+from tests.cli.conftest import CommandLine
+from tests.cli.served import Served, served
+from tests.support.pages import TEXTS, commands, words
+
+PAGE = TEXTS["docs/local-control-plane.md"]
+SECTION = PAGE[PAGE.index("### People and organizations") : PAGE.index("## Tenants")]
+LOCAL = ["python", "-m", "neonctl_async.local"]
+
+
+class Shell:
+    """Runs the commands of the page in this process, and keeps its variables."""
+
+    def __init__(
+        self,
+        server: Served,
+        cli: CommandLine,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        self._server, self._cli, self._capsys = server, cli, capsys
+        self._set = monkeypatch.setenv
+        for name, value in server.environment.items():
+            self._set(name, value)
+
+    def run(self, command: str) -> str:
+        """Run a command as a shell does, and return its output."""
+        arguments = [os.path.expandvars(word) for word in words(command)]
+        self._capsys.readouterr()
+        if arguments[:3] == LOCAL:
+            assert main(arguments[3:]) == 0
+            out, err = self._capsys.readouterr()
+        elif arguments[0] == "neonctl-async":
+            out, err = self._cli(*arguments[1:], at=self._server).stdout, ""
+        else:
+            out, err = subprocess.check_output(arguments, text=True), ""
+        if variable := re.match(r"(\w+)=\$\(", command):
+            self._set(variable[1], out.strip())
+            return err
+        if command.startswith("eval "):
+            self._set(*out.removeprefix("export ").strip().split("=", 1))
+            return err
+        return err + out
+
+
+@pytest.mark.process
+def test_example_of_people_and_organizations_works(
+    cli: CommandLine,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with served(LocalControlPlane(durations=Durations(default=0))) as server:
+        shell = Shell(server, cli, capsys, monkeypatch)
+        for command, output in commands(SECTION):
+            printed = shell.run(command)
+            assert [_shape(line) for line in printed.splitlines()] == [*map(_shape, output)]
+        owner = server.run(_owner_of_the_project)
+        assert owner == os.environ["SHOP_ID"]
+
+
+def _shape(line: str) -> str:
+    """Return a line without its ids, which differ in each run."""
+    return re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|org-[\w-]+", "ID", line)
+
+
+async def _owner_of_the_project(_administrator: NeonClient) -> str | None:
+    async with NeonClient() as ada:
+        return (await ada.projects.get(os.environ["PROJECT_ID"])).org_id
+
+
+def test_page_names_every_command_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    for group in ("user", "org", "member"):
+        with pytest.raises(SystemExit):
+            main([group, "--help"])
+        for name in re.findall(r"^    (\w+) ", capsys.readouterr().out, re.MULTILINE):
+            assert f"`{group} {name}" in SECTION, (group, name)

@@ -1,0 +1,189 @@
+"""Reads beside writes, and updates that reads leave to the next write."""
+
+import asyncio
+import sqlite3
+import threading
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, closing
+from pathlib import Path
+
+import pytest
+
+from neonctl_async.local import Durations, ManualClock
+from neonctl_async.local.engine import accounts, api_keys
+from neonctl_async.local.settings import Rules
+from neonctl_async.local.storage.database import Database
+from neonctl_async.local.storage.tables import ApiKey, User
+from neonctl_async.local.storage.transactions import Transaction
+
+RULES = Rules(durations=Durations())
+IN_FILE_OR_MEMORY = pytest.mark.parametrize("in_file", [True, False], ids=["file", "memory"])
+
+
+@asynccontextmanager
+async def opened(path: Path | None, clock: ManualClock | None = None) -> AsyncGenerator[Database]:
+    """Open a database, and close it."""
+    database = Database(path, clock or ManualClock(), RULES)
+    await database.open()
+    try:
+        yield database
+    finally:
+        await database.close()
+
+
+def names(tx: Transaction) -> list[str]:
+    """Return the names of all users."""
+    return [user.name for user in tx.select(User, "ORDER BY name")]
+
+
+def wait_for(tx: Transaction, event: threading.Event) -> None:
+    """Occupy the transaction until an event is set."""
+    del tx
+    assert event.wait(10)
+
+
+def stored_uses(path: Path) -> list[object]:
+    """Return the times of the last uses of keys in a file."""
+    with closing(sqlite3.connect(path)) as connection:
+        return [at for (at,) in connection.execute("SELECT last_used_at FROM api_keys")]
+
+
+@IN_FILE_OR_MEMORY
+async def test_read_sees_every_write_that_was_finished_before(
+    tmp_path: Path, *, in_file: bool
+) -> None:
+    async with opened(tmp_path / "data.db" if in_file else None) as database:
+        for number in range(20):
+            await database.run(accounts.create_user, f"{number:02}", f"{number}@example.com")
+            assert len(await database.read(names)) == number + 1
+            assert (await database.read_list(names))[-1] == f"{number:02}"
+
+
+async def test_read_does_not_wait_for_a_write(tmp_path: Path) -> None:
+    async with opened(tmp_path / "data.db") as database:
+        event = threading.Event()
+        write = asyncio.create_task(database.run(wait_for, event))
+        await asyncio.sleep(0)
+        assert await database.read(names) == []
+        assert await database.read_list(names) == []
+        assert not write.done()
+        event.set()
+        await write
+
+
+async def test_read_does_not_wait_for_a_list(tmp_path: Path) -> None:
+    async with opened(tmp_path / "data.db") as database:
+        event = threading.Event()
+        lists = [asyncio.create_task(database.read_list(wait_for, event)) for _ in range(5)]
+        await asyncio.sleep(0)
+        assert await database.read(names) == []
+        await database.run(accounts.create_user, "a", "a@example.com")
+        assert await database.read(names) == ["a"]
+        event.set()
+        await asyncio.gather(*lists)
+
+
+async def test_read_keeps_its_snapshot_while_a_write_is_committed(tmp_path: Path) -> None:
+    def names_twice(tx: Transaction) -> tuple[list[str], list[str]]:
+        before = names(tx)
+        started.set()
+        assert written.wait(10)
+        return before, names(tx)
+
+    started, written = threading.Event(), threading.Event()
+    async with opened(tmp_path / "data.db") as database:
+        read = asyncio.create_task(database.read(names_twice))
+        await asyncio.to_thread(started.wait, 10)
+        await database.run(accounts.create_user, "a", "a@example.com")
+        written.set()
+        assert await read == ([], [])
+
+
+@IN_FILE_OR_MEMORY
+async def test_read_cannot_write(tmp_path: Path, *, in_file: bool) -> None:
+    async with opened(tmp_path / "data.db" if in_file else None) as database:
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            await database.read(accounts.create_user, "a", "a@example.com")
+        await database.run(accounts.create_user, "a", "a@example.com")
+
+
+@IN_FILE_OR_MEMORY
+async def test_reads_see_restored_data(tmp_path: Path, *, in_file: bool) -> None:
+    async with opened(tmp_path / "data.db" if in_file else None) as database:
+        await database.run(accounts.create_user, "a", "a@example.com")
+        assert await database.read(names) == ["a"]
+        await database.save()
+        for _ in range(3):
+            await database.run(accounts.create_user, "b", "b@example.com")
+            assert await database.read(names) == ["a", "b"]
+            assert await database.restore()
+            assert await database.read(names) == ["a"]
+            assert await database.read_list(names) == ["a"]
+
+
+async def test_data_is_restored_while_a_read_runs(tmp_path: Path) -> None:
+    async with opened(tmp_path / "data.db") as database:
+        await database.save()
+        await database.run(accounts.create_user, "b", "b@example.com")
+        event = threading.Event()
+        read = asyncio.create_task(database.read(wait_for, event))
+        await asyncio.sleep(0)
+        assert await database.restore()
+        assert await database.read(names) == []
+        event.set()
+        await read
+
+
+async def test_use_of_a_key_is_stored_soon_without_another_request(tmp_path: Path) -> None:
+    path, clock = tmp_path / "data.db", ManualClock()
+    async with opened(path, clock) as database:
+        account = await database.run(accounts.ensure_first_account)
+        await database.read(api_keys.authenticate, f"Bearer {account.api_key}", "127.0.0.1")
+        assert await _until_stored(path)
+        clock.advance(60)
+        before = await asyncio.to_thread(stored_uses, path)
+        await database.read(api_keys.authenticate, f"Bearer {account.api_key}", "127.0.0.1")
+        assert await asyncio.to_thread(stored_uses, path) == before
+    assert await asyncio.to_thread(stored_uses, path) > before, "the file was closed"
+
+
+async def test_use_is_stored_with_the_next_write_and_not_after_a_restore(tmp_path: Path) -> None:
+    def used(tx: Transaction) -> list[bool]:
+        return [key.last_used_at is not None for key in tx.select(ApiKey, "ORDER BY id")]
+
+    async with opened(tmp_path / "data.db") as database:
+        account = await database.run(accounts.ensure_first_account)
+        await database.save()
+        for _ in range(2):
+            await database.read(api_keys.authenticate, f"Bearer {account.api_key}", "127.0.0.1")
+            await database.run(accounts.create_user, "b", "b@example.com")
+            assert await database.read(used) == [True]
+            await database.read(api_keys.authenticate, f"Bearer {account.api_key}", "127.0.0.2")
+            await database.restore()
+            await database.run(accounts.create_user, "c", "c@example.com")
+            assert await database.read(used) == [False]
+            await database.restore()
+
+
+async def test_write_that_fails_keeps_the_uses_for_the_next_one(tmp_path: Path) -> None:
+    def fail(tx: Transaction) -> None:
+        del tx
+        raise ValueError("failed on purpose")
+
+    path = tmp_path / "data.db"
+    async with opened(path) as database:
+        account = await database.run(accounts.ensure_first_account)
+        with pytest.raises(ValueError, match="on purpose"):
+            await database.run(fail)
+        await database.read(api_keys.authenticate, f"Bearer {account.api_key}", "127.0.0.1")
+        with pytest.raises(ValueError, match="on purpose"):
+            await database.run(fail)
+    assert None not in await asyncio.to_thread(stored_uses, path)
+
+
+async def _until_stored(path: Path) -> bool:
+    for _ in range(500):
+        if None not in await asyncio.to_thread(stored_uses, path):
+            return True
+        await asyncio.sleep(0.01)
+    return False
