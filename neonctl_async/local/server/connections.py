@@ -41,7 +41,7 @@ class Connections:
         self.limits: Final = limits
         self.respond_to_error: Final = respond_to_error
         self.head_timeout: Final = head_timeout
-        self._maximum = min(limits.maximum, _descriptor_limit() - _OTHER_DESCRIPTORS)
+        self._maximum = min(limits.maximum, max(1, _descriptor_limit() - _OTHER_DESCRIPTORS))
         self._admitted = 0
         self._refused = 0
         # Each idle connection with the time since when it is idle. The first is idle longest.

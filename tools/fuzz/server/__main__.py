@@ -1,8 +1,8 @@
 """Searches for requests that break the local control plane: ``python -m tools.fuzz.server``.
 
-Inputs come from a seed. The search stops at the first input after which
-the server returns a 5xx, logs an error or a key, or keeps a connection or a task. It prints the
-options that repeat the run, and the bytes that the server received.
+Inputs come from a seed. The search stops at the first violation: a 5xx, an
+error or a key in the log, a connection or a task that remains. It prints the options that repeat
+the run, and the bytes that the server received.
 """
 
 import argparse

@@ -96,6 +96,10 @@ ODD_BODIES = (
     b"x" * (1 << 20),
 )
 
+_ODD_VALUES: Sequence[object] = (
+    *(None, True, -1, 2**70, 1.5, 1e308, "", "\0", "a\nb", "x" * 3000, [], {}, [{}]),
+)
+
 
 def a_request(draw: Draw, world: World) -> bytes:
     """Return one request, as bytes."""
@@ -221,9 +225,7 @@ def _value(draw: Draw, world: World, name: str, schema: Schema, depth: int = 0) 
     while schema.ref:
         schema = description().schemas[schema.ref.rpartition("/")[2]]
     if depth > 8 or draw.byte() >= 252:
-        return draw.pick(
-            (None, True, -1, 2**70, 1.5, 1e308, "", "\0", "a\nb", "x" * 3000, [], {}, [{}])
-        )
+        return draw.pick(_ODD_VALUES)
     if schema.enum:
         return draw.pick(schema.enum)
     if schema.properties or schema.type == "object":
