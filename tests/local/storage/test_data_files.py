@@ -40,6 +40,14 @@ def test_file_of_an_earlier_schema_keeps_every_record(world: str, data: Path) ->
         assert schema.version_of(connection) == schema.newest()
 
 
+@pytest.mark.parametrize("world", WORLDS)
+def test_every_operation_of_an_earlier_schema_names_a_branch(world: str, data: Path) -> None:
+    open_and_close(load(world, data))
+    with closing(connect_reader(data)) as connection:
+        unnamed = "SELECT count(*) FROM operations WHERE branch_id IS NULL"
+        assert connection.execute(unnamed).fetchone() == (0,)
+
+
 @pytest.fixture
 def first_key(data: Path) -> str:
     """The API key of a data file of schema 1."""
