@@ -160,7 +160,8 @@ def test_file_that_others_can_use_is_narrowed_with_a_warning(
     data.with_name(f"{data.name}-wal").touch(mode=0o644)
     with closing(connect(data)):
         assert {mode(path) for path in data.parent.iterdir()} == {0o600}
-    assert f"other users could use {data} (mode 0664): now only its owner can" in caplog.text
+    (warning,) = caplog.messages
+    assert warning == f"other users could use {data} (mode 0664): now only its owner can"
 
 
 def test_file_of_another_user_that_others_can_use_is_refused(
