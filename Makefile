@@ -80,7 +80,7 @@ contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method w
 conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis and Neon's own clients on the local control plane
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance tests/conformance
 
-endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, the table of endpoints and methods
+endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints
 
 check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, English and workflows

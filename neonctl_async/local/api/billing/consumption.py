@@ -63,7 +63,7 @@ def list_branches(tx: Transaction, call: Call) -> Response:
         "ORDER BY project_id, id LIMIT ?",
         *(org_id, *project_ids, *branch_ids, *_after(call)),
         *(tx.now, since),
-        call.integer("limit", 1, 1000, 100),
+        call.integer("limit", 100),
     )
     found: list[Json] = []
     for project_id, listed in groupby(page, lambda branch: branch.project_id):
@@ -90,7 +90,7 @@ def _list_projects(
         f"WHERE {column} = ? AND deleted_at IS NULL{projects} AND created_at < ? "
         "ORDER BY created_at DESC LIMIT ?",
         *(owner_id, *project_ids, cursor_position(call)),
-        call.integer("limit", 1, 100, 10),
+        call.integer("limit", 10),
     )
     found: list[Json] = []
     for project in page:
