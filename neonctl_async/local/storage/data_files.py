@@ -19,6 +19,8 @@ from neonctl_async.local.storage.backups import back_up, sync_directory
 _logger: Final = logging.getLogger("neonctl_async.local")
 _BUSY_MILLISECONDS: Final = 2000
 """The longest wait for another program that writes to the file, such as ``sqlite3``."""
+_LONG_LOG: Final = 16 << 20
+"""The size in bytes from which the write-ahead log is long. SQLite keeps about 4 MB."""
 _LOCKED: Final = "database is locked"
 
 
@@ -102,6 +104,18 @@ def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
     finally:
         incomplete.unlink(missing_ok=True)
         journal.unlink(missing_ok=True)
+
+
+def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Start the write-ahead log of a file again if it is long.
+
+    SQLite does this itself only in a moment without any read, which a busy server may never have.
+    This waits for the running reads, and later reads do not need the log.
+    """
+    with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
+        file = path.resolve()
+        if file.with_name(f"{file.name}-wal").stat().st_size > _LONG_LOG:
+            connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
 
 
 def _create(path: Path) -> None:

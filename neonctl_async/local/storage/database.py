@@ -15,7 +15,7 @@ from neonctl_async.local.clock import SECOND, Clock, Instant, instant
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage import full_disk
-from neonctl_async.local.storage.data_files import connect
+from neonctl_async.local.storage.data_files import checkpoint_long_log, connect
 from neonctl_async.local.storage.later import LaterUpdates
 from neonctl_async.local.storage.locks import FileLock, lock_data_file
 from neonctl_async.local.storage.readers import Readers
@@ -27,6 +27,9 @@ T = TypeVar("T")
 _THREADS: Final = "neonctl-async-local"
 _STORE_EVERY: Final = 1.0
 """The shortest time in seconds between two writes of what reads have noted."""
+_WRITES_PER_CHECK: Final = 100
+"""The number of writes between two checks of the size of the write-ahead log."""
+
 _logger: Final = logging.getLogger(__name__)
 
 
@@ -59,6 +62,7 @@ class Database:
         self._later = LaterUpdates()
         self._timer: asyncio.TimerHandle | None = None
         self._next_store = 0.0
+        self._writes = 0
         self._has_warned = False
         self._lock: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
@@ -200,6 +204,9 @@ class Database:
             result = function(Transaction(self._connection, now, self.rules))
         self._stored_now = now
         self._later.forget(stored)
+        self._writes += 1
+        if self._path is not None and self._writes % _WRITES_PER_CHECK == 0:
+            checkpoint_long_log(self._connection, self._path)
         return result
 
     def _advance(self) -> Instant:
