@@ -38,7 +38,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage hostile loops contract conformance endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-quick mutants dist clean
+.PHONY: help demo screens pictures test coverage hostile loops contract conformance endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -117,8 +117,9 @@ kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 300 t
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults
 
-fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a minute, or for SECONDS=600
+fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format, the models and the local control plane for a minute each, or for SECONDS=600
 	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
+	$(BIN)/python -X dev -m tools.fuzz.server --seconds $(SECONDS)
 
 bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures
 	$(WITH_NODE) $(BIN)/python -m benchmarks
@@ -128,6 +129,9 @@ bench-databases: .venv-$(NEWEST)/ready-bench ## Run the benchmarks of databases 
 
 bench-startup: .venv-$(NEWEST)/ready-bench $(CLI_READY) ## Compare the start of the command line with that of Neon's
 	$(WITH_NODE) $(BIN)/python -m benchmarks --group startup
+
+bench-control-plane: .venv-$(NEWEST)/ready-bench ## Measure a local control plane with many records, alone and beside 50 clients
+	$(BIN)/python -m benchmarks --group control_plane
 
 bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks for about a minute; write nothing
 	$(WITH_NODE) $(BIN)/python -m benchmarks --quick

@@ -69,7 +69,7 @@ _POSTGRES_NAME = Rule({"minLength": 1, "maxLength": 63}, "Postgres has no longer
 _COMPUTE_NAME = Rule({"minLength": 1, "maxLength": 64}, "the published limit of new computes")
 
 _LISTED = "the published text lists these values"
-_METRICS = "compute_unit_seconds root_branch_bytes_month public_network_transfer_bytes".split()
+_METRICS = ["compute_unit_seconds", "root_branch_bytes_month", "public_network_transfer_bytes"]
 _ROLE = Rule(
     {"enum": ["admin", "member"]},
     "the published text says that organizations may lack the other roles",
