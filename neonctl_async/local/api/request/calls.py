@@ -66,7 +66,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def timestamp(self, name: str) -> Instant | None:
         """Return an optional query parameter that is a time. Raise 400 that names it."""
         text = self.query.get(name)
-        if not text:
+        if text is None:
             return None
         try:
             return instant_of(name, msgspec.convert(text, _Timestamp))
@@ -76,7 +76,7 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def point_in_time(self, prefix: str = "") -> tuple[str | None, Instant | None]:
         """Return the query parameters ``lsn`` and ``timestamp``. Raise 400 if both are set."""
         lsn, at = self.query.get(f"{prefix}lsn"), self.timestamp(f"{prefix}timestamp")
-        if not lsn:
+        if lsn is None:
             return None, at
         if at is not None:
             raise invalid(f"invalid request: {prefix}lsn: not together with {prefix}timestamp")
