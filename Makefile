@@ -80,7 +80,7 @@ contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method w
 conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis and Neon's own clients on the local control plane
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance tests/conformance
 
-endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, the table of endpoints and methods
+endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints
 
 check: .venv-$(NEWEST)/ready-check ## Check lint, format, types, import rules, English and workflows
@@ -117,8 +117,9 @@ kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 300 t
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults
 
-fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a minute, or for SECONDS=600
+fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format, the models and the local control plane for a minute each, or for SECONDS=600
 	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
+	$(BIN)/python -X dev -m tools.fuzz.server --seconds $(SECONDS)
 
 bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures
 	$(WITH_NODE) $(BIN)/python -m benchmarks

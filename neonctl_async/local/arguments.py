@@ -38,10 +38,9 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=prog,
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
-        "shell: the base URL and, at the first start, the first API key.",
-        epilog="Example: %(prog)s --port 0 --data control-plane.db. The commands for people of a "
-        "running server are user, org and member; those for data files are export and import: "
-        "see %(prog)s user --help.",
+        "shell: the base URL and, at the first start, the first API key. The subcommands user, "
+        "org and member change a running server; export and import copy data files.",
+        epilog="Example: %(prog)s --port 0 --data control-plane.db",
     )
     add = parser.add_argument
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")

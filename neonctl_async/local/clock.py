@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 Instant = int
@@ -49,9 +50,14 @@ def span(seconds: float) -> int:
     return round(seconds * SECOND)
 
 
+@lru_cache(1 << 14)  # lists repeat the times of their rows, and many rows have the same
+def _whole_seconds(seconds: int) -> str:
+    return (_EPOCH + timedelta(seconds=seconds)).isoformat()[: -len("+00:00")] + "Z"
+
+
 def in_seconds(at: Instant) -> str:
     """Format an instant as the API does: ISO 8601, UTC, whole seconds."""
-    return (_EPOCH + timedelta(seconds=at // SECOND)).isoformat()[: -len("+00:00")] + "Z"
+    return _whole_seconds(at // SECOND)
 
 
 def in_seconds_or_none(at: Instant | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from neonctl_async import NeonClient
 from neonctl_async.local import LocalControlPlane
+from neonctl_async.local.engine.lifecycle import PLANNED_ERROR
 from neonctl_async.types import BranchCreated, Organization, ProjectCreated, RoleUpdated
 
 T = TypeVar("T")
@@ -52,8 +53,9 @@ class Served:
         [organization] = self.run(lambda neon: neon.users.organizations())
         return organization
 
-    def fail_next(self, action: str) -> None:
-        asyncio.run_coroutine_threadsafe(self.control_plane.fail_next(action), self._loop).result()
+    def fail_next(self, action: str, error: str = PLANNED_ERROR) -> None:
+        failing = self.control_plane.fail_next(action, error=error)
+        asyncio.run_coroutine_threadsafe(failing, self._loop).result()
 
 
 @contextmanager

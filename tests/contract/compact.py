@@ -55,6 +55,7 @@ class Compactor:
                 if parameter["in"] == "query"
             },
             body=self._body(body["content"]) if body else UNSET,
+            body_required=body.get("required", False),
         )
 
     def schema(self, schema: Mapping[str, Any]) -> Schema:

@@ -194,7 +194,7 @@ def future_time(tx: Transaction, at: Instant) -> Instant:
 
 def record(tx: Transaction, branch: Branch) -> Json:
     """Return a branch as the API shows it now."""
-    creator = tx.first(User, "WHERE id = ?", branch.created_by)
+    creator = tx.get_unchanging(User, branch.created_by)
     changing = tx.now < branch.state_at and branch.state != branch.state_before
     return drop_none(
         {

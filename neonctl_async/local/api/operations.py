@@ -13,7 +13,6 @@ from neonctl_async.local.storage.tables import Operation
 from neonctl_async.local.storage.transactions import Transaction
 
 DEFAULT_LIMIT: Final = 100
-MAXIMUM_LIMIT: Final = 1000
 
 
 def list_page(tx: Transaction, call: Call) -> Response:
@@ -23,7 +22,7 @@ def list_page(tx: Transaction, call: Call) -> Response:
     no cursor.
     """
     project = access.project(tx, call, deleted=True)
-    limit = call.integer("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
+    limit = call.integer("limit", DEFAULT_LIMIT)
     before = cursor_position(call)
     page = tx.select(
         Operation,

@@ -30,7 +30,6 @@ from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
 DEFAULT_PG_VERSION: Final = 17
 DEFAULT_LIMIT: Final = 10
-MAXIMUM_LIMIT: Final = 400
 LOGICAL_SIZE_LIMIT_MIB: Final = 3072
 
 
@@ -133,7 +132,7 @@ def record(tx: Transaction, project: Project) -> Json:
 
 
 def _page(tx: Transaction, call: Call, where: str, *values: SqlValue) -> Json:
-    limit = call.integer("limit", 1, MAXIMUM_LIMIT, DEFAULT_LIMIT)
+    limit = call.integer("limit", DEFAULT_LIMIT)
     search = call.query.get("search", "")
     page = tx.select(
         Project,

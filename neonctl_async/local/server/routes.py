@@ -41,6 +41,11 @@ class Route(NamedTuple):
     path: str
     handler: Handler
 
+    @property
+    def pattern(self) -> str:
+        """The path for aiohttp. Without it, aiohttp matches no parameter with a brace."""
+        return self.path.replace("}", ":[^/]+}")
+
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 

@@ -57,10 +57,11 @@ class _Table:
         self.name = name
         self.columns = list(types)
         self.blobs = [name for name, kind in types.items() if kind == "BLOB"]
+        names = ", ".join(f'"{name}"' for name in types)
         marks = ", ".join("?" * len(types))
         order = "name" if name == _COUNTERS else "rowid"
-        self.selection = f"SELECT {', '.join(types)} FROM {name} ORDER BY {order}"
-        self.insertion = f"INSERT INTO {name} ({', '.join(types)}) VALUES ({marks})"
+        self.selection = f'SELECT {names} FROM "{name}" ORDER BY {order}'
+        self.insertion = f'INSERT INTO "{name}" ({names}) VALUES ({marks})'
 
     def encode(self, values: Iterable[SqlValue]) -> bytes:
         """Return the line of a row."""

@@ -42,6 +42,7 @@ class Transaction:
         self.rules = rules
         self.later: dict[Key, LaterUpdate] = {}
         self._noted = noted
+        self._unchanging: dict[tuple[str, str], Row | None] = {}
         self._connection = connection
 
     def commit(self) -> None:
@@ -69,6 +70,14 @@ class Transaction:
         if row is None:
             raise LookupError(f"no {kind.__name__} {key!r}")
         return row
+
+    def get_unchanging(self, kind: type[RowT], key: str) -> RowT | None:
+        """Return the row with an id, or None. It must not change: a transaction reads it once."""
+        if (kind.table, key) not in self._unchanging:
+            self._unchanging[kind.table, key] = self.first(kind, "WHERE id = ?", key)
+        found = self._unchanging[kind.table, key]
+        assert found is None or isinstance(found, kind)
+        return found
 
     def number(self, sql: str, *values: SqlValue) -> int | None:
         """Return the single number that a query selects, or None."""

@@ -93,14 +93,6 @@ def test_deleted_branch_is_gone(cli: CommandLine, quick: Served) -> None:
     assert cli("branches", "list", "-p", id, "-o", "raw", at=quick).stdout.count("\n") == 1
 
 
-def test_control_characters_in_a_name_are_escaped(cli: CommandLine, quick: Served) -> None:
-    id = quick.project().project.id
-    quick.branch(id, name="\x1b[2Jgone")
-    result = cli("branches", "list", "-p", id, at=quick)
-    assert "\\x1b[2Jgone" in result.stdout
-    assert "\x1b" not in result.stdout
-
-
 def test_empty_parent_is_a_usage_error(cli: CommandLine, quick: Served) -> None:
     result = cli("branches", "create", "--parent", "", at=quick)
     assert (result.stdout, result.exit_code) == ("", 2)

@@ -27,6 +27,14 @@ def test_list_shows_the_columns_of_the_console(cli: CommandLine, quick: Served) 
     assert create.endswith("main")
 
 
+def test_control_characters_of_an_error_are_escaped(cli: CommandLine, quick: Served) -> None:
+    quick.fail_next("create_timeline", error="\x1b[2Jgone")
+    [operation, *_] = quick.project().operations
+    result = cli("operations", "get", operation.id, "-p", operation.project_id, at=quick)
+    assert "\\x1b[2Jgone" in result.stdout
+    assert "\x1b" not in result.stdout
+
+
 def test_limit_bounds_the_list(cli: CommandLine, quick: Served) -> None:
     id = quick.project().project.id
     result = cli("operations", "list", "-p", id, "--limit", "1", "-o", "jsonl", at=quick)

@@ -5,6 +5,11 @@ const { NEON_API_KEY: apiKey, NEON_API_HOST: baseUrl, NEON_ORG_ID: orgId } = pro
 const neon = createNeonClient({ apiKey, baseUrl, wait: { pollIntervalMs: 1 } });
 const outcomes = {};
 
+const daysAgo = (days) => {
+  const day = new Date(Date.now() - days * 86_400_000);
+  return `${day.toISOString().slice(0, 10)}T00:00:00Z`;
+};
+
 // Calls a method by its name. A listing is read to its end.
 const call = async (name, ...parameters) => {
   const path = name.split(".");
@@ -40,11 +45,11 @@ const projects = async () => {
   await call("projects.members.list", { projectId });
   await call("projects.members.setRole", { projectId, memberId: "member", role: "viewer" });
   await call("projects.members.removeRole", { projectId, memberId: "member" });
-  const ends = { from: "2026-01-01T00:00:00Z", to: "2026-01-02T00:00:00Z", granularity: "daily" };
-  await call("consumption.perProject", { ...ends, orgId });
-  const metrics = ["compute_unit_seconds"];
-  await call("consumption.perProjectV2", { ...ends, orgId, metrics });
-  await call("consumption.perBranchV2", { ...ends, orgId, metrics });
+  const period = { from: daysAgo(3), to: daysAgo(1), granularity: "daily", orgId };
+  await call("consumption.perProject", period);
+  const query = { ...period, metrics: ["compute_unit_seconds", "root_branch_bytes_month"] };
+  await call("consumption.perProjectV2", { ...query, project_ids: [projectId] });
+  await call("consumption.perBranchV2", { ...query, project_ids: [projectId] });
   return projectId;
 };
 

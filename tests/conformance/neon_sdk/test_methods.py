@@ -17,7 +17,6 @@ NOT_ENABLED = {"auth.get", "postgres.dataApi.get"}
 NOT_SERVED = (
     "aiGateway.",
     "auth.",
-    "consumption.",
     "credentials.",
     "functions.",
     "logs.",
@@ -52,6 +51,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def outcomes(folder: Path) -> Outcomes:
     """The outcome of a call of every method."""
     return msgspec.convert(asyncio.run(output_of(folder, "calls.mjs")), Outcomes)
+
+
+@pytest.fixture(scope="session")
+def raw(folder: Path) -> dict[str, Refusal]:
+    """The response to a call of every raw function, with ids that do not exist."""
+    return msgspec.convert(asyncio.run(output_of(folder, "raw.mjs")), dict[str, Refusal])
 
 
 @pytest.fixture(scope="session")
@@ -100,3 +105,10 @@ def test_service_is_not_enabled(outcomes: Outcomes, name: str) -> None:
     refusal = outcomes[name]
     assert refusal is not None
     assert (refusal.status, "is not enabled" in refusal.message) == (404, True)
+
+
+def test_every_endpoint_of_the_sdk_is_served_or_a_501(raw: dict[str, Refusal]) -> None:
+    assert len(raw) > 170
+    for name, refusal in raw.items():
+        assert refusal.status in {200, 400, 404, 501}, (name, refusal)
+        assert "there is no path" not in refusal.message, (name, refusal)

@@ -1,5 +1,9 @@
 """Databases of a branch."""
 
+from urllib.parse import quote
+
+import pytest
+
 from tests.local.client import Client, actions_of
 
 
@@ -22,6 +26,14 @@ async def test_database_is_created_changed_and_deleted(api: Client, branch_path:
     assert (await api.send("DELETE", f"{branch_path}/databases/never")).status == 404
     names = [found["name"] for found in (await api.get(f"{branch_path}/databases"))["databases"]]
     assert names == ["neondb"]
+
+
+@pytest.mark.parametrize("name", ["{name}", "a/b", "a b", "ü", "50%", "a?b", "a#b", "+"])
+async def test_database_is_found_by_any_name(api: Client, branch_path: str, name: str) -> None:
+    await api.add_database(branch_path, name)
+    path = f"{branch_path}/databases/{quote(name, safe='')}"
+    assert (await api.get(path))["database"]["name"] == name
+    await api.request("DELETE", path)
 
 
 async def test_owner_of_a_database_must_be_a_role_of_the_branch(

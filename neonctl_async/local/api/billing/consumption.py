@@ -53,6 +53,7 @@ def list_branches(tx: Transaction, call: Call) -> Response:
     call.required("project_ids")
     measure = _listed(_required_metrics(call, metrics.OF_BRANCHES))
     frames = _frames(tx, call)
+    since = frames[0].start if frames else tx.now
     projects, project_ids = _chosen("id", _names(call, "project_ids"))
     branches, branch_ids = _chosen("id", _names(call, "branch_ids"))
     page = tx.select(
@@ -61,12 +62,12 @@ def list_branches(tx: Transaction, call: Call) -> Response:
         f"{projects}){branches} AND (project_id, id) > (?, ?) AND ifnull(deleted_at, ?) > ? "
         "ORDER BY project_id, id LIMIT ?",
         *(org_id, *project_ids, *branch_ids, *_after(call)),
-        *(tx.now, frames[0].start if frames else tx.now),
-        call.integer("limit", 1, 1000, 100),
+        *(tx.now, since),
+        call.integer("limit", 100),
     )
     found: list[Json] = []
     for project_id, listed in groupby(page, lambda branch: branch.project_id):
-        usages = {branch.id: branch for branch in usage.of_project(tx, project_id)}
+        usages = {branch.id: branch for branch in usage.of_project(tx, project_id, since)}
         for branch in listed:
             used = [usages[branch.id]]
             periods = _periods(tx, org_id, _within(frames, used[0].life), used, measure)
@@ -82,18 +83,19 @@ def _list_projects(
 ) -> Response:
     column, owner_id = owner
     frames = _frames(tx, call)
+    since = frames[0].start if frames else tx.now
     projects, project_ids = _chosen("id", _names(call, "project_ids"))
     page = tx.select(
         Project,
         f"WHERE {column} = ? AND deleted_at IS NULL{projects} AND created_at < ? "
         "ORDER BY created_at DESC LIMIT ?",
         *(owner_id, *project_ids, cursor_position(call)),
-        call.integer("limit", 1, 100, 10),
+        call.integer("limit", 10),
     )
     found: list[Json] = []
     for project in page:
         life = Span(project.created_at, tx.now)
-        branches = usage.of_project(tx, project.id)
+        branches = usage.of_project(tx, project.id, since)
         periods = _periods(tx, str(owner_id), _within(frames, life), branches, measure)
         found.append({"project_id": project.id, "periods": periods})
     body: Json = {"projects": found}

@@ -5,17 +5,20 @@ known with real databases only, and its current size stands for its whole life.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import ClassVar, Final
 
 import msgspec
 
 from neonctl_async.local.api.billing.timeframes import Span, month_of
 from neonctl_async.local.clock import SECOND, Instant
+from neonctl_async.local.engine import computes
 from neonctl_async.local.storage.tables import Branch, Endpoint
 from neonctl_async.local.storage.transactions import Row, Transaction
 
-_HOUR = 3600 * SECOND
+START: Final = "start_compute"
+
+_HOUR: Final = 3600 * SECOND
 
 
 class ComputeEvent(Row, frozen=True):
@@ -67,21 +70,28 @@ class BranchUsage(msgspec.Struct, frozen=True, kw_only=True):
         return self.size if self.life.overlap(frame) else 0
 
 
-def of_project(tx: Transaction, project_id: str) -> list[BranchUsage]:
-    """Return the usage of the branches of a project, deleted ones included, in order of ids."""
-    events = tx.select(
+def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchUsage]:
+    """Return the usage of the branches of a project from a time on, in order of their ids.
+
+    Deleted branches are included.
+    """
+    events: dict[str, list[ComputeEvent]] = defaultdict(list)
+    for event in tx.select(
         ComputeEvent,
-        "WHERE project_id = ? AND action IN ('start_compute', 'suspend_compute') "
-        "AND endpoint_id IS NOT NULL AND outcome = 'finished' AND settles_at <= ? "
+        "WHERE project_id = ? AND settles_at BETWEEN ? AND ? AND endpoint_id IS NOT NULL "
+        "AND action IN ('start_compute', 'suspend_compute') AND outcome = 'finished' "
         "ORDER BY settles_at, position",
-        project_id,
-        tx.now,
-    )
-    spans = running_spans(events, tx.now)
+        *(project_id, since, tx.now),
+    ):
+        events[event.endpoint_id].append(event)
     runs: dict[str, list[Running]] = defaultdict(list)
     for endpoint in tx.select(Endpoint, "WHERE project_id = ?", project_id):
+        runs_now = computes.state(endpoint, tx.now) == computes.ACTIVE
+        # Background work may be due: it suspends the compute as of that time.
+        until = min(tx.now, endpoint.idle_at or tx.now)
+        spans = running_spans(events[endpoint.id], Span(since, until), runs_now=runs_now)
         units = endpoint.autoscaling_limit_min_cu
-        runs[endpoint.branch_id] += [Running(span, units) for span in spans[endpoint.id]]
+        runs[endpoint.branch_id] += [Running(span, units) for span in spans]
     return [
         BranchUsage(
             id=branch.id,
@@ -94,16 +104,21 @@ def of_project(tx: Transaction, project_id: str) -> list[BranchUsage]:
     ]
 
 
-def running_spans(events: Iterable[ComputeEvent], now: Instant) -> dict[str, list[Span]]:
-    """Return the times during which each compute ran. A compute that still runs runs until now."""
-    started: dict[str, Instant] = {}
-    spans: dict[str, list[Span]] = defaultdict(list)
+def running_spans(events: Sequence[ComputeEvent], within: Span, *, runs_now: bool) -> list[Span]:
+    """Return the times during which a compute ran, from its events within a time.
+
+    Without events, the state of the compute did not change. If its first event is a suspension, the
+    compute ran before.
+    """
+    ran_before = events[0].action != START if events else runs_now
+    started = within.start if ran_before else None
+    spans: list[Span] = []
     for event in events:
-        if event.action == "start_compute":
-            started.setdefault(event.endpoint_id, event.settles_at)
-        elif event.endpoint_id in started:
-            start = started.pop(event.endpoint_id)
-            spans[event.endpoint_id].append(Span(start, event.settles_at))
-    for endpoint_id, start in started.items():
-        spans[endpoint_id].append(Span(start, now))
+        if event.action == START:
+            started = event.settles_at if started is None else started
+        elif started is not None:
+            spans.append(Span(started, event.settles_at))
+            started = None
+    if started is not None:
+        spans.append(Span(started, within.end))
     return spans

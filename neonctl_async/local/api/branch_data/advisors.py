@@ -14,8 +14,6 @@ def list_project(tx: Transaction, call: Call) -> Response:
     """
     project = access.project(tx, call)
     _check_database(tx, access.branch_or_default(tx, project.id, call.query.get("branch_id")), call)
-    call.choice("category", ("SECURITY", "PERFORMANCE"), "SECURITY")
-    call.choice("min_severity", ("INFO", "WARN", "ERROR"), "INFO")
     return respond({"issues": []})
 
 

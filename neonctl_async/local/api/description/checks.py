@@ -45,6 +45,7 @@ class RequestChecker:
         for parameter_name, parameter in endpoint.query.items():
             self._schemas[parameter_name] = types.resolved(parameter.schema)
             self._kinds[parameter_name] = types.of(parameter.schema)
+        self._body_required = endpoint.body_required
         self._body: Kind = None if isinstance(endpoint.body, UnsetType) else types.of(endpoint.body)
 
     def check(self, query: Iterable[tuple[str, str]], content: bytes) -> None:
@@ -52,6 +53,8 @@ class RequestChecker:
         self._check_query(query)
         if self._body is not None:
             decode(content, self._body)
+            if self._body_required and not content:
+                raise invalid("invalid request: body: send a JSON body, at least {}")
         elif content:
             raise invalid(f"invalid request: body: {self._name} takes no body: send none")
 

@@ -52,6 +52,7 @@ class Endpoint(Struct, frozen=True, kw_only=True, omit_defaults=True):
     stability: str = ""
     query: dict[str, Parameter] = {}
     body: Schema | UnsetType = UNSET
+    body_required: bool = False
 
 
 class Description(Struct, frozen=True, kw_only=True):

@@ -15,21 +15,23 @@ HOUR = 3600 * SECOND
 
 
 @pytest.mark.parametrize(
-    ("events", "expected"),
+    ("events", "runs_now", "expected"),
     [
-        ([("start", 10), ("suspend", 20), ("start", 30)], [Span(10, 20), Span(30, 100)]),
-        ([("start", 10), ("start", 15), ("suspend", 20)], [Span(10, 20)]),
-        ([("suspend", 5), ("suspend", 6)], []),
+        ([("start", 10), ("suspend", 20), ("start", 30)], True, [Span(10, 20), Span(30, 100)]),
+        ([("start", 10), ("start", 15), ("suspend", 20)], False, [Span(10, 20)]),
+        ([("suspend", 7), ("suspend", 8)], False, [Span(5, 7)]),
+        ([], True, [Span(5, 100)]),
+        ([], False, []),
     ],
 )
 def test_compute_runs_from_its_start_until_its_suspension(
-    events: list[tuple[str, int]], expected: list[Span]
+    events: list[tuple[str, int]], runs_now: bool, expected: list[Span]
 ) -> None:
     history = [
         ComputeEvent(endpoint_id="ep", action=f"{verb}_compute", settles_at=at)
         for verb, at in events
     ]
-    assert running_spans(history, 100)["ep"] == expected
+    assert running_spans(history, Span(5, 100), runs_now=runs_now) == expected
 
 
 USAGE = BranchUsage(

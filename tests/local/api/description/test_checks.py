@@ -71,7 +71,7 @@ def test_body_that_matches_the_schema_is_accepted(route: str) -> None:
         check_request(route, [], json.dumps(body | {"unknown": [None]}).encode())
 
 
-@pytest.mark.parametrize("route", ROUTE_NAMES)
+@pytest.mark.parametrize("route", sorted(ROUTE_NAMES))
 def test_unknown_query_parameter_is_refused_and_the_known_ones_are_listed(route: str) -> None:
     message = refused(route, {"branch": "x"})
     assert "branch: " in message
@@ -119,6 +119,22 @@ def test_error_for_an_invalid_query_parameter_names_it(
     route: str, query: dict[str, str], words: str
 ) -> None:
     assert f"invalid request: {words}" in refused(route, query)
+
+
+def test_required_body_is_sent_even_if_no_field_is_required() -> None:
+    route = "POST /projects/{project_id}/branch_anonymized"
+    assert "invalid request: body: send a JSON body" in refused(route, {})
+    check_request(route, [], b"{}")
+
+
+@pytest.mark.parametrize("query", ["lsn=", "timestamp=", "name=", "name=a%0A", "expires_at="])
+async def test_empty_parameter_of_a_snapshot_is_not_taken_for_a_missing_one(
+    api: Client, branch_path: str, query: str
+) -> None:
+    name = query.partition("=")[0]
+    await api.expect_error(
+        400, f"invalid request: {name}: ", "POST", f"{branch_path}/snapshot?{query}"
+    )
 
 
 def test_query_parameter_that_is_sent_twice_is_refused_unless_it_is_a_list() -> None:

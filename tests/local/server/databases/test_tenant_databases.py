@@ -1,13 +1,16 @@
 """The databases of a tenant over restarts, resets and crashes."""
 
 import asyncio
+import io
 import os
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from neonctl_async.local import LocalControlPlane
+from neonctl_async.local.storage.jsonl import export_data, import_data
 from tests.local.server.databases.conftest import Plane
 from tests.support.databases import (
     READ_WRITE,
@@ -41,6 +44,33 @@ async def test_databases_survive_a_restart(open_directory: Path) -> None:
                 role_name="neondb_owner",
             )
             assert await execute(uri.reveal(), "SELECT n FROM t") == 7
+
+
+def move_data(data: Path, new: Path) -> None:
+    """Export a data file, import it, and copy its clusters, as the documentation describes."""
+    output = io.BytesIO()
+    export_data(data, output)
+    import_data(new, output.getvalue().splitlines())
+    subprocess.run(["cp", "-a", f"{data}.d", f"{new}.d"], check=True)
+
+
+async def test_databases_work_with_imported_records_and_copied_clusters(
+    open_directory: Path,
+) -> None:
+    data, new = open_directory / "data.db", open_directory / "new.db"
+    async with databases(data=data) as (control_plane, neon):
+        key = control_plane.api_key
+        project = await neon.projects.create(name="test", wait=True)
+        await execute(uri_of(project), "CREATE TABLE t AS SELECT 7 AS n", "SELECT 1")
+    await asyncio.to_thread(move_data, data, new)
+    async with (
+        LocalControlPlane(data=new, postgres=True) as control_plane,
+        client(control_plane, key) as neon,
+    ):
+        uri = await neon.projects.connection_uri(
+            project.project.id, database_name="neondb", role_name="neondb_owner"
+        )
+        assert await execute(uri.reveal(), "SELECT n FROM t") == 7
 
 
 async def test_second_control_plane_cannot_use_the_same_data(open_directory: Path) -> None:
