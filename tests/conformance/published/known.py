@@ -103,7 +103,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "RejectedPositiveData",
         "database_name: query parameter required",
-        "the published text requires the name for branches with several databases",
+        "the published text requires the name for branches with more than one database",
         ("GET /projects/{project_id}/advisors",),
         random=True,
     ),

@@ -76,7 +76,7 @@ _LISTED = "the published text lists these values"
 _METRICS = ["compute_unit_seconds", "root_branch_bytes_month", "public_network_transfer_bytes"]
 _ROLE = Rule(
     {"enum": ["admin", "member"]},
-    "the published text says that organizations may lack the other roles",
+    "some organizations lack the other roles, according to the published text",
 )
 
 OF_OPERATION: Mapping[str, Rule] = {
