@@ -133,12 +133,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         (f"GET {_BRANCH}/auth", f"GET {_BRANCH}/data-api/{{database_name}}"),
     ),
     Deviation(
-        "AcceptedNegativeData",
-        "Missing request body",
-        "a missing body counts as an empty object",
-        ("POST /projects/{project_id}/branch_anonymized",),
-    ),
-    Deviation(
         "RejectedPositiveData",
         "lsn: not together with (base_)?timestamp",
         "the published text forbids both together",
