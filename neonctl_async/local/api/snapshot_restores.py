@@ -84,13 +84,14 @@ def finalize(tx: Transaction, call: Call) -> Response:
 def _create_branch(
     tx: Transaction, call: Call, snapshot: Snapshot, body: SnapshotRestore, chain: OperationChain
 ) -> Branch:
+    name_in_query = call.name("name", bodies.MAX_NAME_LENGTH)
     branch_id = ids.object_id("br-")
     copy = CopyCluster(branch_id, snapshot.id)
     creation = chain.add("create_branch", branch_id=branch_id, work=copy)
     branch = Branch(
         id=branch_id,
         project_id=snapshot.project_id,
-        name=body.name or call.name("name", bodies.MAX_NAME_LENGTH) or branch_id,
+        name=body.name or name_in_query or branch_id,
         created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,
