@@ -38,7 +38,7 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage hostile loops contract conformance endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-quick mutants dist clean
+.PHONY: help demo screens pictures test coverage hostile loops contract conformance endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -129,6 +129,9 @@ bench-databases: .venv-$(NEWEST)/ready-bench ## Run the benchmarks of databases 
 
 bench-startup: .venv-$(NEWEST)/ready-bench $(CLI_READY) ## Compare the start of the command line with that of Neon's
 	$(WITH_NODE) $(BIN)/python -m benchmarks --group startup
+
+bench-control-plane: .venv-$(NEWEST)/ready-bench ## Measure a local control plane with many records, alone and beside 50 clients
+	$(BIN)/python -m benchmarks --group control_plane
 
 bench-quick: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks for about a minute; write nothing
 	$(WITH_NODE) $(BIN)/python -m benchmarks --quick

@@ -18,12 +18,21 @@ from benchmarks.harness.machine import (
     machine,
     versions,
     versions_of_command_lines,
+    versions_of_control_plane,
     versions_of_databases,
 )
-from benchmarks.harness.report import Report, plain, write, write_databases, write_startup
+from benchmarks.harness.report import (
+    Report,
+    plain,
+    write,
+    write_control_plane,
+    write_databases,
+    write_startup,
+)
 from benchmarks.harness.results import Row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.scenarios import (
+    control_plane_size,
     database_proxy,
     database_suites,
     databases,
@@ -89,7 +98,17 @@ DATABASES = Group(
     write_databases,
 )
 STARTUP = Group({"startup": startup.run}, versions_of_command_lines, write_startup)
-GROUPS = {"client": CLIENT, "databases": DATABASES, "startup": STARTUP}
+CONTROL_PLANE = Group(
+    {"control_plane_size": control_plane_size.run},
+    versions_of_control_plane,
+    write_control_plane,
+)
+GROUPS = {
+    "client": CLIENT,
+    "control_plane": CONTROL_PLANE,
+    "databases": DATABASES,
+    "startup": STARTUP,
+}
 ROOT = Path(__file__).parent.parent
 
 

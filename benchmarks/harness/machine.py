@@ -2,6 +2,7 @@
 
 import os
 import platform
+import sqlite3
 import subprocess
 from importlib.metadata import version
 from pathlib import Path
@@ -80,6 +81,12 @@ def versions_of_command_lines() -> dict[str, str]:
         "neon": msgspec.json.decode(_CLI.read_bytes(), type=_Package).version,
         "node": _output("node", "--version").removeprefix("v"),
     }
+
+
+def versions_of_control_plane() -> dict[str, str]:
+    """Return the versions of the local control plane and of what it runs on."""
+    names = ("neonctl-async", "aiohttp", "msgspec")
+    return {**{name: version(name) for name in names}, "SQLite": sqlite3.sqlite_version}
 
 
 def versions_of_databases() -> dict[str, str]:

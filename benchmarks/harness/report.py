@@ -174,6 +174,11 @@ def write_startup(report: Report, root: Path, *, complete: bool) -> None:
     _write_page(report, root / "docs" / "benchmarks-startup.md", complete=complete)
 
 
+def write_control_plane(report: Report, root: Path, *, complete: bool) -> None:
+    """Write the report of the local control plane as JSON, and the table of its page."""
+    _write_page(report, root / "docs" / "benchmarks-control-plane.md", complete=complete)
+
+
 def _write_page(report: Report, page: Path, *, complete: bool) -> None:
     report = _write_json(report, page.with_suffix(".json"), complete=complete)
     text = written_into(page.read_text(encoding="utf-8"), markdown(report))

@@ -10,6 +10,7 @@ from benchmarks.harness.report import Report, brief, markdown, written_into
 from benchmarks.plots import comparison, waits
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ("benchmarks", "benchmarks-control-plane", "benchmarks-databases", "benchmarks-startup")
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def read(name: str) -> Report:
     return msgspec.json.decode((DOCS / f"{name}.json").read_bytes(), type=Report)
 
 
-@pytest.mark.parametrize("name", ["benchmarks", "benchmarks-databases", "benchmarks-startup"])
+@pytest.mark.parametrize("name", PAGES)
 def test_page_shows_the_tables(name: str) -> None:
     report = read(name)
     page = (DOCS / f"{name}.md").read_text(encoding="utf-8")
@@ -40,7 +41,7 @@ def test_plot_shows_the_results(report: Report, name: str, plot: ModuleType) -> 
     assert picture == plot.draw(report.rows)
 
 
-@pytest.mark.parametrize("name", ["benchmarks", "benchmarks-databases", "benchmarks-startup"])
+@pytest.mark.parametrize("name", PAGES)
 def test_json_reports_every_missed_target(name: str) -> None:
     for row in read(name).rows:
         met = all(row.meets(target) for target in row.targets) if row.targets else None

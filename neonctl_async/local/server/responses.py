@@ -1,6 +1,7 @@
 """The responses to authenticated requests. Reads run beside each other and beside a write."""
 
 import logging
+from collections.abc import Callable
 from typing import Final
 
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
@@ -11,9 +12,11 @@ from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.lists import is_long
 from neonctl_async.local.server.routes import Route
 from neonctl_async.local.server.tenant_state import TenantState
-from neonctl_async.local.storage.database import Database
 from neonctl_async.local.storage.tables import Project
 from neonctl_async.local.storage.transactions import Transaction
+
+_Readable = Response | SchemaRead | None
+_Read = Callable[[Transaction, Route, Call], _Readable]
 
 _DISK_FULL: Final = 507
 _logger = logging.getLogger(__name__)
@@ -23,7 +26,7 @@ async def respond(state: TenantState, route: Route, call: Call) -> Response:
     """Return the response of a route. Raise ApiError."""
     is_read = route.method == "GET"
     if is_read:
-        response, has_written = await _read(state.database, route, call)
+        response, has_written = await _read(state, route, call)
     else:
         response, has_written = await state.database.run(_write, route, call), True
     if state.databases is not None:
@@ -35,19 +38,35 @@ async def respond(state: TenantState, route: Route, call: Call) -> Response:
     return response
 
 
-async def _read(database: Database, route: Route, call: Call) -> tuple[Response | SchemaRead, bool]:
+async def _read(state: TenantState, route: Route, call: Call) -> tuple[Response | SchemaRead, bool]:
     """Return the response, and whether background work was due, which writes."""
-    read = database.read_list if is_long(route, call) else database.read
-    response = await read(_read_unless_due, route, call)
+    response = await _read_with(_read_unless_due, state, route, call)
     if response is not None:
         return response, False
     try:
-        await database.run(_catch_up, call)
+        await state.database.run(_catch_up, call)
     except ApiError as error:
         if error.status != _DISK_FULL:
             raise
-        _logger.warning("background work of project %s waits: %s", call.path["project_id"], error)
-    return await read(_read_now, route, call), True
+        _logger.info("background work of project %s waits: %s", call.path["project_id"], error)
+    response = await _read_with(_read_now, state, route, call)
+    assert response is not None, "nothing is due now"
+    return response, True
+
+
+async def _read_with(read: _Read, state: TenantState, route: Route, call: Call) -> _Readable:
+    """Call a function for reads, with the thread for long lists if the response may be long."""
+    if not is_long(route, call):
+        return await state.database.read(read, route, call)
+    path, query = tuple(call.path.values()), tuple(call.query.items())
+    key = (route, call.principal.key_id, path, query)
+    if key in state.short_lists:
+        response = await state.database.read(read, route, call)
+    else:
+        response = await state.database.read_list((read, key), lambda tx: read(tx, route, call))
+    if isinstance(response, Response):
+        state.short_lists.note(key, len(response.content))
+    return response
 
 
 def _read_unless_due(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead | None:

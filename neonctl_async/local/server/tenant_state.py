@@ -9,6 +9,7 @@ from neonctl_async.local.clock import Clock, Instant, instant
 from neonctl_async.local.engine import api_keys
 from neonctl_async.local.server.faults import Faults
 from neonctl_async.local.server.limits import Limiter
+from neonctl_async.local.server.lists import ShortLists
 from neonctl_async.local.server.routes import CREATE_ORGANIZATION_KEY
 from neonctl_async.local.settings import RateLimits, Rules
 from neonctl_async.local.storage.database import Database
@@ -44,6 +45,7 @@ class TenantState:
     ) -> None:
         self.database: Final = Database(path, clock, rules, durable=durable)
         self.faults: Final = Faults()
+        self.short_lists: Final = ShortLists()
         self.databases: TenantDatabases | None = None
         self._clock = clock
         self._rules = rules

@@ -19,6 +19,8 @@ from neonctl_async.local.storage.backups import back_up, sync_directory
 _logger: Final = logging.getLogger("neonctl_async.local")
 _BUSY_MILLISECONDS: Final = 2000
 """The longest wait for another program that writes to the file, such as ``sqlite3``."""
+_LONG_LOG: Final = 16 << 20
+"""The size in bytes from which the write-ahead log is long. SQLite keeps about 4 MB."""
 _LOCKED: Final = "database is locked"
 
 
@@ -47,7 +49,7 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
 
 def _reason(error: sqlite3.Error | OSError) -> str:
     if str(error) == _LOCKED:
-        return "another program is using it"
+        return "another program is using it: stop it, or use another file"
     if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
         return f"the disk is full ({error})"
     return str(error)
@@ -104,6 +106,18 @@ def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
         journal.unlink(missing_ok=True)
 
 
+def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
+    """Start the write-ahead log of a file again if it is long.
+
+    SQLite does this itself only in a moment without any read, which a busy server may never have.
+    This waits for the running reads, and later reads do not need the log.
+    """
+    with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
+        file = path.resolve()
+        if file.with_name(f"{file.name}-wal").stat().st_size > _LONG_LOG:
+            connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+
+
 def _create(path: Path) -> None:
     """Create a file that only its owner can read, if there is none."""
     if not path.exists():
@@ -116,11 +130,17 @@ def _narrow(path: Path) -> None:
     """Take the access of other users to a file, and to the files of its log, away."""
     if sys.platform == "win32":  # the rights of a file are those of its directory
         return
-    for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+    modes: list[str] = []
+    for suffix in ("", "-wal", "-shm"):
+        file = path.with_name(f"{path.name}{suffix}")
         with suppress(FileNotFoundError):
             mode = stat.S_IMODE(file.stat().st_mode)
             if mode & 0o077:
                 _remove_access(file, mode)
+                modes.append(f"{mode:04o}")
+    if modes:
+        narrowed = "other users could use %s (mode %s): now only its owner can"
+        _logger.warning(narrowed, path, modes[0])
 
 
 def _remove_access(file: Path, mode: int) -> None:
@@ -131,7 +151,6 @@ def _remove_access(file: Path, mode: int) -> None:
             f"other users can use {file} (mode {mode:04o}), and only its owner can change that: "
             "use another file"
         ) from None
-    _logger.warning("other users could use %s (mode %04o): now only its owner can", file, mode)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> None:

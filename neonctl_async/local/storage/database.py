@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
@@ -15,7 +15,7 @@ from neonctl_async.local.clock import SECOND, Clock, Instant, instant
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage import full_disk
-from neonctl_async.local.storage.data_files import connect
+from neonctl_async.local.storage.data_files import checkpoint_long_log, connect
 from neonctl_async.local.storage.later import LaterUpdates
 from neonctl_async.local.storage.locks import FileLock, lock_data_file
 from neonctl_async.local.storage.readers import Readers
@@ -27,6 +27,9 @@ T = TypeVar("T")
 _THREADS: Final = "neonctl-async-local"
 _STORE_EVERY: Final = 1.0
 """The shortest time in seconds between two writes of what reads have noted."""
+_WRITES_PER_CHECK: Final = 100
+"""The number of writes between two checks of the size of the write-ahead log."""
+
 _logger: Final = logging.getLogger(__name__)
 
 
@@ -53,10 +56,14 @@ class Database:
         self._now_lock = threading.Lock()
         self._is_open = False
         self._worker: ThreadPoolExecutor | None = None
-        self._readers: tuple[Readers, Readers] | None = None
+        self._readers: Readers | None = None
+        self._lists: Readers | None = None
+        self._list_turn = asyncio.Lock()
         self._later = LaterUpdates()
         self._timer: asyncio.TimerHandle | None = None
         self._next_store = 0.0
+        self._writes = 0
+        self._has_warned = False
         self._lock: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
         self._saved: sqlite3.Connection | None = None
@@ -72,10 +79,8 @@ class Database:
             await self.close()
             raise
         if self._path is not None:
-            self._readers = (
-                Readers(self._path, 2, f"{_THREADS}-reader"),
-                Readers(self._path, 1, f"{_THREADS}-lists"),
-            )
+            self._readers = Readers(self._path, 2, f"{_THREADS}-reader")
+            self._lists = Readers(self._path, 1, f"{_THREADS}-lists")
 
     async def close(self) -> None:
         """Close all connections and stop the threads."""
@@ -84,9 +89,11 @@ class Database:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        readers, self._readers = self._readers, None
-        for reader in readers or ():
-            await reader.close()
+        readers = (self._readers, self._lists)
+        self._readers = self._lists = None
+        for reader in readers:
+            if reader is not None:
+                await reader.close()
         await self._submit(self._disconnect)
         self._is_open = False
         if self._worker is not None:
@@ -109,13 +116,31 @@ class Database:
 
         The snapshot contains every write that was finished before the call.
         """
-        return await self._read(0, lambda tx: function(tx, *args, **kwargs))
 
-    async def read_list(
-        self, function: Callable[Concatenate[Transaction, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
-        """Call a function as :meth:`read` does, if it may take many milliseconds."""
-        return await self._read(1, lambda tx: function(tx, *args, **kwargs))
+        def read(tx: Transaction) -> T:
+            return function(tx, *args, **kwargs)
+
+        if self._readers is None:
+            return await self._submit(self._read_in_memory, read)
+        try:
+            return await self._readers.run(partial(self._read_on, function=read))
+        finally:
+            self._store_later()
+
+    async def read_list(self, key: Hashable, function: Callable[[Transaction], T]) -> T:
+        """Call a function as :meth:`read` does, if it may take many milliseconds.
+
+        Calls that wait with the same key share one result, so their functions must be equal.
+        """
+        if self._lists is None:
+            async with self._list_turn:
+                result = await self._submit(self._read_in_memory, function)
+                await asyncio.sleep(0)  # other requests run between two lists
+            return result
+        try:
+            return await self._lists.run_shared(key, partial(self._read_on, function=function))
+        finally:
+            self._store_later()
 
     async def save(self) -> None:
         """Keep a copy of all data in memory, for :meth:`restore`."""
@@ -132,14 +157,6 @@ class Database:
             return function(*args, **kwargs)
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._worker, partial(function, *args, **kwargs))
-
-    async def _read(self, lane: int, function: Callable[[Transaction], T]) -> T:
-        if self._readers is None:
-            return await self._submit(self._read_in_memory, function)
-        try:
-            return await self._readers[lane].run(partial(self._read_on, function=function))
-        finally:
-            self._store_later()
 
     def _connect(self) -> None:
         if self._path is not None:
@@ -187,6 +204,9 @@ class Database:
             result = function(Transaction(self._connection, now, self.rules))
         self._stored_now = now
         self._later.forget(stored)
+        self._writes += 1
+        if self._path is not None and self._writes % _WRITES_PER_CHECK == 0:
+            checkpoint_long_log(self._connection, self._path)
         return result
 
     def _advance(self) -> Instant:
@@ -240,7 +260,11 @@ class Database:
         try:
             self._transact(_nothing, self._now)
         except (ApiError, sqlite3.Error) as error:
-            _logger.warning("the times of the last uses cannot be stored: %s", error)
+            if not self._has_warned:  # it is repeated every second, for example on a full disk
+                _logger.warning("the times of the last uses cannot be stored: %s", error)
+            self._has_warned = True
+        else:
+            self._has_warned = False
 
 
 def _nothing(tx: Transaction) -> None:

@@ -56,7 +56,7 @@ async def test_read_sees_every_write_that_was_finished_before(
         for number in range(20):
             await database.run(accounts.create_user, f"{number:02}", f"{number}@example.com")
             assert len(await database.read(names)) == number + 1
-            assert (await database.read_list(names))[-1] == f"{number:02}"
+            assert (await database.read_list(1, names))[-1] == f"{number:02}"
 
 
 async def test_read_does_not_wait_for_a_write(tmp_path: Path) -> None:
@@ -65,7 +65,7 @@ async def test_read_does_not_wait_for_a_write(tmp_path: Path) -> None:
         write = asyncio.create_task(database.run(wait_for, event))
         await asyncio.sleep(0)
         assert await database.read(names) == []
-        assert await database.read_list(names) == []
+        assert await database.read_list(1, names) == []
         assert not write.done()
         event.set()
         await write
@@ -74,7 +74,10 @@ async def test_read_does_not_wait_for_a_write(tmp_path: Path) -> None:
 async def test_read_does_not_wait_for_a_list(tmp_path: Path) -> None:
     async with opened(tmp_path / "data.db") as database:
         event = threading.Event()
-        lists = [asyncio.create_task(database.read_list(wait_for, event)) for _ in range(5)]
+        lists = [
+            asyncio.create_task(database.read_list(number, lambda tx: wait_for(tx, event)))
+            for number in range(5)
+        ]
         await asyncio.sleep(0)
         assert await database.read(names) == []
         await database.run(accounts.create_user, "a", "a@example.com")
@@ -118,7 +121,7 @@ async def test_reads_see_restored_data(tmp_path: Path, *, in_file: bool) -> None
             assert await database.read(names) == ["a", "b"]
             assert await database.restore()
             assert await database.read(names) == ["a"]
-            assert await database.read_list(names) == ["a"]
+            assert await database.read_list(1, names) == ["a"]
 
 
 async def test_data_is_restored_while_a_read_runs(tmp_path: Path) -> None:
@@ -187,3 +190,45 @@ async def _until_stored(path: Path) -> bool:
             return True
         await asyncio.sleep(0.01)
     return False
+
+
+async def test_waiting_lists_with_the_same_key_share_a_result_that_is_read_later(
+    tmp_path: Path,
+) -> None:
+    def names_counted(tx: Transaction) -> list[str]:
+        calls.append(1)
+        return names(tx)
+
+    calls: list[int] = []
+    async with opened(tmp_path / "data.db") as database:
+        event = threading.Event()
+        other = asyncio.create_task(database.read_list(0, lambda tx: wait_for(tx, event)))
+        await asyncio.sleep(0)
+        lists = [asyncio.create_task(database.read_list(1, names_counted)) for _ in range(9)]
+        await asyncio.sleep(0)
+        await database.run(accounts.create_user, "a", "a@example.com")
+        lists.append(asyncio.create_task(database.read_list(1, names_counted)))
+        await asyncio.sleep(0)
+        lists.pop(0).cancel()
+        event.set()
+        assert await asyncio.gather(*lists) == [["a"]] * 9
+        assert calls == [1]
+        await other
+
+
+async def test_list_that_has_started_is_not_shared(tmp_path: Path) -> None:
+    def wait_with_names(tx: Transaction) -> list[str]:
+        found = names(tx)
+        started.set()
+        assert written.wait(10)
+        return found
+
+    started, written = threading.Event(), threading.Event()
+    async with opened(tmp_path / "data.db") as database:
+        first = asyncio.create_task(database.read_list(1, wait_with_names))
+        await asyncio.to_thread(started.wait, 10)
+        await database.run(accounts.create_user, "a", "a@example.com")
+        second = asyncio.create_task(database.read_list(1, wait_with_names))
+        await asyncio.sleep(0)
+        written.set()
+        assert (await first, await second) == ([], ["a"])
