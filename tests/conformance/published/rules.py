@@ -64,6 +64,7 @@ PARAMETERS: Mapping[str, Rule] = {
     "expires_at": _EXPIRY,
     "from": Rule(_day(-3), _KEPT),
     "lsn": _LSN,
+    "name": _NAME,
     "timestamp": _TIME,
     "to": Rule(_day(-1), _KEPT),
 }
