@@ -41,6 +41,9 @@ FIELDS: Mapping[str, Rule] = {
         {"enum": ["hourly", "daily", "weekly", "monthly", "yearly"]},
         "the published text lists these values",
     ),
+    "init_source": Rule(
+        {"enum": ["parent-data", "schema-only"]}, "the published text lists these values"
+    ),
     "jwks_url": Rule({"pattern": "^https://[a-z]{1,20}\\.example$"}, "Neon reads keys over HTTPS"),
     "key_name": Rule({"minLength": 1}, "a name is not empty"),
     "name": _NAME,
