@@ -117,8 +117,9 @@ kills: .venv-$(NEWEST)/ready-test ## Kill the processes of local databases 300 t
 faults: .venv-$(NEWEST)/ready-test ## Inject 30,000 faults and compare each caller's result with the server
 	$(BIN)/python -m tools.faults
 
-fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format and the models for a minute, or for SECONDS=600
+fuzz: .venv-$(NEWEST)/ready-fuzz ## Fuzz the wire format, the models and the local control plane for a minute each, or for SECONDS=600
 	$(BIN)/python -m tools.fuzz --seconds $(SECONDS)
+	$(BIN)/python -X dev -m tools.fuzz.server --seconds $(SECONDS)
 
 bench: .venv-$(NEWEST)/ready-bench $(SDK_READY) $(CLI_READY) ## Run the benchmarks and write their tables and pictures
 	$(WITH_NODE) $(BIN)/python -m benchmarks

@@ -29,8 +29,7 @@ async def serve(options: argparse.Namespace) -> None:
             with suppress(NotImplementedError):
                 loop.add_signal_handler(number, stopped.set)
     control_plane = _control_plane(options)
-    if options.postgres is not None:
-        raise_descriptor_limit()
+    raise_descriptor_limit()
     for fault in options.fault:
         control_plane.inject(fault)
     async with control_plane:

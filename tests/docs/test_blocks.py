@@ -108,8 +108,8 @@ def has_other_tests(*_arguments: str) -> bool:
     return True
 
 
-def is_a_request_of_people(*_arguments: str) -> bool:
-    """Return True, because tests/docs/test_people.py sends the requests of the page."""
+def is_sent_by_other_tests(*_arguments: str) -> bool:
+    """Return True, because tests/docs/test_local_control_plane.py sends the requests."""
     return True
 
 
@@ -119,7 +119,7 @@ def is_a_test_module(path: str) -> bool:
 
 
 CHECKS: Mapping[str, Callable[..., bool]] = {
-    "curl": is_a_request_of_people,
+    "curl": is_sent_by_other_tests,
     "make": is_target,
     "neonctl-async": has_other_tests,
     "pip": can_be_installed,

@@ -30,10 +30,13 @@ def code_blocks(text: str, kind: str) -> Iterator[tuple[int, str]]:
 
 
 def commands(text: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each command of the ``console`` blocks, without its comment, and its output."""
+    """Yield each command of the ``console`` blocks, without its comment, and its output.
+
+    A command may continue after a backslash at the end of a line.
+    """
     for _, block in code_blocks(text, "console"):
         for entry in ("\n" + block).split("\n$ ")[1:]:
-            command, *output = entry.splitlines()
+            command, *output = entry.replace("\\\n", "").splitlines()
             yield command.partition(" # ")[0].rstrip(), output
 
 

@@ -24,7 +24,6 @@ from neonctl_async.local.errors import ApiError, unauthorized
 from neonctl_async.local.server import unrouted
 from neonctl_async.local.server.admission import check_admission
 from neonctl_async.local.server.bodies import (
-    continue_if_expected,
     path_parameters,
     query_parameters,
     read_early,
@@ -36,7 +35,7 @@ from neonctl_async.local.server.faults import Fault
 from neonctl_async.local.server.http_errors import (
     BareResponse,
     error_response,
-    parser_error,
+    outside_error,
     raw_response,
     request_timeout,
 )
@@ -95,9 +94,7 @@ class Application:
         for base, routes in ((BASE_PATH, ROUTES), ("", LOCAL_ROUTES)):
             for route in routes:
                 path = base + route.pattern
-                app.router.add_route(
-                    route.method, path, self._serve(route), expect_handler=continue_if_expected
-                )
+                app.router.add_route(route.method, path, self._serve(route))
                 if route.path in FIXED_PATHS:
                     app.router.add_route("*", path, unrouted.refuse_on(base))
         app.on_shutdown.append(self._stop)
@@ -111,9 +108,7 @@ class Application:
     def _respond_to_error(
         self, status: int, cause: BaseException | None, message: str | None
     ) -> web.Response:
-        error = ApiError(status, "internal server error")
-        if status == 400:
-            error = parser_error(cause, message)
+        error = outside_error(status, cause, message)
         request_id = ids.uuid_text()
         _logger.info("- - %d %s request_id=%s", status, error.message, request_id)
         response = error_response(error, request_id, BareResponse)

@@ -17,13 +17,6 @@ if TYPE_CHECKING:
 _DRAIN_SECONDS: Final = 1.0
 
 
-async def continue_if_expected(request: web.Request) -> None:
-    """Send 100 Continue to a client that waits for it."""
-    # The default handler of aiohttp rejects other expectations before the key is checked.
-    if request.headers.get("Expect", "").lower() == "100-continue":
-        await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-
 def path_parameters(request: web.Request) -> dict[str, str]:
     """Return the decoded path parameters."""
     # The ids of operations, members and the like are UUIDs, which are equal in any case. Names of

@@ -8,10 +8,12 @@ responses of the API.
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
+from aiohttp.http import RawRequestMessage
 from aiohttp.web_request import BaseRequest
+from multidict import CIMultiDict, CIMultiDictProxy
 
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.http_errors import server_logger
@@ -39,7 +41,7 @@ class Connections:
         self.limits: Final = limits
         self.respond_to_error: Final = respond_to_error
         self.head_timeout: Final = head_timeout
-        self._maximum = min(limits.maximum, _descriptor_limit() - _OTHER_DESCRIPTORS)
+        self._maximum = min(limits.maximum, max(1, _descriptor_limit() - _OTHER_DESCRIPTORS))
         self._admitted = 0
         self._refused = 0
         # Each idle connection with the time since when it is idle. The first is idle longest.
@@ -219,6 +221,23 @@ class Connection(web.RequestHandler):
             if timer is not None:
                 timer.cancel()
         self._head_timer = self._send_timer = None
+
+
+def ignore_other_expectations(server: web.Server) -> None:
+    """Hide ``Expect`` headers other than 100-continue from the router of aiohttp.
+
+    The router rejects these before the API key is checked, and fails if they are not text.
+    """
+    make_request = server.request_factory
+
+    def make(message: RawRequestMessage, *rest: Any) -> BaseRequest:  # noqa: ANN401 - as aiohttp calls it
+        if message.headers.get("Expect", "100-continue").lower() != "100-continue":
+            headers = CIMultiDict(message.headers)
+            del headers["Expect"]
+            message = message._replace(headers=CIMultiDictProxy(headers))
+        return make_request(message, *rest)
+
+    server.request_factory = make
 
 
 def connection_of(request: web.Request) -> Connection:

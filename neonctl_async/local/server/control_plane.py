@@ -15,7 +15,11 @@ from neonctl_async.local.clock import Clock, utc_now
 from neonctl_async.local.engine.databases import check_kind
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.server.application import BASE_PATH, Application
-from neonctl_async.local.server.connections import Connection, Connections
+from neonctl_async.local.server.connections import (
+    Connection,
+    Connections,
+    ignore_other_expectations,
+)
 from neonctl_async.local.server.listener import stop_listening
 from neonctl_async.local.server.names import (
     ServerNames,
@@ -150,7 +154,9 @@ class LocalControlPlane(Tenant):
                 application.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
             )
             await self._runner.setup()
-            port = await self._listen(self._runner, application.connections())
+            assert self._runner.server is not None
+            ignore_other_expectations(self._runner.server)
+            port = await self._listen(self._runner.server, application.connections())
             # Last, because the first key is shown once, and only by a start that succeeds.
             await self.sign_in()
         except BaseException:
@@ -187,10 +193,8 @@ class LocalControlPlane(Tenant):
         self._state.use_rules(msgspec.structs.replace(self._rules, postgres=rules))
         await self._databases.add(self._state)
 
-    async def _listen(self, runner: web.AppRunner, connections: Connections) -> int:
+    async def _listen(self, server: web.Server, connections: Connections) -> int:
         """Accept connections. Return the port."""
-        server = runner.server
-        assert server is not None
 
         def connect() -> Connection:
             return Connection(server, connections)

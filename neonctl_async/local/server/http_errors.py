@@ -82,6 +82,13 @@ def raw_response(error: ApiError, request_id: str, date: str) -> bytes:
     return "\r\n".join(lines).encode() + body
 
 
+def outside_error(status: int, cause: BaseException | None, message: str | None) -> ApiError:
+    """Return the error of a request that did not reach the application."""
+    if status == 400:
+        return parser_error(cause, message)
+    return ApiError(status, "internal server error")
+
+
 def parser_error(error: BaseException | None, message: str | None) -> ApiError:
     """Return the 400 of a request that is not valid HTTP. Received bytes are not quoted."""
     if isinstance(error, LineTooLong):

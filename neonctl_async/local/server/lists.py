@@ -12,6 +12,8 @@ from neonctl_async.local.api import (
     projects,
     snapshots,
 )
+from neonctl_async.local.api.billing import consumption
+from neonctl_async.local.api.people import accounts, invitations
 from neonctl_async.local.api.project_access import permissions
 from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.server.routes import Handler, Route
@@ -31,16 +33,24 @@ _PAGED: Final[frozenset[Handler]] = frozenset(
 
 _UNLIMITED: Final[frozenset[Handler]] = frozenset(
     {
+        accounts.list_invitations,
+        accounts.list_users,
         api_keys.list_personal,
         api_keys.list_organization,
         branches.list_page,
         endpoints.list_project,
+        invitations.list_organization,
         organizations.list_members,
         permissions.list_project,
         snapshots.list_project,
     }
 )
 """The lists that are complete by default."""
+
+_COMPUTED: Final[frozenset[Handler]] = frozenset(
+    {consumption.list_projects_legacy, consumption.list_projects, consumption.list_branches}
+)
+"""The lists whose rows are computed from many operations."""
 
 
 class ShortLists:
@@ -62,7 +72,9 @@ class ShortLists:
 
 
 def is_long(route: Route, call: Call) -> bool:
-    """Return whether a request can list more than a short page."""
+    """Return whether a request can list more than a short page, or computes its rows."""
+    if route.handler in _COMPUTED:
+        return True
     if route.handler not in _PAGED and route.handler not in _UNLIMITED:
         return False
     limit = call.query.get("limit", "")

@@ -49,7 +49,7 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
 
 def _reason(error: sqlite3.Error | OSError) -> str:
     if str(error) == _LOCKED:
-        return "another program is using it"
+        return "another program is using it: stop it, or use another file"
     if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
         return f"the disk is full ({error})"
     return str(error)
@@ -130,11 +130,17 @@ def _narrow(path: Path) -> None:
     """Take the access of other users to a file, and to the files of its log, away."""
     if sys.platform == "win32":  # the rights of a file are those of its directory
         return
-    for file in (path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")):
+    modes: list[str] = []
+    for suffix in ("", "-wal", "-shm"):
+        file = path.with_name(f"{path.name}{suffix}")
         with suppress(FileNotFoundError):
             mode = stat.S_IMODE(file.stat().st_mode)
             if mode & 0o077:
                 _remove_access(file, mode)
+                modes.append(f"{mode:04o}")
+    if modes:
+        narrowed = "other users could use %s (mode %s): now only its owner can"
+        _logger.warning(narrowed, path, modes[0])
 
 
 def _remove_access(file: Path, mode: int) -> None:
@@ -145,7 +151,6 @@ def _remove_access(file: Path, mode: int) -> None:
             f"other users can use {file} (mode {mode:04o}), and only its owner can change that: "
             "use another file"
         ) from None
-    _logger.warning("other users could use %s (mode %04o): now only its owner can", file, mode)
 
 
 def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> None:

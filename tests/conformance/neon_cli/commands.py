@@ -130,7 +130,7 @@ GROUPS: Mapping[str, tuple[Step, ...]] = {
         Step("triggers list", "not available", 1),
     ),
 }
-"""The commands of each group. A group has its own project, and runs in the given order."""
+"""The commands of each group. Each group has its own local control plane with one project."""
 
 CONNECTING: tuple[Step, ...] = (
     Step(

@@ -1,4 +1,4 @@
-"""Runs Neon's command line on local control planes, all groups of commands at once."""
+"""Runs Neon's command line in a folder that is linked to a project of a local control plane."""
 
 import asyncio
 import os
@@ -43,7 +43,7 @@ class Outcome(NamedTuple):
 
 
 class Shell:
-    """Runs commands in a folder that is linked to a project of a local control plane."""
+    """A folder that is linked to a project, and runs commands."""
 
     def __init__(self, folder: Path, values: Mapping[str, str], base_url: str) -> None:
         self._folder = folder
@@ -132,20 +132,3 @@ async def shell(folder: Path, **settings: Any) -> AsyncGenerator[Shell]:
             "uri": created.connection_uri.reveal(),
         }
         yield await asyncio.to_thread(Shell, folder, values, control_plane.base_url)
-
-
-async def run_groups(
-    groups: Mapping[str, Sequence[Step]], folder: Path
-) -> dict[str, list[Outcome]]:
-    """Run every group on its own local control plane, all at the same time."""
-
-    async def run_group(name: str, steps: Sequence[Step]) -> list[Outcome]:
-        async with shell(folder / name) as ready:
-            await asyncio.to_thread(ready.create_repository)
-            return await ready.run(steps)
-
-    async with asyncio.TaskGroup() as tasks:
-        running = {
-            name: tasks.create_task(run_group(name, steps)) for name, steps in groups.items()
-        }
-    return {name: task.result() for name, task in running.items()}

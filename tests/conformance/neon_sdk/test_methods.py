@@ -54,6 +54,12 @@ def outcomes(folder: Path) -> Outcomes:
 
 
 @pytest.fixture(scope="session")
+def raw(folder: Path) -> dict[str, Refusal]:
+    """The response to a call of every raw function, with ids that do not exist."""
+    return msgspec.convert(asyncio.run(output_of(folder, "raw.mjs")), dict[str, Refusal])
+
+
+@pytest.fixture(scope="session")
 def methods(folder: Path) -> list[str]:
     """The names of all methods."""
     return msgspec.convert(asyncio.run(output_of(folder, "names.mjs")), list[str])
@@ -99,3 +105,10 @@ def test_service_is_not_enabled(outcomes: Outcomes, name: str) -> None:
     refusal = outcomes[name]
     assert refusal is not None
     assert (refusal.status, "is not enabled" in refusal.message) == (404, True)
+
+
+def test_every_endpoint_of_the_sdk_is_served_or_a_501(raw: dict[str, Refusal]) -> None:
+    assert len(raw) > 170
+    for name, refusal in raw.items():
+        assert refusal.status in {200, 400, 404, 501}, (name, refusal)
+        assert "there is no path" not in refusal.message, (name, refusal)

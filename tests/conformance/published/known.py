@@ -128,6 +128,18 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "RejectedPositiveData",
+        "the local control plane does not offer this service",
+        "Neon publishes these 404s for services that are not enabled",
+        (f"GET {_BRANCH}/auth", f"GET {_BRANCH}/data-api/{{database_name}}"),
+    ),
+    Deviation(
+        "AcceptedNegativeData",
+        "Missing request body",
+        "a missing body counts as an empty object",
+        ("POST /projects/{project_id}/branch_anonymized",),
+    ),
+    Deviation(
+        "RejectedPositiveData",
         "lsn: not together with (base_)?timestamp",
         "the published text forbids both together",
         (f"GET {_BRANCH}/compare_schema", f"GET {_BRANCH}/schema", f"POST {_BRANCH}/snapshot"),

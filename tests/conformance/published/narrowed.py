@@ -5,7 +5,14 @@ from typing import Any
 
 from neonctl_async.transport.decoding import Json
 from tests.conformance.published.plane import Plane
-from tests.conformance.published.rules import FIELDS, OF_OPERATION, PARAMETERS, JsonSchema, Rule
+from tests.conformance.published.rules import (
+    CLOSED,
+    FIELDS,
+    OF_OPERATION,
+    PARAMETERS,
+    JsonSchema,
+    Rule,
+)
 from tests.contract.description import Description
 from tests.contract.populated import Names
 
@@ -37,12 +44,25 @@ class _Resolver:
             case {"$ref": str(reference)}:
                 kind, _, name = reference.removeprefix("#/components/").partition("/")
                 return self(self._components[kind][name])
+            case {"allOf": list(parts)}:
+                return _merged(self(part | {"allOf": ()}), self(parts))
             case dict():
                 return {name: self(value) for name, value in part.items()}
             case list():
                 return [self(item) for item in part]
             case _:
                 return part
+
+
+def _merged(schema: JsonSchema, parts: list[JsonSchema]) -> JsonSchema:
+    """Return one schema instead of ``allOf``, whose properties and required fields are merged."""
+    merged: JsonSchema = {}
+    for part in [*parts, schema]:
+        properties = merged.get("properties", {}) | part.get("properties", {})
+        required = [*merged.get("required", []), *part.get("required", [])]
+        merged |= part | {"properties": properties, "required": required}
+    del merged["allOf"]
+    return {name: value for name, value in merged.items() if value != [] and value != {}}
 
 
 class _Narrow:
@@ -64,11 +84,13 @@ class _Narrow:
             operation["requestBody"] = self._resolve(published["requestBody"])
             for content in operation["requestBody"]["content"].values():
                 self._fields(content["schema"])
+                if self._name in CLOSED:
+                    content["schema"]["additionalProperties"] = False
         return operation
 
     def _fields(self, schema: JsonSchema) -> None:
-        for part in [*schema.get("allOf", []), *filter(None, [schema.get("items")])]:
-            self._fields(part)
+        if "items" in schema:
+            self._fields(schema["items"])
         for name, inner in schema.get("properties", {}).items():
             if not self._add(inner, name, FIELDS):
                 self._fields(inner)

@@ -32,7 +32,10 @@ def _day(days: int) -> JsonSchema:
 _EXPIRY = Rule(_day(7), "an expiry is a time in the future")
 _KEPT = "the published text limits the time that consumption is kept"
 _LSN = Rule({"pattern": "^[0-9A-F]{1,8}/[0-9A-F]{1,8}$"}, "Postgres reads no other text")
-_NAME = Rule({"minLength": 1, "maxLength": 256}, "a name is not empty")
+_PRINTED = r"[^\x00-\x1f\x7f-\x9f\u2028\u2029]"
+_VISIBLE = rf"^{_PRINTED}*[^\s\x00-\x1f\x7f-\x9f]{_PRINTED}*$"
+_NO_CONTROLS = "a name is not blank and has no control characters"
+_NAME = Rule({"pattern": _VISIBLE, "maxLength": 256}, _NO_CONTROLS)
 _TIME = Rule({"format": "date-time"}, "the published text requires this format")
 
 FIELDS: Mapping[str, Rule] = {
@@ -42,13 +45,14 @@ FIELDS: Mapping[str, Rule] = {
         "the published text lists these values",
     ),
     "jwks_url": Rule({"pattern": "^https://[a-z]{1,20}\\.example$"}, "Neon reads keys over HTTPS"),
-    "key_name": Rule({"minLength": 1}, "a name is not empty"),
+    "key_name": Rule({"pattern": _VISIBLE}, _NO_CONTROLS),
     "name": _NAME,
     "parent_lsn": _LSN,
     "preserve_under_name": _NAME,
     "provisioner": Rule(
         {"enum": ["k8s-neonvm", "k8s-pod"]}, "the published text lists these values for computes"
     ),
+    "retention_seconds": Rule({"maximum": 2**63 - 1}, "SQLite has no larger integers"),
     "source_lsn": _LSN,
     "ttl_seconds": Rule({"minimum": 1, "maximum": 31536000}, "a request lasts a year at most"),
 }
@@ -65,11 +69,11 @@ PARAMETERS: Mapping[str, Rule] = {
 }
 """Rules of all query parameters, by name."""
 
-_POSTGRES_NAME = Rule({"minLength": 1, "maxLength": 63}, "Postgres has no longer names")
-_COMPUTE_NAME = Rule({"minLength": 1, "maxLength": 64}, "the published limit of new computes")
+_POSTGRES_NAME = Rule({"pattern": _VISIBLE, "maxLength": 63}, "Postgres has no longer names")
+_COMPUTE_NAME = Rule({"pattern": _VISIBLE}, _NO_CONTROLS)
 
 _LISTED = "the published text lists these values"
-_METRICS = "compute_unit_seconds root_branch_bytes_month public_network_transfer_bytes".split()
+_METRICS = ["compute_unit_seconds", "root_branch_bytes_month", "public_network_transfer_bytes"]
 _ROLE = Rule(
     {"enum": ["admin", "member"]},
     "the published text says that organizations may lack the other roles",
@@ -96,8 +100,8 @@ OF_OPERATION: Mapping[str, Rule] = {
         "POST /organizations/{org_id}/vpc/region/{region_id}/vpc_endpoints/{vpc_endpoint_id}"
         ": vpc_endpoint_id"
     ): ANY,
-    "POST /projects: database_name": ANY,
-    "POST /projects: role_name": ANY,
+    "POST /projects: database_name": _POSTGRES_NAME,
+    "POST /projects: role_name": _POSTGRES_NAME,
     "POST /projects/{project_id}/branch_anonymized: database_name": ANY,
     "POST /projects/{project_id}/branches/{branch_id}/databases: name": _POSTGRES_NAME,
     "POST /projects/{project_id}/branches/{branch_id}/roles: name": _POSTGRES_NAME,
@@ -105,3 +109,9 @@ OF_OPERATION: Mapping[str, Rule] = {
     "POST /projects/{project_id}/jwks: role_name": ANY,
 }
 """Rules of single operations. They replace those above."""
+
+CLOSED: Mapping[str, str] = dict.fromkeys(
+    ("POST /api_keys", "POST /organizations/{org_id}/api_keys"),
+    "with a misspelt project_id, a key would have access to all projects",
+)
+"""The operations whose bodies have no other fields than the published ones."""

@@ -29,9 +29,11 @@ BRANCHES = "GET /projects/{project_id}/branches"
         (BRANCHES, "", True),
         (BRANCHES, "10", False),
         ("GET /projects/{project_id}", None, False),
+        ("GET /organizations/{org_id}/invitations", None, True),
+        ("GET /consumption_history/v2/projects", "10", True),
     ],
 )
-def test_lists_of_more_than_a_hundred_rows_are_long(
+def test_lists_of_more_than_a_hundred_rows_and_of_consumption_are_long(
     name: str, limit: str | None, *, long: bool
 ) -> None:
     (route,) = [route for route in ROUTES if str(route) == name]

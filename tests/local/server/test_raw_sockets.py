@@ -26,6 +26,17 @@ async def test_key_is_checked_before_the_expect_header(api: Client) -> None:
     assert await status_of(api, b"GET /api/v2/projects HTTP/1.1", b"Expect: a miracle") == 401
 
 
+@pytest.mark.parametrize(
+    "line", [b"GET /nowhere HTTP/1.1", b"OPTIONS * HTTP/1.1", b"PUT / HTTP/1.1"]
+)
+@pytest.mark.parametrize("expected", [b"a miracle", b"\xff", b""])
+async def test_expect_header_does_not_change_the_response_to_an_unknown_path(
+    api: Client, line: bytes, expected: bytes
+) -> None:
+    reply = await reply_to(api, head(api, line, b"Expect: " + expected))
+    assert (reply.status, set(reply.json)) == (404, {"code", "message", "request_id"})
+
+
 async def test_client_with_expect_header_gets_100_continue(api: Client) -> None:
     key = f"Authorization: Bearer {api.key}".encode()
     lines = (b"POST /api/v2/api_keys HTTP/1.1", key, b"Expect: 100-continue", b"Content-Length: 2")

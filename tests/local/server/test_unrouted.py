@@ -7,14 +7,14 @@ from neonctl_async.local.server.routes import FIXED_PATHS, ROUTE_NAMES
 from tests.local.client import Client
 
 
-@pytest.mark.parametrize(
-    "name", sorted({*description().endpoints, *description().newer} - ROUTE_NAMES)
-)
-async def test_unserved_endpoint_is_501_for_a_valid_key_only(api: Client, name: str) -> None:
-    method, _, template = name.partition(" ")
-    path = template.replace("{", "").replace("}", "")
-    await api.expect_error(501, name, method, path)
-    await api.expect_error(401, "", method, path, key="")
+async def test_unserved_endpoint_is_501_for_a_valid_key_only(api: Client) -> None:
+    unserved = {*description().endpoints, *description().newer} - ROUTE_NAMES
+    assert len(unserved) > 50
+    for name in sorted(unserved):
+        method, _, template = name.partition(" ")
+        path = template.replace("{", "").replace("}", "")
+        await api.expect_error(501, name, method, path)
+        await api.expect_error(401, "", method, path, key="")
 
 
 @pytest.mark.parametrize(

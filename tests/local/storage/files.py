@@ -12,6 +12,9 @@ HERE: Final = Path(__file__).parent
 WORLDS: Final = tuple(sorted(path.name for path in HERE.glob("schema-*.sql")))
 """Dumps of data files with records of every kind. The code of their schema wrote them."""
 
+FILLED: Final = {"operations": "branch_id"}
+"""The columns that were NULL in some rows of schema 1, and that have a value in every row now."""
+
 Tables = dict[str, tuple[list[str], list[tuple[object, ...]]]]
 """The columns and the rows of each table."""
 
@@ -52,8 +55,16 @@ def _content(
 
 
 def lost(before: Tables, after: Tables) -> list[str]:
-    """Return the tables whose rows differ in the columns that they had before."""
-    return [table for table in before if _columns(after, table, before[table][0]) != before[table]]
+    """Return the tables whose rows differ in the columns that they had before.
+
+    A migration may store a value in a column of ``FILLED`` that was NULL.
+    """
+    return [
+        table
+        for table, content in before.items()
+        if _columns(after, table, content[0]) != _columns(before, table, content[0])
+        or not _filled(before, table) <= _filled(after, table)
+    ]
 
 
 def _columns(
@@ -62,6 +73,16 @@ def _columns(
     if table not in content:
         return None
     columns, rows = content[table]
-    places = [columns.index(name) for name in names if name in columns]
-    found = [tuple(row[place] for place in places) for row in rows]
-    return [columns[place] for place in places], sorted(found, key=repr)
+    kept = [name for name in names if name in columns and name != FILLED.get(table)]
+    found = [tuple(row[columns.index(name)] for name in kept) for row in rows]
+    return kept, sorted(found, key=repr)
+
+
+def _filled(content: Tables, table: str) -> set[tuple[object, object]]:
+    """Return the ids of the rows with a value in the column of ``FILLED``, and the values."""
+    if table not in FILLED or table not in content:
+        return set()
+    columns, rows = content[table]
+    places = columns.index("id"), columns.index(FILLED[table])
+    pairs = {(row[places[0]], row[places[1]]) for row in rows}
+    return {(id, value) for id, value in pairs if value is not None}

@@ -40,11 +40,19 @@ def test_file_of_an_earlier_schema_keeps_every_record(world: str, data: Path) ->
         assert schema.version_of(connection) == schema.newest()
 
 
-@pytest.fixture
-def first_key(data: Path) -> str:
-    """The API key of a data file of schema 1."""
-    load("schema-1.sql", data)
-    dump = (HERE / "schema-1.sql").read_text(encoding="utf-8")
+@pytest.mark.parametrize("world", WORLDS)
+def test_every_operation_of_an_earlier_schema_names_a_branch(world: str, data: Path) -> None:
+    open_and_close(load(world, data))
+    with closing(connect_reader(data)) as connection:
+        unnamed = "SELECT count(*) FROM operations WHERE branch_id IS NULL"
+        assert connection.execute(unnamed).fetchone() == (0,)
+
+
+@pytest.fixture(params=[world for world in WORLDS if "real" not in world])
+def first_key(data: Path, request: pytest.FixtureRequest) -> str:
+    """The API key of a data file of an earlier schema."""
+    load(request.param, data)
+    dump = (HERE / request.param).read_text(encoding="utf-8")
     (key,) = re.findall("^-- key: (.+)$", dump, re.MULTILINE)
     return str(key)
 
@@ -160,7 +168,8 @@ def test_file_that_others_can_use_is_narrowed_with_a_warning(
     data.with_name(f"{data.name}-wal").touch(mode=0o644)
     with closing(connect(data)):
         assert {mode(path) for path in data.parent.iterdir()} == {0o600}
-    assert f"other users could use {data} (mode 0664): now only its owner can" in caplog.text
+    (warning,) = caplog.messages
+    assert warning == f"other users could use {data} (mode 0664): now only its owner can"
 
 
 def test_file_of_another_user_that_others_can_use_is_refused(

@@ -67,7 +67,7 @@ async def test_reads_succeed_and_writes_fail_until_there_is_space(tmp_path: Path
             await api.expect_error(507, "'data.db'", "DELETE", f"/projects/{created[0]}")
             assert await listed(api) == created
             assert len(await api.get("/api_keys")) == 1
-        assert await api.request("POST", "/projects", {"project": {}})
+        assert (await api.send("POST", "/projects", {"project": {}})).status == 201
         assert "suspend_compute" in await api.actions(created[0])
     async with serve(api.key, data=data, clock=clock) as api:
         assert (await listed(api))[:-1] == created

@@ -87,7 +87,9 @@ def of_project(tx: Transaction, project_id: str, since: Instant) -> list[BranchU
     runs: dict[str, list[Running]] = defaultdict(list)
     for endpoint in tx.select(Endpoint, "WHERE project_id = ?", project_id):
         runs_now = computes.state(endpoint, tx.now) == computes.ACTIVE
-        spans = running_spans(events[endpoint.id], Span(since, tx.now), runs_now=runs_now)
+        # Background work may be due: it suspends the compute as of that time.
+        until = min(tx.now, endpoint.idle_at or tx.now)
+        spans = running_spans(events[endpoint.id], Span(since, until), runs_now=runs_now)
         units = endpoint.autoscaling_limit_min_cu
         runs[endpoint.branch_id] += [Running(span, units) for span in spans]
     return [

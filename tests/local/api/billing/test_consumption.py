@@ -63,6 +63,18 @@ async def test_time_of_computes_follows_from_their_operations(
     }
 
 
+async def test_compute_that_is_due_to_be_suspended_counts_until_then(
+    api: Client, clock: ManualClock
+) -> None:
+    project_id = (await api.project())["project"]["id"]
+    clock.advance(3600)
+    [before] = (await api.get(path_of(api, "v2/projects")))["projects"]
+    assert values(before["periods"][0], "compute_unit_seconds") == [300 // 4]
+    await api.get(f"/projects/{project_id}")  # does the background work
+    [after] = (await api.get(path_of(api, "v2/projects")))["projects"]
+    assert values(after["periods"][0], "compute_unit_seconds")[0] == pytest.approx(75, abs=1)
+
+
 async def test_compute_that_runs_all_the_time_is_counted_in_each_timeframe(
     api: Client, clock: ManualClock
 ) -> None:

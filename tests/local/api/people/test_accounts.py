@@ -109,3 +109,11 @@ async def test_requests_of_people_need_a_personal_key(
 async def test_misspelt_field_is_refused(console: Http) -> None:
     body = {"name": "Ada", "email": "ada@example.com", "rôle": "admin"}
     await console.expect_error(400, "rôle", "POST", "/users", body)
+
+
+async def test_other_web_pages_cannot_create_users(console: Http) -> None:
+    body = {"name": "Ada", "email": "ada@example.com"}
+    headers = {"Origin": "https://example.com"}
+    assert (await console.send("POST", "/users", body, headers=headers)).status == 403
+    assert (await console.send("GET", "/users", headers={"Host": "example.com"})).status == 421
+    assert len((await console.get("/users"))["users"]) == 1

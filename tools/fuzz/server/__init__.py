@@ -1,0 +1,1 @@
+"""Fuzzing of the HTTP side of the local control plane: headers, bodies, encodings and paths."""
