@@ -103,7 +103,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     Deviation(
         "RejectedPositiveData",
         "database_name: query parameter required",
-        "the published text requires the name for branches with several databases",
+        "the published text requires the name for branches with more than one database",
         ("GET /projects/{project_id}/advisors",),
         random=True,
     ),
@@ -131,12 +131,6 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "the local control plane does not offer this service",
         "Neon publishes these 404s for services that are not enabled",
         (f"GET {_BRANCH}/auth", f"GET {_BRANCH}/data-api/{{database_name}}"),
-    ),
-    Deviation(
-        "AcceptedNegativeData",
-        "Missing request body",
-        "a missing body counts as an empty object",
-        ("POST /projects/{project_id}/branch_anonymized",),
     ),
     Deviation(
         "RejectedPositiveData",

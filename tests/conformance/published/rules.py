@@ -64,6 +64,7 @@ PARAMETERS: Mapping[str, Rule] = {
     "expires_at": _EXPIRY,
     "from": Rule(_day(-3), _KEPT),
     "lsn": _LSN,
+    "name": _NAME,
     "timestamp": _TIME,
     "to": Rule(_day(-1), _KEPT),
 }
@@ -76,7 +77,7 @@ _LISTED = "the published text lists these values"
 _METRICS = ["compute_unit_seconds", "root_branch_bytes_month", "public_network_transfer_bytes"]
 _ROLE = Rule(
     {"enum": ["admin", "member"]},
-    "the published text says that organizations may lack the other roles",
+    "some organizations lack the other roles, according to the published text",
 )
 
 OF_OPERATION: Mapping[str, Rule] = {
