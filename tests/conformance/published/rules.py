@@ -44,6 +44,9 @@ FIELDS: Mapping[str, Rule] = {
         {"enum": ["hourly", "daily", "weekly", "monthly", "yearly"]},
         "the published text lists these values",
     ),
+    "init_source": Rule(
+        {"enum": ["parent-data", "schema-only"]}, "the published text lists these values"
+    ),
     "jwks_url": Rule({"pattern": "^https://[a-z]{1,20}\\.example$"}, "Neon reads keys over HTTPS"),
     "key_name": Rule({"pattern": _VISIBLE}, _NO_CONTROLS),
     "name": _NAME,
@@ -64,6 +67,7 @@ PARAMETERS: Mapping[str, Rule] = {
     "expires_at": _EXPIRY,
     "from": Rule(_day(-3), _KEPT),
     "lsn": _LSN,
+    "name": _NAME,
     "timestamp": _TIME,
     "to": Rule(_day(-1), _KEPT),
 }
@@ -76,7 +80,7 @@ _LISTED = "the published text lists these values"
 _METRICS = ["compute_unit_seconds", "root_branch_bytes_month", "public_network_transfer_bytes"]
 _ROLE = Rule(
     {"enum": ["admin", "member"]},
-    "the published text says that organizations may lack the other roles",
+    "some organizations lack the other roles, according to the published text",
 )
 
 OF_OPERATION: Mapping[str, Rule] = {

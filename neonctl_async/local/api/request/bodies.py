@@ -113,14 +113,14 @@ class FirstBranch(Body, frozen=True):
     """The first branch of a project to create."""
 
     name: Name = "main"
-    role_name: Name | None = None
-    database_name: Name = "neondb"
+    role_name: PostgresName | None = None
+    database_name: PostgresName = "neondb"
     annotations: dict[str, str] = {}
 
     @property
     def owner_name(self) -> str:
-        """The name of the role that owns the database."""
-        return self.role_name or f"{self.database_name}_owner"
+        """The name of the role that owns the database, within the 63 characters of Postgres."""
+        return self.role_name or f"{self.database_name[:57]}_owner"
 
 
 class ProjectSpec(Body, frozen=True):
@@ -231,7 +231,7 @@ class BranchSpec(Body, frozen=True):
     parent_timestamp: datetime | None = None
     protected: bool = False
     archived: bool = False
-    init_source: str = "parent-data"
+    init_source: Literal["parent-data", "schema-only"] = "parent-data"
     expires_at: datetime | None = None
 
 
