@@ -121,6 +121,27 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "EnsureResourceAvailability",
+        "the local control plane does not offer this service",
+        "Neon publishes these 404s for services that are not enabled",
+        (f"GET {_BRANCH}/auth", f"GET {_BRANCH}/data-api/{{database_name}}"),
+        random=True,
+    ),
+    Deviation(
+        "EnsureResourceAvailability",
+        "organization .* not found",
+        "the organization of the request is random",
+        ("PUT /projects/{project_id}/transfer_requests/{request_id}",),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "branch_id: branch .* has no endpoint",
+        "only branches with a compute have connection URIs",
+        ("GET /projects/{project_id}/connection_uri",),
+        random=True,
+    ),
+    Deviation(
+        "EnsureResourceAvailability",
         "recoverable branch .* not found",
         "the created branch is not deleted",
         (f"POST {_BRANCH}/recover",),

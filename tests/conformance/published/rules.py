@@ -48,6 +48,9 @@ FIELDS: Mapping[str, Rule] = {
         {"enum": ["hourly", "daily", "weekly", "monthly", "yearly"]},
         "the published text lists these values",
     ),
+    "init_source": Rule(
+        {"enum": ["parent-data", "schema-only"]}, "the published text lists these values"
+    ),
     "jwks_url": Rule({"pattern": "^https://[a-z]{1,20}\\.example$"}, "Neon reads keys over HTTPS"),
     "key_name": Rule({"pattern": _VISIBLE}, _NO_CONTROLS),
     "name": _NAME,

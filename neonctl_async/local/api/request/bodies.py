@@ -233,7 +233,7 @@ class BranchSpec(Body, frozen=True):
     parent_timestamp: datetime | None = None
     protected: bool = False
     archived: bool = False
-    init_source: str = "parent-data"
+    init_source: Literal["parent-data", "schema-only"] = "parent-data"
     expires_at: datetime | None = None
 
 

@@ -35,6 +35,8 @@ async def test_error_for_an_invalid_branch_names_the_field(
     [
         ({"name": ""}, "project.name"),
         ({"name": "x" * 257}, "project.name"),
+        ({"branch": {"database_name": "x" * 64}}, "project.branch.database_name"),
+        ({"branch": {"role_name": "x" * 64}}, "project.branch.role_name"),
         ({"pg_version": 13}, "project.pg_version"),
         ({"history_retention_seconds": -1}, "project.history_retention_seconds"),
         ({"autoscaling_limit_min_cu": 0.1}, "project.autoscaling_limit_min_cu"),
