@@ -69,7 +69,7 @@ def fill(tx: Transaction, account: accounts.FirstAccount, sizes: Sizes) -> str:
     principal = api_keys.authenticate(tx, f"Bearer {account.api_key}", "127.0.0.1")
     for number in range(sizes.keys):
         api_keys.create_user_key(tx, account.user_id, f"key {number}")
-    tx.execute("UPDATE api_keys SET last_used_at = created_at WHERE id % 2 = 0")
+    tx.execute("UPDATE api_keys SET last_used_at = created_at WHERE id % 10 = 0")
     call = Call(principal=principal, path={}, query={}, content=b'{"project": {}}')
     for _ in range(sizes.projects):
         projects.create(tx, call)

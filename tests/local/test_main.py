@@ -9,6 +9,7 @@ import pytest
 from neonctl_async import NeonClient
 from neonctl_async.local.__main__ import main
 from tests.local.client import Http
+from tests.local.raw import reply_to
 from tests.support.server_process import serving
 
 pytestmark = pytest.mark.process
@@ -69,6 +70,7 @@ async def test_options_configure_the_server() -> None:
         *("--intervals", '{"suspend_after": 5}', "--quiet"),
         *("--fault", '{"route": "GET /users/me", "status": 503, "times": 1}'),
         *("--fail", '{"action": "create_timeline"}'),
+        *("--allow-host", "neon.test", "--allow-host", "b:81", "--connections", '{"head": 0.2}'),
     )
     async with serving(*arguments) as served, Http(served.base_url, served.api_key) as api:
         assert (await api.send("GET", "/users/me")).status == 503
@@ -80,6 +82,9 @@ async def test_options_configure_the_server() -> None:
         assert [op["status"] for op in running["operations"]] == ["finished", "running"]
         path = f"/projects/{running['project']['id']}/branches"
         assert (await api.send("POST", path, {})).status == 423
+        for host, status in (("neon.test:1", 200), ("b:81", 200), ("b:82", 421)):
+            assert (await api.send("GET", "/users/me", headers={"Host": host})).status == status
+        assert (await reply_to(api, b"GET")).status == 408
         _, _, err = await served.end()
     fault, failure = err.splitlines()
     assert fault.startswith("fired 1 times: Fault(")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.local.client import Http
 from tests.support.server_process import Served, serving
-from tools.restarts.writer import Findings, LostResponseError, Writer
+from tools.restarts.writer import LostResponseError, Run, Writer
 
 SECONDS_OF_AN_OPERATION = 0.05
 FIRST_PAUSE = 0.1
@@ -25,35 +25,24 @@ FIRST_PAUSE = 0.1
 class Campaign:
     """One campaign on one file."""
 
-    http: Http
-
     def __init__(self, data: Path, writers: int, seed: int) -> None:
-        self.findings = Findings()
-        self._over = False
+        self._run = Run()
+        self.findings = self._run.findings
         self._chance = random.Random(seed)
-        self._up = asyncio.Event()
         self._writers = [
-            Writer(number, self, random.Random(self._chance.random())) for number in range(writers)
+            Writer(number, self._run, random.Random(self._chance.random()))
+            for number in range(writers)
         ]
         duration = str(SECONDS_OF_AN_OPERATION)
         self._arguments = ("--data", str(data), "--duration", duration, "--quiet")
-
-    @property
-    def over(self) -> bool:
-        """True if no more requests may be sent."""
-        return self._over
-
-    async def wait_until_up(self) -> None:
-        """Wait until a server runs."""
-        await self._up.wait()
 
     async def run(self, kills: int, pause: float) -> None:
         """Run the writers, kill the server, and compare everything at the end."""
         async with (
             serving(*self._arguments) as served,
-            Http(served.base_url, served.api_key) as self.http,
+            Http(served.base_url, served.api_key) as self._run.http,
         ):
-            self._up.set()
+            self._run.up.set()
             for writer in self._writers:
                 await writer.create_project()
             async with asyncio.TaskGroup() as tasks:
@@ -63,15 +52,15 @@ class Campaign:
                 for _ in range(kills - 1):
                     async with self._restarted() as restarted:
                         await self._kill_after(restarted, pause)
-                self._over = True
-                self._up.set()  # Writers that wait for the next server send a last request.
+                self._run.over = True
+                self._run.up.set()  # Writers that wait for the next server send a last request.
             async with self._restarted() as last:
                 await asyncio.sleep(4 * SECONDS_OF_AN_OPERATION)
                 await self._check()
                 await self._kill(last)
 
     async def _check(self) -> None:
-        listed = [key["name"] for key in await self.http.get("/api_keys")]
+        listed = [key["name"] for key in await self._run.http.get("/api_keys")]
         for writer in self._writers:
             writer.check_keys(listed)
             try:
@@ -82,13 +71,13 @@ class Campaign:
     @asynccontextmanager
     async def _restarted(self) -> AsyncGenerator[Served]:
         async with serving(*self._arguments, first=False) as served:
-            self.http.base_url = served.base_url
-            self._up.set()
+            self._run.http.base_url = served.base_url
+            self._run.up.set()
             yield served
 
     async def _kill_after(self, served: Served, pause: float) -> None:
         await asyncio.sleep(FIRST_PAUSE + self._chance.uniform(0, 2 * pause))
-        self._up.clear()
+        self._run.up.clear()
         await self._kill(served)
 
     async def _kill(self, served: Served) -> None:

@@ -1,10 +1,11 @@
 """A client that changes its own project and its own keys in random order."""
 
+import asyncio
 import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from itertools import count
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import aiohttp
@@ -28,18 +29,15 @@ class Findings:
         self.lost_responses = 0
 
 
-class Run(Protocol):
-    """The parts of a campaign that a writer uses."""
+class Run:
+    """The state that all writers share. ``up`` is set while a server runs."""
 
     http: Http
-    findings: Findings
 
-    @property
-    def over(self) -> bool:
-        """True if no more requests may be sent."""
-
-    async def wait_until_up(self) -> None:
-        """Wait until a server runs."""
+    def __init__(self) -> None:
+        self.findings = Findings()
+        self.up = asyncio.Event()
+        self.over = False
 
 
 class Writer:
@@ -213,7 +211,7 @@ class Writer:
         expected: int = 0,
     ) -> Reply:
         """Send a request. A status other than ``expected``, or 200 and 201, is a violation."""
-        await self._run.wait_until_up()
+        await self._run.up.wait()
         try:
             reply = await self._run.http.send(method, path, body, key=key)
         except (aiohttp.ClientError, OSError):

@@ -39,7 +39,7 @@ def restore(tx: Transaction, call: Call) -> Response:
     if not snapshot.taken:
         raise conflict(f"snapshot {snapshot.id!r} was not taken, because its operation failed")
     body = call.body(SnapshotRestore)
-    if body.target_branch_id:
+    if body.target_branch_id is not None:
         access.branch_of(tx, snapshot.project_id, body.target_branch_id)
     chain = operations.start_chain(
         tx, snapshot.project_id, snapshot.source_branch_id, body.target_branch_id
@@ -86,11 +86,12 @@ def _create_branch(
 ) -> Branch:
     branch_id = ids.object_id("br-")
     copy = CopyCluster(branch_id, snapshot.id)
+    deprecated_name = call.name("name", bodies.MAX_NAME_LENGTH)
     creation = chain.add("create_branch", branch_id=branch_id, work=copy)
     branch = Branch(
         id=branch_id,
         project_id=snapshot.project_id,
-        name=body.name or call.name("name", bodies.MAX_NAME_LENGTH) or branch_id,
+        name=body.name or deprecated_name or branch_id,
         created_by=call.principal.created_by,
         created_at=tx.now,
         updated_at=tx.now,

@@ -24,6 +24,7 @@ from neonctl_async.local.errors import ApiError, unauthorized
 from neonctl_async.local.server import unrouted
 from neonctl_async.local.server.admission import check_admission
 from neonctl_async.local.server.bodies import (
+    BODY_ERRORS,
     path_parameters,
     query_parameters,
     read_early,
@@ -238,7 +239,7 @@ class Application:
             return _error_response(error)
         except web.HTTPException as error:
             return _error_response(_translated(request, error))
-        except web.RequestPayloadError:
+        except BODY_ERRORS:
             message = "the body does not match the Content-Encoding or Transfer-Encoding"
             # Nothing more can be read from this connection.
             return _error_response(ApiError(400, message, headers={"Connection": "close"}))

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from neonctl_async.local import ids
 from neonctl_async.local.errors import ApiError
@@ -13,6 +14,9 @@ from neonctl_async.local.server.http_errors import request_timeout
 
 if TYPE_CHECKING:
     from multidict import MultiMapping
+
+BODY_ERRORS: Final = (web.RequestPayloadError, HttpProcessingError)
+"""The errors of a body that cannot be decoded. The second is one of aiohttp's Python parser."""
 
 _DRAIN_SECONDS: Final = 1.0
 
@@ -45,7 +49,7 @@ async def read_early(request: web.Request) -> None:
     """Read the body and keep it for :func:`read_json`."""
     # This keeps the request of a client that disconnects during the delay. A body that is too large
     # or too late is rejected later.
-    with suppress(OSError, web.HTTPException, web.RequestPayloadError, ApiError):
+    with suppress(OSError, web.HTTPException, *BODY_ERRORS, ApiError):
         await _read(request)
 
 
@@ -62,7 +66,7 @@ async def send_then_drain(request: web.Request, response: web.StreamResponse) ->
     """Send the response and read the rest of the body."""
     # Closing a connection with an unread body resets it, and the client loses the response.
     # aiohttp drains too, but in a task that outlives the connection and the server.
-    with suppress(OSError, web.RequestPayloadError):
+    with suppress(OSError, *BODY_ERRORS):
         await response.prepare(request)
         await response.write_eof()
         async with asyncio.timeout(_DRAIN_SECONDS):

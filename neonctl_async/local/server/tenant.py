@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 from neonctl_async.local.engine import accounts, invitations, operations
 from neonctl_async.local.engine.accounts import FirstAccount
 from neonctl_async.local.engine.lifecycle import PLANNED_ERROR, Failure
+from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server import routes
 from neonctl_async.local.server.faults import Fault, InjectedFault
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
@@ -36,7 +37,10 @@ class Tenant:
         # Read first: an existing file can be served while its disk is full.
         self._home = await database.read(accounts.first_account)
         if self._home is None:
-            self._home = await database.run(accounts.ensure_first_account)
+            try:
+                self._home = await database.run(accounts.ensure_first_account)
+            except ApiError as error:
+                raise RuntimeError(f"cannot store the first account: {error}") from error
         return self
 
     @property

@@ -44,25 +44,26 @@ class _Resolver:
             case {"$ref": str(reference)}:
                 kind, _, name = reference.removeprefix("#/components/").partition("/")
                 return self(self._components[kind][name])
-            case {"allOf": list(parts)}:
-                return _merged(self(part | {"allOf": ()}), self(parts))
             case dict():
-                return {name: self(value) for name, value in part.items()}
+                resolved = {name: self(value) for name, value in part.items()}
+                return _merged(resolved) if "allOf" in resolved else resolved
             case list():
                 return [self(item) for item in part]
             case _:
                 return part
 
 
-def _merged(schema: JsonSchema, parts: list[JsonSchema]) -> JsonSchema:
-    """Return one schema instead of ``allOf``, whose properties and required fields are merged."""
+def _merged(schema: JsonSchema) -> JsonSchema:
+    """Return a schema with the keywords of its parts instead of ``allOf``."""
     merged: JsonSchema = {}
-    for part in [*parts, schema]:
+    for part in [*schema["allOf"], schema]:
         properties = merged.get("properties", {}) | part.get("properties", {})
         required = [*merged.get("required", []), *part.get("required", [])]
-        merged |= part | {"properties": properties, "required": required}
+        merged |= part
+        merged |= {"properties": properties} if properties else {}
+        merged |= {"required": required} if required else {}
     del merged["allOf"]
-    return {name: value for name, value in merged.items() if value != [] and value != {}}
+    return merged
 
 
 class _Narrow:

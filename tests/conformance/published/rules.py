@@ -38,11 +38,18 @@ _NO_CONTROLS = "a name is not blank and has no control characters"
 _NAME = Rule({"pattern": _VISIBLE, "maxLength": 256}, _NO_CONTROLS)
 _TIME = Rule({"format": "date-time"}, "the published text requires this format")
 
+_SIZE = Rule({"maximum": 1024}, "Neon has no larger computes")
+
 FIELDS: Mapping[str, Rule] = {
+    "autoscaling_limit_max_cu": _SIZE,
+    "autoscaling_limit_min_cu": _SIZE,
     "expires_at": _EXPIRY,
     "frequency": Rule(
         {"enum": ["hourly", "daily", "weekly", "monthly", "yearly"]},
         "the published text lists these values",
+    ),
+    "init_source": Rule(
+        {"enum": ["parent-data", "schema-only"]}, "the published text lists these values"
     ),
     "jwks_url": Rule({"pattern": "^https://[a-z]{1,20}\\.example$"}, "Neon reads keys over HTTPS"),
     "key_name": Rule({"pattern": _VISIBLE}, _NO_CONTROLS),
@@ -64,6 +71,7 @@ PARAMETERS: Mapping[str, Rule] = {
     "expires_at": _EXPIRY,
     "from": Rule(_day(-3), _KEPT),
     "lsn": _LSN,
+    "name": _NAME,
     "timestamp": _TIME,
     "to": Rule(_day(-1), _KEPT),
 }
@@ -76,7 +84,7 @@ _LISTED = "the published text lists these values"
 _METRICS = ["compute_unit_seconds", "root_branch_bytes_month", "public_network_transfer_bytes"]
 _ROLE = Rule(
     {"enum": ["admin", "member"]},
-    "the published text says that organizations may lack the other roles",
+    "some organizations lack the other roles, according to the published text",
 )
 
 OF_OPERATION: Mapping[str, Rule] = {

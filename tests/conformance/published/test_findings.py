@@ -21,7 +21,7 @@ OPERATION = "PATCH /projects/{project_id}/endpoints/{endpoint_id}"
 @pytest.fixture
 def forget_checks() -> Iterator[None]:
     """Let the local control plane read its description again, before and after the test."""
-    caches = (published.description, checks._checker, checks._types)  # noqa: SLF001 - its caches
+    caches = (published.description, checks._checker, checks._types)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no public way to clear them
     for cache in caches:
         cache.cache_clear()
     yield

@@ -105,3 +105,9 @@ async def test_deleting_a_deleted_branch_is_204(api: Client, project_id: str) ->
     assert (again.status, again.content) == (204, b"")
     unknown = await api.send("DELETE", f"/projects/{project_id}/branches/br-never-was-1")
     assert unknown.status == 404
+
+
+async def test_unknown_source_of_a_branch_is_400(api: Client, project_id: str) -> None:
+    body = {"branch": {"init_source": "schema_only"}}
+    await api.expect_error(400, "init_source", "POST", f"/projects/{project_id}/branches", body)
+    assert await api.branch_names(project_id) == ["main"]

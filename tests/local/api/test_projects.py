@@ -58,6 +58,13 @@ async def test_first_role_is_named_after_the_database(api: Client) -> None:
     assert role["name"] == database["owner_name"] == "shop_owner"
 
 
+async def test_first_role_of_a_database_with_a_long_name_has_at_most_63_characters(
+    api: Client,
+) -> None:
+    created = await api.project(branch={"database_name": "x" * 63})
+    assert created["roles"][0]["name"] == f"{'x' * 57}_owner"
+
+
 async def test_first_branch_can_have_annotations(api: Client) -> None:
     created = await api.project(branch={"annotations": {"team": "shop"}})
     path = f"/projects/{created['project']['id']}/branches/{created['branch']['id']}"

@@ -55,7 +55,10 @@ async def test_name_of_the_restored_branch_can_be_a_query_parameter(
     path = f"{scenario.path}/snapshots/{scenario.snapshot}/restore?name=old-way"
     assert (await api.request("POST", path))["branch"]["name"] == "old-way"
     assert (await api.send("POST", path)).status == 409
-    await api.expect_error(400, ": name:", "POST", path.replace("old-way", "n" * 257))
+    for invalid in ("n" * 257, "", "a%0Ab"):
+        refused = path.replace("old-way", invalid)
+        await api.expect_error(400, ": name:", "POST", refused)
+        await api.expect_error(400, ": name:", "POST", refused, {"name": "new-way"})
 
 
 async def test_finalized_branch_replaces_its_target(

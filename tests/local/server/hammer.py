@@ -22,8 +22,8 @@ async def change(http: Http, project: str, number: int) -> Counter[int]:
     async def send(method: str, path: str, body: object = None) -> str:
         reply = await http.send(method, f"{project}{path}", body)
         statuses[reply.status] += 1
-        created = reply.json if reply.status == 201 else {}
-        return str(created.get("branch", {}).get("id", "br-unknown"))
+        has_branch = reply.status == 201 and path == "/branches"
+        return str(reply.json["branch"]["id"]) if has_branch else "br-unknown"
 
     for turn in range(ROUNDS):
         name = f"shared-{(number + turn) % 3}"

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Coroutine
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import pytest
 from neonctl_async.local import Durations, ManualClock
 from neonctl_async.local.engine import accounts, api_keys
 from neonctl_async.local.settings import Rules
+from neonctl_async.local.storage import data_files
 from neonctl_async.local.storage.database import Database
 from neonctl_async.local.storage.tables import ApiKey, User
 from neonctl_async.local.storage.transactions import Transaction
@@ -262,3 +263,38 @@ async def test_list_that_has_started_is_not_shared(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         written.set()
         assert (await first, await second) == ([], ["a"])
+
+
+async def test_log_stays_short_while_reads_overlap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def read_always(database: Database) -> None:
+        while not written.is_set():
+            await database.read(names)
+
+    monkeypatch.setattr(data_files, "_LONG_LOG", 1 << 16)
+    path, written = tmp_path / "data.db", asyncio.Event()
+    log = path.with_name("data.db-wal")
+    async with opened(path) as database, asyncio.TaskGroup() as tasks:
+        for _ in range(3):
+            tasks.create_task(read_always(database))
+        for number in range(400):
+            await database.run(accounts.create_user, "a", f"{number}@example.com")
+        size = (await asyncio.to_thread(log.stat)).st_size
+        written.set()
+    # 100 writes between two checks fill 1.2 MB, and 400 writes would fill 4.8 MB.
+    assert size < 2 << 20
+
+
+async def test_reads_in_memory_run_between_two_lists() -> None:
+    async def note(name: str, read: Coroutine[None, None, object]) -> None:
+        await read
+        order.append(name)
+
+    order: list[str] = []
+    async with opened(None) as database, asyncio.TaskGroup() as tasks:
+        for number in range(5):
+            tasks.create_task(note("list", database.read_list(number, names)))
+        await asyncio.sleep(0)
+        tasks.create_task(note("read", database.read(names)))
+    assert order.index("read") <= 1

@@ -97,7 +97,7 @@ ODD_BODIES = (
 )
 
 _ODD_VALUES: Sequence[object] = (
-    *(None, True, -1, 2**70, 1.5, 1e308, "", "\0", "a\nb", "x" * 3000, [], {}, [{}]),
+    *(None, True, -1, 2**70, 1.5, 1e308, "", "\0", "a\nb", "x" * 3000, [0], {"a": 0}),
 )
 
 

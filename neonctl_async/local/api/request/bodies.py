@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from neonctl_async.local.api.request import formats
+from neonctl_async.local.engine.computes import MAXIMUM_CU
 
 MAX_NAME_LENGTH: Final = 256
 Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH, pattern=formats.NAME)]
@@ -23,6 +24,7 @@ PublishedRole = Literal["admin", "member", "editor", "viewer", "collaborator"]
 Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
 HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
 Lsn = Annotated[str, Meta(pattern=formats.LSN)]
+ComputeSize = Annotated[float, Meta(le=MAXIMUM_CU)]
 TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
 
 
@@ -104,8 +106,8 @@ class EndpointDefaults(Body, frozen=True):
 
     pg_settings: dict[str, str] | UnsetType = UNSET
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
-    autoscaling_limit_min_cu: float | UnsetType = UNSET
-    autoscaling_limit_max_cu: float | UnsetType = UNSET
+    autoscaling_limit_min_cu: ComputeSize | UnsetType = UNSET
+    autoscaling_limit_max_cu: ComputeSize | UnsetType = UNSET
     suspend_timeout_seconds: int | UnsetType = UNSET
 
 
@@ -113,14 +115,14 @@ class FirstBranch(Body, frozen=True):
     """The first branch of a project to create."""
 
     name: Name = "main"
-    role_name: Name | None = None
-    database_name: Name = "neondb"
+    role_name: PostgresName | None = None
+    database_name: PostgresName = "neondb"
     annotations: dict[str, str] = {}
 
     @property
     def owner_name(self) -> str:
-        """The name of the role that owns the database."""
-        return self.role_name or f"{self.database_name}_owner"
+        """The name of the role that owns the database, within the 63 characters of Postgres."""
+        return self.role_name or f"{self.database_name[:57]}_owner"
 
 
 class ProjectSpec(Body, frozen=True):
@@ -134,8 +136,8 @@ class ProjectSpec(Body, frozen=True):
     branch: FirstBranch = FirstBranch()
     settings: ProjectSettings = ProjectSettings()
     default_endpoint_settings: EndpointDefaults = EndpointDefaults()
-    autoscaling_limit_min_cu: float | None = None
-    autoscaling_limit_max_cu: float | None = None
+    autoscaling_limit_min_cu: ComputeSize | None = None
+    autoscaling_limit_max_cu: ComputeSize | None = None
     store_passwords: bool = True
     history_retention_seconds: int = 86400
 
@@ -190,8 +192,8 @@ class EndpointSpec(Body, frozen=True):
 
     type: EndpointType
     settings: EndpointSettings = EndpointSettings()
-    autoscaling_limit_min_cu: float | None = None
-    autoscaling_limit_max_cu: float | None = None
+    autoscaling_limit_min_cu: ComputeSize | None = None
+    autoscaling_limit_max_cu: ComputeSize | None = None
     provisioner: Provisioner | None = None
     suspend_timeout_seconds: int | None = None
 
@@ -213,8 +215,8 @@ class EndpointChanges(Body, frozen=True):
     branch_id: str | UnsetType = UNSET
     name: Name | UnsetType = UNSET
     settings: EndpointSettings | UnsetType = UNSET
-    autoscaling_limit_min_cu: float | UnsetType = UNSET
-    autoscaling_limit_max_cu: float | UnsetType = UNSET
+    autoscaling_limit_min_cu: ComputeSize | UnsetType = UNSET
+    autoscaling_limit_max_cu: ComputeSize | UnsetType = UNSET
     provisioner: Provisioner | UnsetType = UNSET
     suspend_timeout_seconds: int | UnsetType = UNSET
     pooler_enabled: bool | UnsetType = UNSET
@@ -231,7 +233,7 @@ class BranchSpec(Body, frozen=True):
     parent_timestamp: datetime | None = None
     protected: bool = False
     archived: bool = False
-    init_source: str = "parent-data"
+    init_source: Literal["parent-data", "schema-only"] = "parent-data"
     expires_at: datetime | None = None
 
 

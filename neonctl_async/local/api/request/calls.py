@@ -88,7 +88,8 @@ class Call(msgspec.Struct, frozen=True, kw_only=True):
     def _text(self, name: str, pattern: str) -> str:
         text = self.query[name]
         if not re.match(pattern, text):
-            raise invalid(f"invalid request: {name}: {text!r} is not {formats.describe(pattern)}")
+            expected = formats.describe(pattern)
+            raise invalid(f"invalid request: {name}: {text!r} is invalid: expected {expected}")
         return text
 
     def required(self, name: str) -> str:

@@ -1,6 +1,7 @@
 """Bodies that match a published schema, except for one field."""
 
 from collections.abc import Iterator, Mapping
+from random import Random
 from typing import Any, NamedTuple
 
 from msgspec import UnsetType
@@ -48,30 +49,45 @@ def valid(schema: Schema) -> Any:
             return 1 if schema.minimum is None else schema.minimum
 
 
-def broken(schema: Schema, field: str = "") -> Iterator[Broken]:
-    """Yield each way to break one field of a value that matches a schema otherwise."""
+# Any: a JSON value.
+def drawn(schema: Schema, choose: Random) -> Any:
+    """Return a value that matches a schema, with some of the optional properties."""
+    schema = resolved(schema)
+    whole = valid(schema)
+    if schema.type == "object":
+        for name, part in schema.properties.items():
+            if choose.random() < 0.5:
+                whole[name] = drawn(part, choose)
+    return whole
+
+
+def broken(schema: Schema, choose: Random, field: str = "") -> Iterator[Broken]:
+    """Yield each way to break one field of a value that matches a schema otherwise.
+
+    The other properties are drawn.
+    """
     schema = resolved(schema)
     for value in _OTHER_TYPES[schema.type]:
         if not (value is None and schema.nullable):
             yield Broken(field or "body", value)
     for value in _outside(schema):
         yield Broken(field, value)
-    yield from _inside(schema, field)
+    yield from _inside(schema, choose, field)
 
 
-def _inside(schema: Schema, field: str) -> Iterator[Broken]:
-    whole = valid(schema)
+def _inside(schema: Schema, choose: Random, field: str) -> Iterator[Broken]:
+    whole = drawn(schema, choose)
     for name, part in schema.properties.items():
         path = f"{field}.{name}".removeprefix(".")
-        for inner in broken(part, path):
+        for inner in broken(part, choose, path):
             yield Broken(inner.field, {**whole, name: inner.body})
         if name in schema.required:
             yield Broken(path, {key: value for key, value in whole.items() if key != name})
     if not isinstance(schema.items, UnsetType):
-        for inner in broken(schema.items, f"{field}[0]"):
+        for inner in broken(schema.items, choose, f"{field}[0]"):
             yield Broken(inner.field, [inner.body])
     if not isinstance(schema.additional_properties, UnsetType):
-        for inner in broken(schema.additional_properties, f"{field}[...]"):
+        for inner in broken(schema.additional_properties, choose, f"{field}[...]"):
             yield Broken(inner.field, {"key": inner.body})
 
 
