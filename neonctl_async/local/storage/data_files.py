@@ -130,6 +130,8 @@ def _create(path: Path) -> None:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     elif not path.is_file():
         raise OSError("it is not a regular file")
+    elif not os.access(path, os.R_OK | os.W_OK):  # SQLite would open it for reading only
+        raise OSError("you may not write to it: change its permissions, or use another file")
 
 
 def _narrow(path: Path) -> None:

@@ -144,6 +144,18 @@ def test_directory_is_refused(data: Path) -> None:
         connect(data)
 
 
+def test_file_that_cannot_be_written_is_refused(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def access(path: Path, rights: int) -> bool:  # the tests may run as root, who may do all
+        return path != data or not rights & os.W_OK
+
+    open_and_close(data)
+    monkeypatch.setattr(os, "access", access)
+    with pytest.raises(RuntimeError, match=r"control-plane\.db: you may not write to it"):
+        connect(data)
+
+
 def test_missing_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"No such file or directory: .*missing/data\.db'"):
         connect(tmp_path / "missing" / "data.db")
