@@ -186,10 +186,3 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> No
             "migrated %s from schema %d to schema %d: the backup is %s",
             *(path, version, schema.newest(), backup),
         )
-    elif not _is_marked(connection):
-        schema.migrate(connection, version)
-
-
-def _is_marked(connection: sqlite3.Connection) -> bool:
-    """Return whether the file stores the number of its schema, rather than a checksum."""
-    return bool(connection.execute("PRAGMA application_id").fetchone()[0] == schema.APPLICATION_ID)
