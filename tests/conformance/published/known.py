@@ -140,6 +140,13 @@ DEVIATIONS: tuple[Deviation, ...] = (
         random=True,
     ),
     Deviation(
+        "RejectedPositiveData",
+        "expected `int` (>=|<=) -?9223372036854775",
+        "integers have 64 bits",
+        ("PATCH /projects/{project_id}", "POST /projects"),
+        random=True,
+    ),
+    Deviation(
         "UseAfterFree",
         "got `HTTP 200 OK`",
         "the operations of a deleted project can be read (specification, section 3.2)",
