@@ -22,8 +22,8 @@ from neonctl_async.local.settings import ConnectionLimits
 _IDLE_BEFORE_EVICTION: Final = 1.0
 _REFUSALS: Final = 64
 """The number of connections above the limit that get a 503 at the same time."""
-_OTHER_DESCRIPTORS: Final = 64
-"""File descriptors for the data file, the log, and connections that are refused."""
+_OTHER_DESCRIPTORS: Final = 64 + _REFUSALS
+"""File descriptors for data files, readers and the log, and for connections that are refused."""
 
 RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
 """Returns the response for an error outside the application: the status, its cause, a message."""
