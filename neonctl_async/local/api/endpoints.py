@@ -211,8 +211,16 @@ def add(
     return endpoint if endpoint.disabled else computes.start(tx, endpoint, chain)
 
 
+class _Defaults(msgspec.Struct, frozen=True):
+    """Default settings as they are stored. Older files can have sizes that requests cannot."""
+
+    autoscaling_limit_min_cu: float | None = None
+    autoscaling_limit_max_cu: float | None = None
+    suspend_timeout_seconds: int | None = None
+
+
 def _limits(project: Project, spec: bodies.EndpointSpec) -> tuple[float, float, int]:
-    defaults = msgspec.json.decode(project.default_endpoint_settings, type=bodies.EndpointDefaults)
+    defaults = msgspec.json.decode(project.default_endpoint_settings, type=_Defaults)
     minimum = spec.autoscaling_limit_min_cu or defaults.autoscaling_limit_min_cu or MINIMUM_CU
     maximum = spec.autoscaling_limit_max_cu or defaults.autoscaling_limit_max_cu or minimum
     if spec.suspend_timeout_seconds is None:

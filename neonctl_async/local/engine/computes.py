@@ -14,6 +14,9 @@ INIT: Final = "init"
 ACTIVE: Final = "active"
 IDLE: Final = "idle"
 
+MAXIMUM_CU: Final = 1024
+"""The size of the largest compute, in compute units. Neon has none as large."""
+
 
 def of_branch(tx: Transaction, branch_id: str) -> list[Endpoint]:
     """Return the computes of a branch, oldest first."""

@@ -38,7 +38,11 @@ _NO_CONTROLS = "a name is not blank and has no control characters"
 _NAME = Rule({"pattern": _VISIBLE, "maxLength": 256}, _NO_CONTROLS)
 _TIME = Rule({"format": "date-time"}, "the published text requires this format")
 
+_SIZE = Rule({"maximum": 1024}, "Neon has no larger computes")
+
 FIELDS: Mapping[str, Rule] = {
+    "autoscaling_limit_max_cu": _SIZE,
+    "autoscaling_limit_min_cu": _SIZE,
     "expires_at": _EXPIRY,
     "frequency": Rule(
         {"enum": ["hourly", "daily", "weekly", "monthly", "yearly"]},

@@ -1,10 +1,13 @@
 """The published requests about invitations to an organization."""
 
+from collections.abc import Sequence
+
 from neonctl_async.local.api.people import bodies, roles
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.access import Level
 from neonctl_async.local.api.request.calls import Call, Json, Response, fields, respond
 from neonctl_async.local.engine import invitations
+from neonctl_async.local.errors import conflict
 from neonctl_async.local.storage.tables import Invitation
 from neonctl_async.local.storage.transactions import Transaction
 
@@ -12,11 +15,13 @@ from neonctl_async.local.storage.transactions import Transaction
 def create(tx: Transaction, call: Call) -> Response:
     """``POST /organizations/{org_id}/invitations``, for administrators."""
     organization = access.organization(tx, call, Level.ADMIN)
+    specs = call.body(bodies.InvitationsCreate).invitations
+    _check_each_is_invited_once([spec.email for spec in specs])
     created = [
         invitations.invite(
             tx, organization.id, spec.email, roles.served(spec.role), call.principal.created_by
         )
-        for spec in call.body(bodies.InvitationsCreate).invitations
+        for spec in specs
     ]
     return respond({"invitations": [record(invitation) for invitation in created]})
 
@@ -30,6 +35,14 @@ def list_organization(tx: Transaction, call: Call) -> Response:
         if invitations.status(invitation, tx.now) in {"pending", "accepted"}
     ]
     return respond({"invitations": shown})
+
+
+def _check_each_is_invited_once(emails: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for email in emails:
+        if email.lower() in seen:
+            raise conflict(f"the request invites {email!r} twice: send each address once")
+        seen.add(email.lower())
 
 
 def record(invitation: Invitation) -> Json:

@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from neonctl_async.local.api.request import formats
+from neonctl_async.local.engine.computes import MAXIMUM_CU
 
 MAX_NAME_LENGTH: Final = 256
 Name = Annotated[str, Meta(max_length=MAX_NAME_LENGTH, pattern=formats.NAME)]
@@ -23,6 +24,7 @@ PublishedRole = Literal["admin", "member", "editor", "viewer", "collaborator"]
 Email = Annotated[str, Meta(max_length=256, pattern=formats.EMAIL)]
 HttpsUrl = Annotated[str, Meta(pattern=formats.HTTPS_URL)]
 Lsn = Annotated[str, Meta(pattern=formats.LSN)]
+ComputeSize = Annotated[float, Meta(le=MAXIMUM_CU)]
 TimeToLive = Annotated[int, Meta(ge=1, le=31536000)]
 
 
@@ -104,8 +106,8 @@ class EndpointDefaults(Body, frozen=True):
 
     pg_settings: dict[str, str] | UnsetType = UNSET
     pgbouncer_settings: dict[str, str] | UnsetType = UNSET
-    autoscaling_limit_min_cu: float | UnsetType = UNSET
-    autoscaling_limit_max_cu: float | UnsetType = UNSET
+    autoscaling_limit_min_cu: ComputeSize | UnsetType = UNSET
+    autoscaling_limit_max_cu: ComputeSize | UnsetType = UNSET
     suspend_timeout_seconds: int | UnsetType = UNSET
 
 
@@ -134,8 +136,8 @@ class ProjectSpec(Body, frozen=True):
     branch: FirstBranch = FirstBranch()
     settings: ProjectSettings = ProjectSettings()
     default_endpoint_settings: EndpointDefaults = EndpointDefaults()
-    autoscaling_limit_min_cu: float | None = None
-    autoscaling_limit_max_cu: float | None = None
+    autoscaling_limit_min_cu: ComputeSize | None = None
+    autoscaling_limit_max_cu: ComputeSize | None = None
     store_passwords: bool = True
     history_retention_seconds: int = 86400
 
@@ -190,8 +192,8 @@ class EndpointSpec(Body, frozen=True):
 
     type: EndpointType
     settings: EndpointSettings = EndpointSettings()
-    autoscaling_limit_min_cu: float | None = None
-    autoscaling_limit_max_cu: float | None = None
+    autoscaling_limit_min_cu: ComputeSize | None = None
+    autoscaling_limit_max_cu: ComputeSize | None = None
     provisioner: Provisioner | None = None
     suspend_timeout_seconds: int | None = None
 
@@ -213,8 +215,8 @@ class EndpointChanges(Body, frozen=True):
     branch_id: str | UnsetType = UNSET
     name: Name | UnsetType = UNSET
     settings: EndpointSettings | UnsetType = UNSET
-    autoscaling_limit_min_cu: float | UnsetType = UNSET
-    autoscaling_limit_max_cu: float | UnsetType = UNSET
+    autoscaling_limit_min_cu: ComputeSize | UnsetType = UNSET
+    autoscaling_limit_max_cu: ComputeSize | UnsetType = UNSET
     provisioner: Provisioner | UnsetType = UNSET
     suspend_timeout_seconds: int | UnsetType = UNSET
     pooler_enabled: bool | UnsetType = UNSET

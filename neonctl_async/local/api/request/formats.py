@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-EMAIL: Final = r"^[^@\s]+@[^@\s]+\Z"
+EMAIL: Final = r"^[^@\s\x00-\x1f\x7f-\x9f]+@[^@\s\x00-\x1f\x7f-\x9f]+\Z"
 HTTPS_URL: Final = r"^https://[^/\s]+\S*\Z"
 LSN: Final = r"^[0-9A-Fa-f]{1,8}/[0-9A-Fa-f]{1,8}\Z"
 ID: Final = r"^[a-z0-9-]{1,60}\Z"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from neonctl_async.local.api.billing import usage
 from neonctl_async.local.api.billing.timeframes import Span
 from neonctl_async.local.api.billing.usage import (
     BranchUsage,
@@ -10,6 +11,7 @@ from neonctl_async.local.api.billing.usage import (
     running_spans,
 )
 from neonctl_async.local.clock import SECOND
+from tests.local.driven import DrivenControlPlane, DrivenProject
 
 HOUR = 3600 * SECOND
 
@@ -59,3 +61,14 @@ def test_storage_is_counted_during_the_life_of_the_branch() -> None:
     assert USAGE.bytes_month(Span(0, 31 * 24 * HOUR)) == 1000 * 19 // (2 * 31 * 24)
     for measure in (USAGE.size_within, USAGE.bytes_hour, USAGE.bytes_month):
         assert measure(after) == 0
+
+
+def test_compute_of_an_older_file_counts_with_the_largest_size() -> None:
+    with DrivenControlPlane() as plane:
+        project = DrivenProject(plane)
+        since = plane.now
+        sql = "UPDATE endpoints SET autoscaling_limit_min_cu = 1e308"
+        plane.run(lambda tx: tx.execute(sql))
+        plane.clock.advance(10)
+        [branch] = plane.run(usage.of_project, project.id, since)
+        assert branch.compute_unit_seconds(Span(since, plane.now)) == 10 * 1024
