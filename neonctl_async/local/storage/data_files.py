@@ -21,6 +21,8 @@ _BUSY_MILLISECONDS: Final = 2000
 """The longest wait for another program that writes to the file, such as ``sqlite3``."""
 _LONG_LOG: Final = 16 << 20
 """The size in bytes from which the write-ahead log is long. SQLite keeps about 4 MB."""
+_LOG_MILLISECONDS: Final = 50
+"""The longest wait of the writer for reads of the long log, such as those of a paused export."""
 _LOCKED: Final = "database is locked"
 
 
@@ -107,14 +109,18 @@ def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
 
 
 def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
-    """Start the write-ahead log of a file again if it is long.
+    """Empty the write-ahead log of a file if it is long.
 
     SQLite does this itself only in a moment without any read, which a busy server may never have.
-    This waits for the running reads, and later reads do not need the log.
+    This waits a moment for the running reads, and later reads do not need the log.
     """
     with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
         if path.with_name(f"{path.name}-wal").stat().st_size > _LONG_LOG:
-            connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {_LOG_MILLISECONDS}")
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
 
 
 def _create(path: Path) -> None:
