@@ -1,5 +1,6 @@
 """Requests that create, list and revoke API keys (sections 2.1, 3.1, 4.1 and 5)."""
 
+from collections.abc import Callable
 from typing import Final
 
 from neonctl_async.local.api.request import access, bodies
@@ -32,27 +33,37 @@ def _used(column: str, position: int) -> str:
     return f"iif(api_keys.id IN ({ids}), ({newer}), {column})"
 
 
+def _last_use(used_at: str, used_from: str) -> str:
+    return f"'last_used_at', {_in_seconds(used_at)}, 'last_used_from_addr', {used_from}"
+
+
 _RECORD: Final = (
     f"'id', api_keys.id, 'name', api_keys.name, 'created_at', {_in_seconds('api_keys.created_at')}"
 )
-_USE: Final = (
-    f"'last_used_at', {_in_seconds(_used('last_used_at', 1))}, "
-    f"'last_used_from_addr', {_used('last_used_from', 2)}"
-)
+_CREATOR: Final = "'created_by', json_object('id', created_by, 'name', users.name, 'image', '')"
+_STORED_USE: Final = _last_use("last_used_at", "last_used_from")
+_LATEST_USE: Final = _last_use(_used("last_used_at", 1), _used("last_used_from", 2))
+
 # The rows of one owner have the order of their ids in these indexes, which saves 3 ms. A CROSS JOIN
 # keeps it.
-_PERSONAL: Final = (
-    f"SELECT CAST(json_group_array(json_object({_RECORD}, 'created_by', json(?3), {_USE})) AS BLOB)"
-    " FROM api_keys INDEXED BY api_keys_by_user WHERE user_id = ?2 AND ended_at IS NULL"
-)
-_CREATOR = "'created_by', json_object('id', created_by, 'name', users.name, 'image', '')"
-_ORGANIZATION: Final = (
-    "SELECT CAST(json_group_array(CASE WHEN project_id IS NULL "
-    f"THEN json_object({_RECORD}, {_CREATOR}, {_USE}) "
-    f"ELSE json_object({_RECORD}, {_CREATOR}, 'project_id', project_id, {_USE}) END) AS BLOB) "
-    "FROM api_keys INDEXED BY api_keys_by_organization CROSS JOIN users ON users.id = created_by "
-    "WHERE org_id = ?2 AND ended_at IS NULL"
-)
+
+
+def _personal(use: str) -> str:
+    record = f"json_object({_RECORD}, 'created_by', json(?3), {use})"
+    return (
+        f"SELECT CAST(json_group_array({record}) AS BLOB) "
+        "FROM api_keys INDEXED BY api_keys_by_user WHERE user_id = ?2 AND ended_at IS NULL"
+    )
+
+
+def _organization(use: str) -> str:
+    return (
+        "SELECT CAST(json_group_array(CASE WHEN project_id IS NULL "
+        f"THEN json_object({_RECORD}, {_CREATOR}, {use}) "
+        f"ELSE json_object({_RECORD}, {_CREATOR}, 'project_id', project_id, {use}) END) AS BLOB) "
+        "FROM api_keys INDEXED BY api_keys_by_organization "
+        "CROSS JOIN users ON users.id = created_by WHERE org_id = ?2 AND ended_at IS NULL"
+    )
 
 
 def list_personal(tx: Transaction, call: Call) -> Response:
@@ -60,7 +71,7 @@ def list_personal(tx: Transaction, call: Call) -> Response:
     # A personal key is created by its owner.
     owner = tx.get(User, access.personal_user_id(call))
     creator = json_text({"id": owner.id, "name": owner.name, "image": ""})
-    return _content(tx, _PERSONAL, owner.id, creator)
+    return _content(tx, _personal, owner.id, creator)
 
 
 def create_personal(tx: Transaction, call: Call) -> Response:
@@ -78,7 +89,7 @@ def revoke_personal(tx: Transaction, call: Call) -> Response:
 def list_organization(tx: Transaction, call: Call) -> Response:
     """``GET /organizations/{org_id}/api_keys``: list organization and project-scoped keys."""
     organization = access.organization(tx, call)
-    return _content(tx, _ORGANIZATION, organization.id)
+    return _content(tx, _organization, organization.id)
 
 
 def create_organization(tx: Transaction, call: Call) -> Response:
@@ -109,10 +120,11 @@ def revoke_organization(tx: Transaction, call: Call) -> Response:
     return respond(_revoke(tx, call, "org_id", organization.id))
 
 
-def _content(tx: Transaction, sql: str, *values: str) -> Response:
+def _content(tx: Transaction, sql: Callable[[str], str], *values: str) -> Response:
     uses = tx.not_stored(ApiKey).items()
     not_stored = [[key, use["last_used_at"], use["last_used_from"]] for key, use in uses]
-    return Response(200, tx.content(sql, json_text(not_stored), *values))
+    query = sql(_LATEST_USE if not_stored else _STORED_USE)
+    return Response(200, tx.content(query, json_text(not_stored), *values))
 
 
 def _revoke(tx: Transaction, call: Call, owner: str, owner_id: str) -> Json:

@@ -22,6 +22,8 @@ def check_admission(request: web.Request, names: ServerNames) -> None:
     """Raise an ApiError for a request that does not address this server as it should."""
     if request.version not in {HttpVersion10, HttpVersion11}:
         raise invalid("the HTTP version is not 1.0 or 1.1")
+    if not request.raw_path.isascii():  # the Python parser of aiohttp accepts other bytes
+        raise invalid("the path or the query has a byte that is not ASCII: percent-encode it")
     hosts = request.headers.getall("Host", ())
     _check_host(request, hosts, names)
     if request.method not in _READS:

@@ -8,7 +8,7 @@ responses of the API.
 import asyncio
 import sys
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
 from aiohttp.http import RawRequestMessage
@@ -115,8 +115,8 @@ class Connection(web.RequestHandler):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Count the connection."""
-        assert isinstance(transport, asyncio.Transport)
-        self._client = transport
+        # A transport of uvloop has the methods of asyncio.Transport, and another base class.
+        self._client = cast("asyncio.Transport", transport)
         super().connection_made(transport)
         self._connections.connect(self, self._event_loop.time())
         if self.is_refused:

@@ -6,13 +6,19 @@ from http import HTTPStatus
 from typing import Final
 
 from aiohttp import web
-from aiohttp.http_exceptions import LineTooLong
+from aiohttp.http_exceptions import InvalidURLError, LineTooLong, TransferEncodingError
 
 from neonctl_async.local import ids
 from neonctl_async.local.api.request.calls import error_body
 from neonctl_async.local.errors import ApiError, invalid
 
-_QUOTED_LINE: Final = re.compile(r"""\n\n|: (?=b?['"])""")
+_RECEIVED: Final = re.compile(r"""\n\n|:? b?(?!'[A-Z][A-Za-z-]+')['"]""")
+"""The end of the reason in a message of the parser. The name of a header may be quoted."""
+_KINDS: Final[dict[type[BaseException], str]] = {
+    LineTooLong: "the request line or a header is longer than 8190 bytes",
+    InvalidURLError: "the path is not valid: percent-encode it",
+    TransferEncodingError: "a chunk of the body is malformed",
+}
 _PROTOCOLS: Final = {
     "PRI/Upgrade": "the server supports HTTP/1.1, and not HTTP/2",
     "HTTP/2": "the server supports HTTP/1.1, and not HTTP/2",
@@ -91,10 +97,11 @@ def outside_error(status: int, cause: BaseException | None, message: str | None)
 
 def parser_error(error: BaseException | None, message: str | None) -> ApiError:
     """Return the 400 of a request that is not valid HTTP. Received bytes are not quoted."""
-    if isinstance(error, LineTooLong):
-        return invalid("invalid HTTP: the request line or a header is longer than 8190 bytes")
-    # The parser appends the received line, which can contain a key.
-    reason = " ".join(_QUOTED_LINE.split(message or "", 1)[0].split()).strip(" :.")
+    for kind, explanation in _KINDS.items():
+        if isinstance(error, kind):
+            return invalid(f"invalid HTTP: {explanation}")
+    # The parser appends or quotes the received line, which can contain a key.
+    reason = " ".join(_RECEIVED.split(message or "", 1)[0].split()).strip(" :.")
     for protocol, explanation in _PROTOCOLS.items():
         if protocol in reason:
             return invalid(f"invalid HTTP: {explanation}")

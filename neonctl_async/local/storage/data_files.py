@@ -113,8 +113,7 @@ def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
     This waits for the running reads, and later reads do not need the log.
     """
     with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
-        file = path.resolve()
-        if file.with_name(f"{file.name}-wal").stat().st_size > _LONG_LOG:
+        if path.with_name(f"{path.name}-wal").stat().st_size > _LONG_LOG:
             connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
 
 

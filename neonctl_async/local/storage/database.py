@@ -48,6 +48,7 @@ class Database:
         self, path: Path | None, clock: Clock, rules: Rules, *, durable: bool = False
     ) -> None:
         self._path = path
+        self._file = path
         self._durable = durable
         self._clock = clock
         self.rules: Rules = rules
@@ -58,7 +59,6 @@ class Database:
         self._worker: ThreadPoolExecutor | None = None
         self._readers: Readers | None = None
         self._lists: Readers | None = None
-        self._list_turn = asyncio.Lock()
         self._later = LaterUpdates()
         self._timer: asyncio.TimerHandle | None = None
         self._next_store = 0.0
@@ -72,15 +72,16 @@ class Database:
         """Open the database, in the newest schema. Raise RuntimeError if that fails."""
         if self._path is not None:
             self._worker = ThreadPoolExecutor(1, thread_name_prefix=_THREADS)
+        self._list_turn = asyncio.Lock()  # of this event loop: a later start may have another one
         self._is_open = True
         try:
             await self._submit(self._connect)
         except BaseException:
             await self.close()
             raise
-        if self._path is not None:
-            self._readers = Readers(self._path, 2, f"{_THREADS}-reader")
-            self._lists = Readers(self._path, 1, f"{_THREADS}-lists")
+        if self._file is not None:
+            self._readers = Readers(self._file, 2, f"{_THREADS}-reader")
+            self._lists = Readers(self._file, 1, f"{_THREADS}-lists")
 
     async def close(self) -> None:
         """Close all connections and stop the threads."""
@@ -160,6 +161,8 @@ class Database:
 
     def _connect(self) -> None:
         if self._path is not None:
+            # The readers connect later: the working directory, or a link, may have changed then.
+            self._file = self._path.resolve()
             self._lock = lock_data_file(self._path)
         self._connection = connect(self._path, durable=self._durable)
         served = self._connection.execute("SELECT until FROM served").fetchone()
@@ -205,8 +208,8 @@ class Database:
         self._stored_now = now
         self._later.forget(stored)
         self._writes += 1
-        if self._path is not None and self._writes % _WRITES_PER_CHECK == 0:
-            checkpoint_long_log(self._connection, self._path)
+        if self._file is not None and self._writes % _WRITES_PER_CHECK == 0:
+            checkpoint_long_log(self._connection, self._file)
         return result
 
     def _advance(self) -> Instant:

@@ -36,7 +36,8 @@ class FileLock:
     def release(self) -> None:
         """Let other processes use the data file."""
         if sys.platform != "win32":  # Windows removes no open file
-            self._file.unlink(missing_ok=True)
+            with suppress(OSError):  # a directory that is read-only now: the name does no harm
+                self._file.unlink()
         os.close(self._descriptor)
 
 
@@ -59,8 +60,9 @@ def _lock_data_file(path: Path, file: Path) -> FileLock:
                 "another file"
             )
         time.sleep(0.02)
-    os.ftruncate(descriptor, 0)
-    os.write(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode())
+    with suppress(OSError):  # the lock works without the name of its process, on a full disk
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()} {socket.gethostname()}\n".encode())
     return FileLock(file, descriptor)
 
 

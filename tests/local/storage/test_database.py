@@ -138,6 +138,36 @@ async def test_data_is_restored_while_a_read_runs(tmp_path: Path) -> None:
         await read
 
 
+def test_relative_path_is_that_of_the_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def use_elsewhere() -> list[str]:
+        async with opened(Path("data.db")) as database:
+            monkeypatch.chdir(other)
+            await database.run(accounts.create_user, "a", "a@example.com")
+            assert await database.read(names) == ["a"]
+            return await database.read_list(1, names)
+
+    other = tmp_path / "other"
+    other.mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert asyncio.run(use_elsewhere()) == ["a"]
+    assert {path.name for path in tmp_path.iterdir()} == {"other", "data.db"}
+    assert list(other.iterdir()) == []
+
+
+def test_database_in_memory_can_be_used_in_another_event_loop() -> None:
+    async def read_two_lists() -> list[list[str]]:
+        await database.open()
+        lists = await asyncio.gather(*(database.read_list(1, names) for _ in range(2)))
+        await database.close()
+        return lists
+
+    database = Database(None, ManualClock(), RULES)
+    for _ in range(2):
+        assert asyncio.run(read_two_lists()) == [[], []]
+
+
 async def test_use_of_a_key_is_stored_soon_without_another_request(tmp_path: Path) -> None:
     path, clock = tmp_path / "data.db", ManualClock()
     async with opened(path, clock) as database:

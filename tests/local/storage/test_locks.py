@@ -1,5 +1,6 @@
 """The lock of a data file."""
 
+import errno
 import os
 import signal
 import socket
@@ -86,6 +87,30 @@ def test_lock_of_a_process_that_is_gone_is_waited_for(
     monkeypatch.setattr("neonctl_async.local.storage.locks.time.sleep", release)
     lock_data_file(data).release()
     assert len(waits) == 3
+
+
+def test_lock_needs_no_space_on_the_disk(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_arguments: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("neonctl_async.local.storage.locks.os.write", refuse)
+    lock = lock_data_file(data)
+    with pytest.raises(RuntimeError, match=r"data\.db: another process uses it"):
+        lock_data_file(data)
+    lock.release()
+    lock_data_file(data).release()
+
+
+def test_lock_is_released_if_its_file_cannot_be_removed(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_path: Path) -> None:
+        raise PermissionError("the directory is read-only")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    lock_data_file(data).release()
+    assert data.with_name("data.db.lock").exists()
+    lock_data_file(data).release()
 
 
 def test_directory_that_cannot_be_written_is_named(data: Path) -> None:
