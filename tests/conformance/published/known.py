@@ -21,10 +21,16 @@ _NAME_TAKEN = "the name is taken"
 _TWO_COMPUTES = "a branch has one read_write compute at most"
 
 ERRORS_OF: Mapping[str, Mapping[int, str]] = {
+    "DELETE /projects/{project_id}/branches/{branch_id}": {
+        422: "a root, default or protected branch, or one with children, cannot be deleted"
+    },
     "DELETE /projects/{project_id}/branches/{branch_id}/roles/{role_name}": {
         422: "the role owns a database"
     },
-    "POST /organizations/{org_id}/invitations": {422: "the organization lacks the role"},
+    "POST /organizations/{org_id}/invitations": {
+        409: "an address has a pending invitation",
+        422: "the organization lacks the role",
+    },
     "POST /projects/{project_id}/branch_anonymized": {409: _TWO_COMPUTES},
     "POST /projects/{project_id}/branches": {409: _TWO_COMPUTES},
     "POST /projects/{project_id}/branches/{branch_id}/finalize_restore": {
@@ -155,6 +161,37 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "branch_id: branch .* has no endpoint",
         "only branches with a compute have connection URIs",
         ("GET /projects/{project_id}/connection_uri",),
+        random=True,
+    ),
+    Deviation(
+        "RejectedPositiveData",
+        "already has a pending invitation|the request invites .* twice",
+        "the random list contains an address twice",
+        ("POST /organizations/{org_id}/invitations",),
+        random=True,
+    ),
+    Deviation(
+        "AcceptedNegativeData",
+        "project_ids=&",
+        "an empty list of projects means all projects",
+        ("GET /consumption_history/projects", "GET /consumption_history/v2/projects"),
+        random=True,
+    ),
+    Deviation(
+        "AcceptedNegativeData",
+        "DELETE /api/v2/api_keys/1 ",
+        "the random id is that of another key",
+        ("DELETE /api_keys/{key_id}",),
+        random=True,
+    ),
+    Deviation(
+        "UseAfterFree",
+        "got `HTTP 200 OK`",
+        "the operations of a deleted project can be read (specification, section 3.2)",
+        (
+            "GET /projects/{project_id}/operations",
+            "GET /projects/{project_id}/operations/{operation_id}",
+        ),
         random=True,
     ),
     Deviation(
