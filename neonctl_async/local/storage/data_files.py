@@ -22,6 +22,7 @@ _BUSY_MILLISECONDS: Final = 2000
 _LONG_LOG: Final = 16 << 20
 """The size in bytes from which the write-ahead log is long. SQLite keeps about 4 MB."""
 _LOCKED: Final = "database is locked"
+_NO_DATABASE: Final = "file is not a database"
 
 
 def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
@@ -50,6 +51,8 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
 def _reason(error: sqlite3.Error | OSError) -> str:
     if str(error) == _LOCKED:
         return "another program is using it: stop it, or use another file"
+    if str(error) == _NO_DATABASE:
+        return f"{error}: use another file"
     if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
         return f"the disk is full ({error})"
     return str(error)
@@ -123,7 +126,7 @@ def _create(path: Path) -> None:
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     elif not path.is_file():
-        raise OSError("it is not a regular file")
+        raise OSError("it is not a regular file: use another file")
 
 
 def _narrow(path: Path) -> None:
