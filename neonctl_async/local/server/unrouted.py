@@ -18,9 +18,13 @@ def error_for(
         return unserved.refusal(request.method, path.removeprefix(base_path), ROUTE_NAMES)
     if isinstance(error, web.HTTPMethodNotAllowed):
         return unserved.method_not_allowed(request.method, path, error.allowed_methods)
-    if path.startswith(f"{LOCAL_PATH}/"):
-        return ApiError(404, f"there is no path {request.path!r}")
-    return ApiError(404, f"there is no path {request.path!r}: all paths start with {base_path}")
+    if path == base_path:
+        hint = f"add the path of an endpoint, such as {base_path}/projects"
+    elif path.startswith(f"{LOCAL_PATH}/"):
+        hint = f"{LOCAL_PATH} has users, organizations and invitations"
+    else:
+        hint = f"all paths start with {base_path}"
+    return ApiError(404, f"there is no path {request.path!r}: {hint}")
 
 
 def refuse_on(base_path: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
