@@ -6,6 +6,7 @@ With the name of a command as the first argument, run this command instead.
 import asyncio
 import errno
 import logging
+import socket
 import sys
 from collections.abc import Sequence
 
@@ -50,6 +51,8 @@ def main(
         hint = ""
         if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
             hint = ": choose another port with --port or --postgres-port"
+        elif isinstance(error, socket.gaierror):
+            hint = f": {options.host!r} is not an address of this machine, check --host"
         parser.exit(1, f"{parser.prog}: {error}{hint}\n")
     return 0
 

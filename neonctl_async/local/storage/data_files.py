@@ -21,7 +21,10 @@ _BUSY_MILLISECONDS: Final = 2000
 """The longest wait for another program that writes to the file, such as ``sqlite3``."""
 _LONG_LOG: Final = 16 << 20
 """The size in bytes from which the write-ahead log is long. SQLite keeps about 4 MB."""
+_LOG_MILLISECONDS: Final = 50
+"""The longest wait of the writer for reads of the long log, such as those of a paused export."""
 _LOCKED: Final = "database is locked"
+_NO_DATABASE: Final = "file is not a database"
 
 
 def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
@@ -50,6 +53,8 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
 def _reason(error: sqlite3.Error | OSError) -> str:
     if str(error) == _LOCKED:
         return "another program is using it: stop it, or use another file"
+    if str(error) == _NO_DATABASE:
+        return f"{error}: use another file"
     if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
         return f"the disk is full ({error})"
     return str(error)
@@ -107,14 +112,18 @@ def new_file(path: Path) -> Generator[sqlite3.Connection, None, None]:
 
 
 def checkpoint_long_log(connection: sqlite3.Connection, path: Path) -> None:
-    """Start the write-ahead log of a file again if it is long.
+    """Empty the write-ahead log of a file if it is long.
 
     SQLite does this itself only in a moment without any read, which a busy server may never have.
-    This waits for the running reads, and later reads do not need the log.
+    This waits a moment for the running reads, and later reads do not need the log.
     """
     with suppress(OSError, sqlite3.Error):  # a full disk: a later check tries again
         if path.with_name(f"{path.name}-wal").stat().st_size > _LONG_LOG:
-            connection.execute("PRAGMA wal_checkpoint(RESTART)").fetchone()
+            connection.execute(f"PRAGMA busy_timeout = {_LOG_MILLISECONDS}")
+            try:
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            finally:
+                connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
 
 
 def _create(path: Path) -> None:
@@ -122,7 +131,7 @@ def _create(path: Path) -> None:
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     elif not path.is_file():
-        raise OSError("it is not a regular file")
+        raise OSError("it is not a regular file: use another file")
 
 
 def _narrow(path: Path) -> None:

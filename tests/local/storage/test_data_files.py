@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from neonctl_async.local import ManualClock
-from neonctl_async.local.storage import schema
-from neonctl_async.local.storage.data_files import connect, connect_reader
+from neonctl_async.local.storage import data_files, schema
+from neonctl_async.local.storage.data_files import checkpoint_long_log, connect, connect_reader
 from tests.local.client import serve
 from tests.local.storage.files import HERE, NEXT, WORLDS, load, lost, tables
 
@@ -133,7 +133,7 @@ def test_file_of_another_program_is_refused_and_stays_as_it_is(data: Path, versi
 
 def test_text_file_is_refused(data: Path) -> None:
     data.write_text("this is not a database, but a list of things to buy: bread, milk" * 20)
-    with pytest.raises(RuntimeError, match="file is not a database"):
+    with pytest.raises(RuntimeError, match="file is not a database: use another file"):
         connect(data)
 
 
@@ -204,6 +204,24 @@ def test_reader_sees_commits_while_the_writer_works(data: Path) -> None:
         assert reader.execute("SELECT until FROM served").fetchall() == [(5,)]
         with pytest.raises(sqlite3.OperationalError, match="readonly"):
             reader.execute("DELETE FROM served")
+
+
+def test_long_log_is_emptied_without_waiting_for_a_paused_export(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_files, "_LONG_LOG", 100)
+    monkeypatch.setattr(data_files, "_BUSY_MILLISECONDS", 3_600_000)
+    log = data.with_name(f"{data.name}-wal")
+    with closing(connect(data)) as writer, closing(connect_reader(data)) as export:
+        export.execute("BEGIN")
+        export.execute("SELECT * FROM served").fetchall()
+        writer.execute("INSERT INTO served VALUES (1, 5)")
+        checkpoint_long_log(writer, data)
+        assert log.stat().st_size > 100
+        assert writer.execute("PRAGMA busy_timeout").fetchone() == (3_600_000,)
+        export.execute("ROLLBACK")
+        checkpoint_long_log(writer, data)
+        assert log.stat().st_size == 0
 
 
 def test_file_that_another_program_has_locked_is_refused(data: Path) -> None:
