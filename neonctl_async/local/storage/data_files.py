@@ -39,7 +39,9 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
     file = path.resolve()  # the files beside it have names like the file, not like a link to it
     try:
         _create(file)
-        connection = sqlite3.connect(file, timeout=0, isolation_level=None)
+        # From the first statement: an export that starts or ends locks the file for a moment.
+        wait = _BUSY_MILLISECONDS / 1000
+        connection = sqlite3.connect(file, timeout=wait, isolation_level=None)
         try:
             _prepare(connection, file, durable=durable)
         except BaseException:
@@ -77,12 +79,11 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
-        timeout=0,
+        timeout=_BUSY_MILLISECONDS / 1000,
         isolation_level=None,
         check_same_thread=False,
     )
     connection.execute("PRAGMA query_only = ON")
-    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
     return connection
 
 
@@ -188,7 +189,6 @@ def _prepare(connection: sqlite3.Connection, path: Path, *, durable: bool) -> No
         )
     elif not _is_marked(connection):
         schema.migrate(connection, version)
-    connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLISECONDS}")
 
 
 def _is_marked(connection: sqlite3.Connection) -> bool:

@@ -59,6 +59,7 @@ class Database:
         self._worker: ThreadPoolExecutor | None = None
         self._readers: Readers | None = None
         self._lists: Readers | None = None
+        self._open_readers: list[Readers] = []
         self._later = LaterUpdates()
         self._timer: asyncio.TimerHandle | None = None
         self._next_store = 0.0
@@ -82,22 +83,23 @@ class Database:
         if self._file is not None:
             self._readers = Readers(self._file, 2, f"{_THREADS}-reader")
             self._lists = Readers(self._file, 1, f"{_THREADS}-lists")
+            self._open_readers = [self._readers, self._lists]
 
     async def close(self) -> None:
-        """Close all connections and stop the threads."""
+        """Close all connections and stop the threads. If that is cancelled, call it again."""
         if not self._is_open:
             return
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        readers = (self._readers, self._lists)
         self._readers = self._lists = None
-        for reader in readers:
-            if reader is not None:
-                await reader.close()
+        while self._open_readers:
+            await self._open_readers[-1].close()
+            self._open_readers.pop()
         await self._submit(self._disconnect)
         self._is_open = False
         if self._worker is not None:
+            self._worker.shutdown(wait=False)  # a cancelled wait may not have started
             await asyncio.to_thread(self._worker.shutdown)
             self._worker = None
 

@@ -4,6 +4,7 @@ import os
 import re
 import sqlite3
 import stat
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -224,7 +225,21 @@ def test_long_log_is_emptied_without_waiting_for_a_paused_export(
         assert log.stat().st_size == 0
 
 
-def test_file_that_another_program_has_locked_is_refused(data: Path) -> None:
+def test_file_that_an_export_locks_for_a_moment_is_opened(data: Path) -> None:
+    open_and_close(data)
+    other = sqlite3.connect(data, isolation_level=None, check_same_thread=False)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    end = threading.Timer(0.1, other.close)
+    end.start()
+    open_and_close(data)
+    end.join()
+
+
+def test_file_that_another_program_has_locked_is_refused(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(data_files, "_BUSY_MILLISECONDS", 10)
     open_and_close(data)
     with closing(sqlite3.connect(data, isolation_level=None)) as other:
         other.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -168,6 +168,23 @@ def test_database_in_memory_can_be_used_in_another_event_loop() -> None:
         assert asyncio.run(read_two_lists()) == [[], []]
 
 
+async def test_cancelled_close_can_be_repeated(tmp_path: Path) -> None:
+    event = threading.Event()
+    async with opened(tmp_path / "data.db") as database:
+        read = asyncio.create_task(database.read(wait_for, event))
+        await database.read_list(1, names)
+        close = asyncio.create_task(database.close())
+        await asyncio.sleep(0)
+        close.cancel()
+        with pytest.raises(asyncio.CancelledError) as cancelled:
+            await close
+        event.set()
+        await read
+    threads = {thread.name for thread in threading.enumerate()}
+    assert cancelled.tb is not None, "keeps alive what close() has left open"
+    assert not [name for name in threads if name.startswith("neonctl-async-local")]
+
+
 async def test_use_of_a_key_is_stored_soon_without_another_request(tmp_path: Path) -> None:
     path, clock = tmp_path / "data.db", ManualClock()
     async with opened(path, clock) as database:
