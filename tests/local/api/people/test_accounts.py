@@ -68,6 +68,20 @@ async def test_invitations_are_listed_with_their_status(
         await console.expect_error(409, status, "DELETE", f"/invitations/{invitation_id}")
 
 
+async def test_revoked_or_expired_invitation_gives_no_membership(
+    api: Client, console: Http, clock: ManualClock
+) -> None:
+    await invite(api, ADA)
+    clock.advance(30 * 24 * 3600)
+    [revoked] = await invite(api, ADA)
+    await console.request("DELETE", f"/invitations/{revoked}")
+    created = await console.request("POST", "/users", {"name": "Ada", "email": ADA["email"]})
+    assert created["organizations"] == []
+    assert (
+        await api.send("GET", api.organization_path, key=created["api_key"]["key"])
+    ).status == 404
+
+
 async def test_only_administrators_revoke_invitations(api: Client, console: Http) -> None:
     [invitation_id] = await invite(api, ADA)
     _, member = await member_key(api, name="bea")
