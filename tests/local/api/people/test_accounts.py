@@ -25,7 +25,9 @@ async def test_new_user_gets_a_personal_key(api: Client, console: Http) -> None:
     assert created["organizations"] == []
     emails = [user["email"] for user in (await console.get("/users"))["users"]]
     assert emails == ["first.user@neon.invalid", "ada@example.com"]
-    await console.expect_error(409, "already exists", "POST", "/users", body)
+    for email in ("ada@example.com", "ADA@Example.com"):
+        again = body | {"email": email}
+        await console.expect_error(409, "already exists", "POST", "/users", again)
 
 
 async def test_creator_administers_a_new_organization(api: Client, console: Http) -> None:
