@@ -25,7 +25,9 @@ async def test_new_user_gets_a_personal_key(api: Client, console: Http) -> None:
     assert created["organizations"] == []
     emails = [user["email"] for user in (await console.get("/users"))["users"]]
     assert emails == ["first.user@neon.invalid", "ada@example.com"]
-    await console.expect_error(409, "already exists", "POST", "/users", body)
+    for email in ("ada@example.com", "ADA@Example.com"):
+        again = body | {"email": email}
+        await console.expect_error(409, "already exists", "POST", "/users", again)
 
 
 async def test_creator_administers_a_new_organization(api: Client, console: Http) -> None:
@@ -66,6 +68,20 @@ async def test_invitations_are_listed_with_their_status(
         accept = f"/invitations/{invitation_id}/accept"
         await console.expect_error(409, f"is {status}", "POST", accept, {"name": "Ada"})
         await console.expect_error(409, status, "DELETE", f"/invitations/{invitation_id}")
+
+
+async def test_revoked_or_expired_invitation_gives_no_membership(
+    api: Client, console: Http, clock: ManualClock
+) -> None:
+    await invite(api, ADA)
+    clock.advance(30 * 24 * 3600)
+    [revoked] = await invite(api, ADA)
+    await console.request("DELETE", f"/invitations/{revoked}")
+    created = await console.request("POST", "/users", {"name": "Ada", "email": ADA["email"]})
+    assert created["organizations"] == []
+    assert (
+        await api.send("GET", api.organization_path, key=created["api_key"]["key"])
+    ).status == 404
 
 
 async def test_only_administrators_revoke_invitations(api: Client, console: Http) -> None:
