@@ -129,6 +129,7 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
         (["--durable"], "add --data FILE or --postgres"),
         (["--postgres", ""], "--postgres: the path is empty"),
         (["--data", ""], "--data: the path is empty"),
+        (["--quiet", "org", "list"], "org list. A command comes first: export"),
     ],
 )
 def test_invalid_arguments_are_rejected(
