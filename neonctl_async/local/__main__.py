@@ -6,6 +6,8 @@ With the name of a command as the first argument, run this command instead.
 import asyncio
 import errno
 import logging
+import shlex
+import socket
 import sys
 from collections.abc import Sequence
 
@@ -22,7 +24,12 @@ def main(
     if arguments and arguments[0] in COMMANDS:
         return run(arguments, prog=prog)
     parser = new_parser(prog)
-    options = parser.parse_args(arguments)
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        parser.error(
+            f"unrecognized arguments: {shlex.join(unknown)}. A command comes first: "
+            f"{', '.join(COMMANDS)}"
+        )
     # These modules import the HTTP server, which help does not need.
     from neonctl_async.local.server.names import is_loopback  # noqa: PLC0415
     from neonctl_async.local.serving import serve  # noqa: PLC0415
@@ -47,11 +54,16 @@ def main(
     try:
         asyncio.run(serve(options))
     except (OSError, RuntimeError, ValueError) as error:
-        hint = ""
-        if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-            hint = ": choose another port with --port or --postgres-port"
-        parser.exit(1, f"{parser.prog}: {error}{hint}\n")
+        parser.exit(1, f"{parser.prog}: {error}{_next_step(error, options.host)}\n")
     return 0
+
+
+def _next_step(error: Exception, host: str) -> str:
+    if isinstance(error, socket.gaierror):
+        return f": {host!r} is not an address of this machine, check --host"
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        return ": choose another port with --port or --postgres-port"
+    return ""
 
 
 if __name__ == "__main__":

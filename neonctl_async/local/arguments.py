@@ -15,7 +15,7 @@ from neonctl_async.local.settings import BackgroundIntervals, ConnectionLimits
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
-T = TypeVar("T")
+T = TypeVar("T", bound=msgspec.Struct)
 
 
 class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,7 +39,8 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         prog=prog,
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
         "shell: the base URL and, at the first start, the first API key. The subcommands user, "
-        "org and member change a running server; export and import copy data files.",
+        "org and member change a running server; export and import copy data files. Each has "
+        "--help.",
         epilog="Example: %(prog)s --port 0 --data control-plane.db",
     )
     add = parser.add_argument
@@ -181,6 +182,9 @@ def _json(kind: type[T]) -> Callable[[str], T]:
     def decode(text: str) -> T:
         try:
             return msgspec.json.decode(text, type=kind)
+        except msgspec.ValidationError as error:
+            fields = ", ".join(kind.__struct_fields__)
+            raise argparse.ArgumentTypeError(f"{text}: {error}; the fields are {fields}") from None
         except msgspec.DecodeError as error:
             raise argparse.ArgumentTypeError(f"{text}: {error}") from None
 

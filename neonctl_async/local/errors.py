@@ -1,6 +1,10 @@
 """The error responses of the API (section 7), as exceptions."""
 
 from collections.abc import Mapping
+from typing import Final
+
+FULL_DISK: Final = 507
+"""The status of a request that could not be stored."""
 
 
 class ApiError(Exception):
@@ -61,4 +65,4 @@ def locked(message: str) -> ApiError:
 
 def insufficient_storage(message: str) -> ApiError:
     """Return a 507: the disk is full, and nothing was changed. Reads still succeed."""
-    return ApiError(507, message)
+    return ApiError(FULL_DISK, message)

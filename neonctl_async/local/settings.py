@@ -52,10 +52,11 @@ class Durations(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         seconds = (self.default, *self.by_action.values())
-        if not all(math.isfinite(duration) and duration >= 0 for duration in seconds):
-            raise ValueError(
-                f"durations are {seconds}: expected finite numbers of seconds, 0 or more"
-            )
+        for duration in seconds:
+            if not (math.isfinite(duration) and duration >= 0):
+                raise ValueError(
+                    f"a duration is {duration}: expected a finite number of seconds, 0 or more"
+                )
         if not 0 <= self.scheduling <= 1:
             raise ValueError(f"scheduling is {self.scheduling}: expected a share from 0 to 1")
         for action in self.by_action:

@@ -123,12 +123,13 @@ async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) 
         (["--duration-of", "x"], "create_branch=2.5"),
         (["--port", "99999"], "65535"),
         (["--port", "x"], "65535"),
-        (["--intervals", '{"unknown": 1}'], "unknown"),
+        (["--intervals", '{"unknown": 1}'], "`unknown`; the fields are suspend_after, check"),
         (["--postgres-port", "5432"], "--postgres-port is an option of real databases"),
         (["--postgres-tls"], "add --postgres"),
         (["--durable"], "add --data FILE or --postgres"),
         (["--postgres", ""], "--postgres: the path is empty"),
         (["--data", ""], "--data: the path is empty"),
+        (["--quiet", "org", "list"], "org list. A command comes first: export"),
     ],
 )
 def test_invalid_arguments_are_rejected(
@@ -162,6 +163,13 @@ async def test_exposed_name_is_printed_with_the_variable_that_allows_http() -> N
         _, out, _ = await served.end()
     assert served.base_url.startswith("http://control-plane:")
     assert out == "export NEON_ALLOW_HTTP=control-plane\n"
+
+
+def test_unknown_host_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main(["--host", "neon.invalid", "--expose", "--port", "0"])
+    assert exit_.value.code == 1
+    assert "'neon.invalid' is not an address of this machine" in capsys.readouterr().err
 
 
 def test_startup_error_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,11 +46,20 @@ def main(arguments: Sequence[str], *, prog: str) -> int:
     parser = _new_parser(prog)
     options = parser.parse_args(arguments)
     try:
+        _check_is_text(arguments)
         options.run(Console.from_environment(os.environ), options)
     except CommandError as error:
         sys.stderr.write(f"{prog}: {error}\n")
         return 1
     return 0
+
+
+def _check_is_text(arguments: Sequence[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:  # Python keeps such bytes as surrogates
+            raise CommandError(f"{argument!r} is not text in the encoding of the system") from None
 
 
 def _new_parser(prog: str) -> Parser:

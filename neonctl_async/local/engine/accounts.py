@@ -54,7 +54,9 @@ def check_admin_remains(tx: Transaction, member: Member) -> None:
     """Raise 422 if the member is the only administrator of the organization."""
     where = "WHERE org_id = ? AND role = 'admin' AND id <> ?"
     if member.role == "admin" and tx.first(Member, where, member.org_id, member.id) is None:
-        raise unprocessable("an organization needs at least one administrator")
+        raise unprocessable(
+            "an organization needs at least one administrator: make another member one first"
+        )
 
 
 class FirstAccount(msgspec.Struct, frozen=True, kw_only=True):

@@ -187,7 +187,8 @@ def settle(tx: Transaction, operation: Operation) -> None:
 
 def _settle_compute(tx: Transaction, endpoint: Endpoint, operation: Operation) -> None:
     has_run = operation.work is not None and operation.succeeds
-    if operation.action == "start_compute" and has_run:
+    has_moved = endpoint.branch_id != operation.branch_id and endpoint.state_operation is None
+    if operation.action == "start_compute" and has_run and not has_moved:
         _note_server(tx, endpoint, operation, ACTIVE, running_on=operation.branch_id)
     elif operation.action == "suspend_compute" and has_run:
         _note_server(tx, endpoint, operation, IDLE, running_on=None)

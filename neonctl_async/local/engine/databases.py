@@ -69,8 +69,8 @@ def check_kind(tx: Transaction, *, real: bool) -> None:
     emulated = "WHERE action = 'create_timeline' AND outcome = ? AND work IS NULL LIMIT 1"
     if tx.first(Operation, emulated, FINISHED) is not None:
         raise RuntimeError(
-            "the data file has branches without real databases: start it without postgres, or use "
-            "a new file"
+            "the data file has branches without real databases: start it without "
+            "postgres=True or --postgres, or use a new file"
         )
 
 

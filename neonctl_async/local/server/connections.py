@@ -22,8 +22,6 @@ from neonctl_async.local.settings import ConnectionLimits
 _IDLE_BEFORE_EVICTION: Final = 1.0
 _REFUSALS: Final = 64
 """The number of connections above the limit that get a 503 at the same time."""
-_OTHER_DESCRIPTORS: Final = 64
-"""File descriptors for the data file, the log, and connections that are refused."""
 
 RespondToError = Callable[[int, BaseException | None, str | None], web.Response]
 """Returns the response for an error outside the application: the status, its cause, a message."""
@@ -41,7 +39,8 @@ class Connections:
         self.limits: Final = limits
         self.respond_to_error: Final = respond_to_error
         self.head_timeout: Final = head_timeout
-        self._maximum = min(limits.maximum, max(1, _descriptor_limit() - _OTHER_DESCRIPTORS))
+        # asyncio accepts hundreds of connections before this object sees the first of them.
+        self._maximum = min(limits.maximum, max(1, _descriptor_limit() // 2))
         self._admitted = 0
         self._refused = 0
         # Each idle connection with the time since when it is idle. The first is idle longest.

@@ -2,13 +2,12 @@
 
 import logging
 from collections.abc import Callable
-from typing import Final
 
 from neonctl_async.local.api.branch_data.schemas import SchemaRead
 from neonctl_async.local.api.request import access
 from neonctl_async.local.api.request.calls import Call, Response
 from neonctl_async.local.engine import api_keys, background
-from neonctl_async.local.errors import ApiError
+from neonctl_async.local.errors import FULL_DISK, ApiError
 from neonctl_async.local.server.lists import is_long
 from neonctl_async.local.server.routes import Route
 from neonctl_async.local.server.tenant_state import TenantState
@@ -18,7 +17,6 @@ from neonctl_async.local.storage.transactions import Transaction
 _Readable = Response | SchemaRead | None
 _Read = Callable[[Transaction, Route, Call], _Readable]
 
-_DISK_FULL: Final = 507
 _logger = logging.getLogger(__name__)
 
 
@@ -46,7 +44,7 @@ async def _read(state: TenantState, route: Route, call: Call) -> tuple[Response 
     try:
         await state.database.run(_catch_up, call)
     except ApiError as error:
-        if error.status != _DISK_FULL:
+        if error.status != FULL_DISK:
             raise
         _logger.info("background work of project %s waits: %s", call.path["project_id"], error)
     response = await _read_with(_read_now, state, route, call)

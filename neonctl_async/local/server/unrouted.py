@@ -6,7 +6,7 @@ from aiohttp import web
 
 from neonctl_async.local.api.description import unserved
 from neonctl_async.local.errors import ApiError
-from neonctl_async.local.server.routes import ROUTE_NAMES
+from neonctl_async.local.server.routes import LOCAL_PATH, ROUTE_NAMES
 
 
 def error_for(
@@ -18,7 +18,13 @@ def error_for(
         return unserved.refusal(request.method, path.removeprefix(base_path), ROUTE_NAMES)
     if isinstance(error, web.HTTPMethodNotAllowed):
         return unserved.method_not_allowed(request.method, path, error.allowed_methods)
-    return ApiError(404, f"there is no path {request.path!r}: all paths start with {base_path}")
+    if path == base_path:
+        hint = f"add the path of an endpoint, such as {base_path}/projects"
+    elif path.startswith(f"{LOCAL_PATH}/"):
+        hint = f"{LOCAL_PATH} has users, organizations and invitations"
+    else:
+        hint = f"all paths start with {base_path}"
+    return ApiError(404, f"there is no path {request.path!r}: {hint}")
 
 
 def refuse_on(base_path: str) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:

@@ -24,6 +24,7 @@ _LONG_LOG: Final = 16 << 20
 _LOG_MILLISECONDS: Final = 50
 """The longest wait of the writer for reads of the long log, such as those of a paused export."""
 _LOCKED: Final = "database is locked"
+_NO_DATABASE: Final = "file is not a database"
 
 
 def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
@@ -54,6 +55,8 @@ def connect(path: Path | None, *, durable: bool = False) -> sqlite3.Connection:
 def _reason(error: sqlite3.Error | OSError) -> str:
     if str(error) == _LOCKED:
         return "another program is using it: stop it, or use another file"
+    if str(error) == _NO_DATABASE:
+        return f"{error}: use another file"
     if isinstance(error, sqlite3.Error) and full_disk.is_full(error):
         return f"the disk is full ({error})"
     return str(error)
@@ -129,7 +132,7 @@ def _create(path: Path) -> None:
     if not path.exists():
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     elif not path.is_file():
-        raise OSError("it is not a regular file")
+        raise OSError("it is not a regular file: use another file")
     elif not os.access(path, os.R_OK | os.W_OK):  # SQLite would open it for reading only
         raise OSError("you may not write to it: change its permissions, or use another file")
 

@@ -46,6 +46,11 @@ def lock_data_file(path: Path) -> FileLock:
     resolved = path.resolve()  # one lock, whatever symbolic link names the file
     try:
         return _lock_data_file(path, resolved.with_name(f"{resolved.name}.lock"))
+    except FileNotFoundError as error:
+        raise RuntimeError(
+            f"cannot keep data in {path}: the directory {resolved.parent} does not exist: create "
+            "it, or use another file"
+        ) from error
     except OSError as error:
         raise RuntimeError(f"cannot keep data in {path}: {error}") from error
 

@@ -1,12 +1,15 @@
 """A populated local control plane in a thread, for clients that block."""
 
-from collections.abc import Generator, Mapping
+import random
+import uuid
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from unittest import mock
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from neonctl_async import NeonClient, RateBudget
-from neonctl_async.local import Durations, LocalControlPlane
+from neonctl_async.local import Durations, LocalControlPlane, ManualClock, ids
 from tests.contract.populated import Names, populate
 
 ROUTES: Mapping[str, str] = {
@@ -32,6 +35,32 @@ ROUTES: Mapping[str, str] = {
 """The routes of the methods that need objects of their own."""
 
 
+class RepeatableIds:
+    """Stands for the modules ``secrets`` and ``uuid``, with the same values in every run.
+
+    Later requests contain the ids of earlier responses. So all requests of a run are repeatable.
+    """
+
+    def __init__(self) -> None:
+        self._random = random.Random(0)
+
+    def restart(self) -> None:
+        """Start a sequence of values that no object of the populated control plane has."""
+        self._random.seed(1)
+
+    def choice(self, words: Sequence[str]) -> str:
+        return self._random.choice(words)
+
+    def randbelow(self, limit: int) -> int:
+        return self._random.randrange(limit)
+
+    def token_hex(self, count: int) -> str:
+        return self._random.randbytes(count).hex()
+
+    def uuid4(self) -> uuid.UUID:
+        return uuid.UUID(bytes=self._random.randbytes(16), version=4)
+
+
 class Plane:
     """The control plane and the ids of its objects. :meth:`reset` undoes all changes."""
 
@@ -39,11 +68,13 @@ class Plane:
         self,
         portal: BlockingPortal,
         control_plane: LocalControlPlane,
+        repeatable_ids: RepeatableIds,
         names: Names,
         by_route: Mapping[str, Names],
     ) -> None:
         self._portal = portal
         self._control_plane = control_plane
+        self._ids = repeatable_ids
         self._names = names
         self._by_route = by_route
         self.base_url = control_plane.base_url
@@ -56,18 +87,21 @@ class Plane:
     def reset(self) -> None:
         """Return to the data right after the start."""
         self._portal.call(self._control_plane.reset)
+        self._ids.restart()
 
 
 @contextmanager
 def plane_in_thread() -> Generator[Plane]:
     """Run and populate a local control plane whose operations take no time."""
-    control_plane = LocalControlPlane(durations=Durations(default=0.0))
+    control_plane = LocalControlPlane(durations=Durations(default=0.0), clock=ManualClock())
+    repeatable_ids = RepeatableIds()
     with (
+        mock.patch.multiple(ids, secrets=repeatable_ids, uuid=repeatable_ids),
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(control_plane),
     ):
         names, by_route = portal.call(_populate, control_plane)
-        yield Plane(portal, control_plane, names, by_route)
+        yield Plane(portal, control_plane, repeatable_ids, names, by_route)
 
 
 async def _populate(control_plane: LocalControlPlane) -> tuple[Names, Mapping[str, Names]]:

@@ -7,7 +7,7 @@ import jsonschema_rs
 import msgspec
 from schemathesis import Case, Response
 
-from tests.conformance.published.known import ERRORS, ERRORS_OF, ERRORS_WITH_BODY
+from tests.conformance.published.statuses import ERRORS, ERRORS_OF, ERRORS_WITH_BODY
 from tests.contract.description import Description, Endpoint, schema_of
 from tests.contract.validation import strict_schema
 
@@ -25,7 +25,7 @@ class Published:
         endpoint, status = self._endpoints[case.operation.label], response.status_code
         has_method = case.method == endpoint.method
         if status not in (self._statuses(endpoint) if has_method else {405}):
-            yield "status", f"{status} is neither published nor in known.py"
+            yield "status", f"{status} is neither published nor in statuses.py"
         yield from _media_type(response)
         yield from self._schema(endpoint, status, response.content)
 

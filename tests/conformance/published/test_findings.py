@@ -13,7 +13,7 @@ from neonctl_async.local.storage.transactions import Transaction
 from tests.conformance.published.run import started_run
 from tests.contract.description import Description
 
-pytestmark = [pytest.mark.conformance, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.conformance, pytest.mark.timeout(300)]
 
 OPERATION = "PATCH /projects/{project_id}/endpoints/{endpoint_id}"
 

@@ -60,6 +60,16 @@ async def test_member_cannot_change_or_remove_members(api: Client) -> None:
         assert (await api.send(method, path, body, key=user_key)).status == 403
 
 
+async def test_administrator_cannot_reach_members_of_another_organization(api: Client) -> None:
+    user_id, _ = await member_key(api, name="bea")
+    member_id = (await member_path(api, user_id)).rpartition("/")[2]
+    other = await api.control_plane.create_organization("Other")
+    path = f"/organizations/{other}/members/{member_id}"
+    for method, body in (("GET", None), ("PATCH", {"role": "admin"}), ("DELETE", None)):
+        assert (await api.send(method, path, body)).status == 404
+    assert (await api.get(await member_path(api, user_id)))["role"] == "member"
+
+
 async def test_last_administrator_cannot_be_removed(api: Client) -> None:
     path = await member_path(api, api.control_plane.user_id)
     for method, body in (("PATCH", {"role": "member"}), ("DELETE", None)):

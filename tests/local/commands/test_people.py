@@ -123,3 +123,9 @@ def test_help_of_the_server_names_the_commands(capsys: pytest.CaptureFixture[str
     with pytest.raises(SystemExit):
         main(["--help"], prog="neonctl-async local")
     assert "user, org and member" in capsys.readouterr().out
+
+
+async def test_argument_that_is_no_text_is_an_error(shell: Shell) -> None:
+    result = await shell.run("user", "create", "Ad\udcff", "ada@example.com")
+    assert (result.status, result.out) == (1, "")
+    assert "is not text" in result.err

@@ -44,7 +44,7 @@ def test_name_of_the_first_role_and_of_a_renamed_database_is_checked_too() -> No
         renaming = {"database": {"name": "template0"}}
         path = f"{project.main_path}/databases/neondb"
         assert plane.refused("PATCH", path, renaming).status == 422
-        spec = {"project": {"branch": {"role_name": "x" * 64}}}
+        spec = {"project": {"branch": {"role_name": "é" * 63}}}
         assert plane.refused("POST", "/projects", spec).status == 422
 
 

@@ -105,7 +105,7 @@ def test_file_is_used_with_the_databases_that_it_was_created_with(real: bool) ->
         plane.run(databases.check_kind, real=real)
         with pytest.raises(RuntimeError, match="the data file has") as refused:
             plane.run(databases.check_kind, real=not real)
-        assert ("postgres=True" in str(refused.value)) == real
+        assert ("start it with postgres=True" in str(refused.value)) == real
 
 
 def test_branch_inherits_names_that_are_not_applied_yet() -> None:

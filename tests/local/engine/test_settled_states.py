@@ -140,3 +140,22 @@ class SettledStates(RuleBasedStateMachine):
 
 TestSettledStates = SettledStates.TestCase
 TestSettledStates.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+
+
+def test_compute_whose_suspension_failed_does_not_run_on_the_branch_that_it_left() -> None:
+    with DrivenControlPlane(durations=Durations(default=0)) as plane:
+        project = DrivenProject(plane)
+        snapshot = plane.request("POST", f"{project.main_path}/snapshot")["snapshot"]
+        to_itself = {
+            "source_branch_id": project.main,
+            "source_timestamp": "2026-01-01T00:00:00Z",
+            "preserve_under_name": "kept",
+        }
+        plane.request("POST", f"{project.main_path}/restore", to_itself)
+        plane.run(operations.fail_next, "suspend_compute", Failure(), 1)
+        path = f"{project.path}/snapshots/{snapshot['id']}/restore"
+        plane.request("POST", path, {"finalize_restore": True})
+        plane.work_off()
+        [compute] = plane.rows(Endpoint, "WHERE deleted_at IS NULL")
+        assert (compute.state, compute.running_on) == ("idle", None)
+        assert compute.branch_id != project.main

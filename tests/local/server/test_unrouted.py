@@ -47,3 +47,5 @@ async def test_path_outside_the_base_url_is_404(api: Client) -> None:
     base_url = api.base_url
     api.base_url = base_url.removesuffix("/api/v2")
     await api.expect_error(404, "all paths start with /api/v2", "GET", "/projects")
+    await api.expect_error(404, "such as /api/v2/projects", "GET", "/api/v2")
+    await api.expect_error(404, "has users, organizations and", "GET", "/local/v1/members")

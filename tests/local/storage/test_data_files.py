@@ -134,7 +134,7 @@ def test_file_of_another_program_is_refused_and_stays_as_it_is(data: Path, versi
 
 def test_text_file_is_refused(data: Path) -> None:
     data.write_text("this is not a database, but a list of things to buy: bread, milk" * 20)
-    with pytest.raises(RuntimeError, match="file is not a database"):
+    with pytest.raises(RuntimeError, match="file is not a database: use another file"):
         connect(data)
 
 

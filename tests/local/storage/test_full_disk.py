@@ -2,8 +2,7 @@
 
 import sqlite3
 import sys
-from collections.abc import Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,20 +14,7 @@ from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage import full_disk
 from neonctl_async.local.storage.database import Database
 from tests.local.client import Client, serve
-
-if sys.platform != "win32":
-    import resource
-
-
-@contextmanager
-def largest_file(size: int) -> Generator[None]:
-    """Let no file of this process grow beyond a size, as on a full disk."""
-    _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+from tests.local.storage.limits import largest_file
 
 
 async def fill(api: Client) -> list[str]:

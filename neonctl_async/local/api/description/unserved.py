@@ -1,13 +1,10 @@
 """The errors for paths and methods that the local control plane does not serve."""
 
-import re
 from collections.abc import Iterable
 from urllib.parse import unquote
 
 from neonctl_async.local.api.description.published import description
 from neonctl_async.local.errors import ApiError
-
-_PARAMETER = re.compile(r"\\\{\w+\\\}")
 
 
 def refusal(method: str, path: str, served: Iterable[str]) -> ApiError:
@@ -53,4 +50,7 @@ def _methods_of(path: str, names: Iterable[str]) -> tuple[set[str], str]:
 
 
 def _matches(template: str, path: str) -> bool:
-    return re.fullmatch(_PARAMETER.sub("[^/]+", re.escape(template)), path) is not None
+    return all(
+        bool(given) if expected.startswith("{") else unquote(given) == expected
+        for expected, given in zip(template.split("/"), path.split("/"), strict=True)
+    )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from neonctl_async.local.engine import databases
+from neonctl_async.local.errors import FULL_DISK, ApiError
 from neonctl_async.local.postgres.clusters import Clusters
 from neonctl_async.local.postgres.proxy.connector import Route
 from neonctl_async.local.postgres.proxy.errors import ComputeRefusedError
@@ -43,13 +44,21 @@ class ComputeRoutes:
                 raise ComputeRefusedError(UNKNOWN, "XX000")
             if target.disabled:
                 raise ComputeRefusedError(DISABLED, "XX000")
-            start = await state.database.run(databases.wake, endpoint_id)
+            start = await self._wake(state, endpoint_id)
             if start is not None:
                 await self._settled(state, start)
             socket = self._clusters.socket(target.branch_id)
             if socket is not None:
                 return Route(socket, target.type == "read_only")
         raise ComputeRefusedError(f"the compute {endpoint_id} does not stay up", "57P03")
+
+    async def _wake(self, state: "TenantState", endpoint_id: str) -> Operation | None:
+        try:
+            return await state.database.run(databases.wake, endpoint_id)
+        except ApiError as error:
+            if error.status != FULL_DISK:
+                raise
+            return None  # a running compute accepts connections while the disk is full
 
     async def _settled(self, state: "TenantState", start: Operation) -> None:
         assert state.databases is not None, "the proxy serves only real databases"

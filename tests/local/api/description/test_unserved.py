@@ -43,6 +43,10 @@ def test_wrong_method_is_405_with_the_methods_that_exist(
     assert message == f"{method} is not allowed on {path!r}: use {allowed}"
 
 
+def test_fixed_part_of_a_path_can_be_percent_encoded() -> None:
+    assert refused("DELETE", "/projects/%73hared")[0] == 405
+
+
 @pytest.mark.parametrize(
     "path", ["/nowhere", "/projects/", "/projects/p/functions", "/projects/a%2Fb"]
 )

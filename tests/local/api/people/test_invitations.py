@@ -37,6 +37,12 @@ async def test_person_without_account_joins_when_they_sign_up(api: Client) -> No
     assert len((await api.get(f"{api.organization_path}/invitations"))["invitations"]) == 1
 
 
+async def test_invitations_of_one_request_are_listed_with_the_last_first(api: Client) -> None:
+    ids = await invite(api, ADA, ADA | {"email": "bea@example.com"})
+    listed = (await api.get(f"{api.organization_path}/invitations"))["invitations"]
+    assert [invitation["id"] for invitation in listed] == ids[::-1]
+
+
 async def test_person_with_account_joins_at_once(api: Client) -> None:
     await api.new_user_key("ada@example.com")
     await invite(api, ADA | {"role": "admin"})

@@ -1,12 +1,14 @@
 """Connections to computes: they start, resume and are refused as at Neon."""
 
 import asyncio
+from pathlib import Path
 
 import psycopg
 import pytest
 
 from tests.local.server.databases.conftest import Plane
-from tests.support.databases import execute, uri_of
+from tests.local.storage.limits import largest_file
+from tests.support.databases import databases, execute, uri_of
 
 pytestmark = [pytest.mark.postgres, pytest.mark.usefixtures("require_postgres")]
 
@@ -73,3 +75,14 @@ async def test_pooler_host_connects_directly(plane: Plane) -> None:
     )
     assert "-pooler" in uri.reveal()
     assert await execute(uri.reveal(), "SELECT 1") == 1
+
+
+async def test_running_compute_accepts_connections_while_the_disk_is_full(
+    open_directory: Path,
+) -> None:
+    async with databases(data=open_directory / "data.db") as (_, neon):
+        project = await neon.projects.create(name="test", wait=True)
+        uri = uri_of(project)
+        assert await execute(uri, "SELECT 1") == 1
+        with largest_file(1 << 12):
+            assert await execute(uri, "SELECT 2") == 2

@@ -1,0 +1,62 @@
+"""The statuses of errors, with their reasons. Neon publishes most errors only as ``default``."""
+
+from collections.abc import Mapping
+
+ERRORS: Mapping[int, str] = {
+    400: "a parameter or a field is invalid",
+    401: "the key is missing or unknown",
+    404: "the request names an object that does not exist",
+}
+"""The errors of all operations."""
+
+ERRORS_WITH_BODY: Mapping[int, str] = {415: "the body is not JSON"}
+"""Further errors of the operations with a body."""
+
+_ORGANIZATION = "/organizations/{org_id}"
+_PROJECT = "/projects/{project_id}"
+_BRANCH = f"{_PROJECT}/branches/{{branch_id}}"
+_DATABASE = f"{_BRANCH}/databases/{{database_name}}"
+_ENDPOINT = f"{_PROJECT}/endpoints/{{endpoint_id}}"
+_MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
+_ROLE = f"{_BRANCH}/roles/{{role_name}}"
+
+_DISABLED = "the compute is disabled"
+_LAST_ADMINISTRATOR = "an organization needs an administrator"
+_NAME_TAKEN = "the name is taken"
+_NO_LOGIN = "the role has no password"
+_NOT_RESTORED = "the branch was not restored, or is finalized already"
+_TWO_COMPUTES = "a branch has at most one read_write compute"
+
+ERRORS_OF: Mapping[str, Mapping[int, str]] = {
+    f"DELETE {_BRANCH}": {422: "the branch is root, default or protected, or has children"},
+    f"DELETE {_MEMBER}": {422: _LAST_ADMINISTRATOR},
+    f"DELETE {_ROLE}": {422: "the role owns a database"},
+    f"GET {_ROLE}/reveal_password": {422: _NO_LOGIN},
+    f"PATCH {_BRANCH}": {409: _NAME_TAKEN, 422: "the default branch cannot expire"},
+    f"PATCH {_DATABASE}": {409: _NAME_TAKEN},
+    f"PATCH {_ENDPOINT}": {409: _TWO_COMPUTES},
+    f"PATCH {_MEMBER}": {422: _LAST_ADMINISTRATOR},
+    f"POST {_BRANCH}/anonymize": {409: "the branch is not in a state to anonymize"},
+    f"POST {_BRANCH}/databases": {409: _NAME_TAKEN},
+    f"POST {_BRANCH}/finalize_restore": {409: _TWO_COMPUTES, 422: _NOT_RESTORED},
+    f"POST {_BRANCH}/recover": {409: _NAME_TAKEN},
+    f"POST {_BRANCH}/restore": {409: _NAME_TAKEN},
+    f"POST {_BRANCH}/roles": {409: _NAME_TAKEN},
+    f"POST {_ENDPOINT}/restart": {409: _DISABLED},
+    f"POST {_ENDPOINT}/start": {409: _DISABLED},
+    f"POST {_ORGANIZATION}/invitations": {
+        409: "an address has a pending invitation",
+        422: "the organization lacks the role",
+    },
+    f"POST {_PROJECT}/branch_anonymized": {409: "the name is taken, or two computes write"},
+    f"POST {_PROJECT}/branches": {409: "the name is taken, or two computes write"},
+    f"POST {_PROJECT}/endpoints": {409: _TWO_COMPUTES},
+    f"POST {_PROJECT}/permissions": {409: "the project is shared with the address already"},
+    f"POST {_PROJECT}/snapshots/{{snapshot_id}}/restore": {409: _TWO_COMPUTES},
+    f"POST {_PROJECT}/vpc_endpoints/{{vpc_endpoint_id}}": {
+        422: "the VPC endpoint is not one of the organization's"
+    },
+    f"POST {_ROLE}/reset_password": {422: _NO_LOGIN},
+    f"PUT {_PROJECT}/transfer_requests/{{request_id}}": {409: "the request is used or expired"},
+}
+"""Further errors of single operations."""
