@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 T = TypeVar("T", bound=msgspec.Struct)
+AddArgument = Callable[..., argparse.Action]
 
 
 class FailOption(Failure, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -43,8 +44,23 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         "--help.",
         epilog="Example: %(prog)s --port 0 --data control-plane.db",
     )
-    add = parser.add_argument
+    _add_address(parser.add_argument_group("address and clients").add_argument)
+    _add_data(parser.add_argument_group("data").add_argument)
+    _add_databases(parser.add_argument_group("real databases").add_argument)
+    _add_operations(parser.add_argument_group("operations and background work").add_argument)
+    _add_failures(parser.add_argument_group("failures").add_argument)
+    parser.add_argument("--quiet", action="store_true", help="do not log each request")
+    return parser
+
+
+def _add_address(add: AddArgument) -> None:
     add("--host", default="127.0.0.1", help="address to listen on (default: %(default)s)")
+    add(
+        "--port",
+        type=_port,
+        default=8080,
+        help="port to listen on, 0 for any free one (default: %(default)s)",
+    )
     add(
         "--expose",
         nargs="?",
@@ -69,12 +85,9 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         metavar="JSON",
         help='the number of connections and their time limits, e.g. {"maximum": 100, "idle": 20}',
     )
-    add(
-        "--port",
-        type=_port,
-        default=8080,
-        help="port to listen on, 0 for any free one (default: %(default)s)",
-    )
+
+
+def _add_data(add: AddArgument) -> None:
     add("--data", type=_path, metavar="FILE", help="SQLite file (default: in memory)")
     add(
         "--durable",
@@ -86,6 +99,29 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         metavar="NAME",
         help="create another personal key and print it instead of the first one",
     )
+
+
+def _add_databases(add: AddArgument) -> None:
+    add(
+        "--postgres",
+        nargs="?",
+        const=False,
+        type=_path,
+        metavar="DIR",
+        help="give each branch a real Postgres database; DIR has the programs of Postgres "
+        "(default: search for Postgres)",
+    )
+    add(
+        "--postgres-port",
+        type=_port,
+        metavar="PORT",
+        help="port for connections to databases, 0 for any free one (default: 5433, with --port 0 "
+        "any free one)",
+    )
+    add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
+
+
+def _add_operations(add: AddArgument) -> None:
     add(
         "--duration",
         type=float,
@@ -121,23 +157,9 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         help="return 423 for requests to the branch or project of a running operation "
         "(default: %(default)s)",
     )
-    add(
-        "--postgres",
-        nargs="?",
-        const=False,
-        type=_path,
-        metavar="DIR",
-        help="give each branch a real Postgres database; DIR has the programs of Postgres "
-        "(default: search for Postgres)",
-    )
-    add(
-        "--postgres-port",
-        type=_port,
-        metavar="PORT",
-        help="port for connections to databases, 0 for any free one (default: 5433, with --port 0 "
-        "any free one)",
-    )
-    add("--postgres-tls", action="store_true", help="require TLS for connections to databases")
+
+
+def _add_failures(add: AddArgument) -> None:
     add("--rate-limits", action="store_true", help="enforce the rate limits of the API (429)")
     add(
         "--fault",
@@ -155,8 +177,6 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
         metavar="JSON",
         help='let an operation fail, e.g. {"action": "create_branch", "retry_after": 5}',
     )
-    add("--quiet", action="store_true", help="do not log each request")
-    return parser
 
 
 def _port(text: str) -> int:
