@@ -1,6 +1,9 @@
 // Prints the names of all commands, found in the definitions that --help shows.
+import { createRequire } from "node:module";
 import commands from "neon/dist/commands/index.js";
-import yargs from "yargs";
+
+// Other packages may have another version of yargs, at the place of an import of this program.
+const yargs = createRequire(import.meta.resolve("neon/dist/commands/index.js"))("yargs");
 
 const nested = (builder) => {
   const group = yargs([]);

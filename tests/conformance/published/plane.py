@@ -10,6 +10,7 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from neonctl_async import NeonClient, RateBudget
 from neonctl_async.local import Durations, LocalControlPlane, ManualClock, ids
+from tests.conformance.published.rules import NOW
 from tests.contract.populated import Names, populate
 
 ROUTES: Mapping[str, str] = {
@@ -93,7 +94,7 @@ class Plane:
 @contextmanager
 def plane_in_thread() -> Generator[Plane]:
     """Run and populate a local control plane whose operations take no time."""
-    control_plane = LocalControlPlane(durations=Durations(default=0.0), clock=ManualClock())
+    control_plane = LocalControlPlane(durations=Durations(default=0.0), clock=ManualClock(NOW))
     repeatable_ids = RepeatableIds()
     with (
         mock.patch.multiple(ids, secrets=repeatable_ids, uuid=repeatable_ids),

@@ -21,12 +21,15 @@ class Rule(Struct, frozen=True):
     reason: str
 
 
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+"""The time of the local control plane. It is fixed, so that all runs send the same requests."""
+
 ANY = Rule({}, "the name of a new object, or of an object that Neon does not know")
 
 
 def _day(days: int) -> JsonSchema:
-    """Return the schema of a time that is some days from now."""
-    return {"enum": [(datetime.now(UTC) + timedelta(days)).strftime("%Y-%m-%dT00:00:00Z")]}
+    """Return the schema of a time that is some days from the time of the control plane."""
+    return {"enum": [(NOW + timedelta(days)).strftime("%Y-%m-%dT00:00:00Z")]}
 
 
 _EXPIRY = Rule(_day(7), "an expiry is a time in the future")
