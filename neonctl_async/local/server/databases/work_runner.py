@@ -68,7 +68,9 @@ class WorkRunner:
             ready, delay = await self._store(_ready)
             for operation in ready:
                 if operation.id not in self._tasks:
-                    self._tasks[operation.id] = asyncio.create_task(self._run(operation))
+                    task = asyncio.create_task(self._run(operation))
+                    if not task.done():  # an eager task can be done before it is returned
+                        self._tasks[operation.id] = task
             with suppress(TimeoutError):
                 async with asyncio.timeout(delay):
                     await self._woken.wait()
@@ -84,7 +86,7 @@ class WorkRunner:
             _logger.exception("the work of operation %s failed", operation.id)
             error = "internal error of the local control plane: see its log"
         await self._store(settlement.settle, operation.id, error)
-        del self._tasks[operation.id]
+        self._tasks.pop(operation.id, None)
         changed, self._changed = self._changed, asyncio.Event()
         changed.set()
         self._woken.set()

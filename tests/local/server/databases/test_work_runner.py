@@ -1,6 +1,7 @@
 """Running the work of operations: in order, with the reason of a failure, and again later."""
 
 import asyncio
+import sys
 import logging
 import sqlite3
 from collections.abc import AsyncIterator
@@ -99,6 +100,18 @@ async def test_new_work_starts_when_the_runner_is_woken(
     await asyncio.sleep(0.01)
     project_id = create_project(plane)
     runner.wake()
+    await settled(plane, project_id)
+    assert len(performer.done) == 2
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="new in Python 3.12")
+@pytest.mark.virtual_time  # uvloop 0.23 cannot create eager tasks
+async def test_work_that_is_done_at_once_by_eager_tasks_is_followed_by_the_next(
+    plane: DrivenControlPlane, performer: Performer, runner: WorkRunner
+) -> None:
+    asyncio.get_running_loop().set_task_factory(asyncio.eager_task_factory)
+    project_id = create_project(plane)
+    runner.start()
     await settled(plane, project_id)
     assert len(performer.done) == 2
 
