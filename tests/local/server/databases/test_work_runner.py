@@ -1,9 +1,9 @@
 """Running the work of operations: in order, with the reason of a failure, and again later."""
 
 import asyncio
-import sys
 import logging
 import sqlite3
+import sys
 from collections.abc import AsyncIterator
 from typing import Any
 
