@@ -105,7 +105,7 @@ class Connection(web.RequestHandler):
         self._head_timer: asyncio.TimerHandle | None = None
         self._send_timer: asyncio.TimerHandle | None = None
         self.limits: Final = connections.limits
-        self.body_deadline = 0.0
+        self.body_deadline: float = 0.0
         """The time of the event loop at which the current body must be complete."""
         self._is_handling = False
         self._body: StreamReader = EMPTY_PAYLOAD
