@@ -30,9 +30,8 @@ def main(
             f"unrecognized arguments: {shlex.join(unknown)}. A command comes first: "
             f"{', '.join(COMMANDS)}"
         )
-    # These modules import the HTTP server, which help does not need.
-    from neonctl_async.local.server.names import is_loopback  # noqa: PLC0415
-    from neonctl_async.local.serving import serve  # noqa: PLC0415
+    from neonctl_async.local.server.names import is_loopback  # noqa: PLC0415 - help needs no server
+    from neonctl_async.local.serving import serve  # noqa: PLC0415 - help needs no server
 
     if options.expose is False and not is_loopback(options.host):
         parser.error(
