@@ -131,6 +131,18 @@ def fail_on_blocked_loop() -> Iterator[None]:
         yield
 
 
+@pytest.fixture
+def monkeypatch(
+    fail_on_blocked_loop: None,  # noqa: ARG001 - it ends after this fixture
+) -> Iterator[pytest.MonkeyPatch]:
+    """Undo all patches before the checks of blocking calls end.
+
+    Otherwise, undoing a patch of ``os.access`` would put the check back, for all later tests.
+    """
+    with pytest.MonkeyPatch.context() as patches:
+        yield patches
+
+
 @pytest.fixture(autouse=True)
 async def fail_on_leftover_task(request: pytest.FixtureRequest) -> AsyncIterator[None]:
     before = asyncio.all_tasks()
