@@ -91,6 +91,7 @@ def test_lock_of_a_process_that_is_gone_is_waited_for(
 
 def test_lock_needs_no_space_on_the_disk(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neonctl_async.local.storage.locks._RELEASE_SECONDS", 0.05)
+
     def refuse(*_arguments: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
