@@ -133,9 +133,9 @@ def fail_on_blocked_loop() -> Iterator[None]:
 
 @pytest.fixture
 def monkeypatch(
-    fail_on_blocked_loop: None,  # noqa: ARG001 - it ends after this fixture
+    fail_on_blocked_loop: None,  # noqa: ARG001 - it is torn down after this fixture
 ) -> Iterator[pytest.MonkeyPatch]:
-    """Undo all patches before the checks of blocking calls end.
+    """Undo all patches while blocking calls are still checked.
 
     Otherwise, undoing a patch of ``os.access`` would put the check back, for all later tests.
     """
