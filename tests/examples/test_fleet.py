@@ -165,7 +165,7 @@ async def test_repeatedly_killed_runs_create_every_branch_once(
 async def test_late_request_of_a_killed_process_creates_no_second_branch(
     provisioning: Provisioning,
 ) -> None:
-    late = provisioning.control_plane.inject(Fault(route=CREATE, delay=LATE, times=1))
+    late = provisioning.control_plane.inject(Fault(route=CREATE, delay=1.0, times=1))
     await provisioning.runs.start(1)
     await until(lambda: late.fired == 1)
     await provisioning.runs.kill()
