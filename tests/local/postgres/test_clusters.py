@@ -260,7 +260,7 @@ async def test_cancelled_start_leaves_no_server(
     if starting.cancelled():
         assert not clusters.is_running("br-main")
         async with asyncio.timeout(5):  # a killed server's processes need a moment to notice
-            while await servers(temporary_directory):
+            while await servers(temporary_directory):  # noqa: ASYNC110 - no event tells their end
                 await asyncio.sleep(0.01)
     await clusters.start("br-main", DESIRED)
 
