@@ -251,6 +251,9 @@ async def test_failed_start_reports_the_reason_of_the_server(clusters: Clusters,
 async def test_cancelled_start_leaves_no_server(
     clusters: Clusters, installation: Installation, temporary_directory: Path, steps: int
 ) -> None:
+    async def is_ended() -> bool:  # the processes of a killed server end a moment after it
+        return await servers(temporary_directory) == []
+
     await clusters.initialize("br-main", installation.major)
     starting = asyncio.create_task(clusters.start("br-main", DESIRED))
     for _ in range(steps):
@@ -259,9 +262,7 @@ async def test_cancelled_start_leaves_no_server(
     await asyncio.wait([starting])
     if starting.cancelled():
         assert not clusters.is_running("br-main")
-        async with asyncio.timeout(5):  # a killed server's processes need a moment to notice
-            while await servers(temporary_directory):  # noqa: ASYNC110 - no event tells their end
-                await asyncio.sleep(0.01)
+        await until(is_ended)
     await clusters.start("br-main", DESIRED)
 
 
