@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from neonctl_async._streams import exit_with
 from neonctl_async.local.arguments import new_parser
 from neonctl_async.local.commands import COMMANDS, run
+from neonctl_async.local.server.names import is_loopback
 
 
 def main(
@@ -30,7 +31,6 @@ def main(
             f"unrecognized arguments: {shlex.join(unknown)}. A command comes first: "
             f"{', '.join(COMMANDS)}"
         )
-    from neonctl_async.local.server.names import is_loopback  # noqa: PLC0415 - help needs no server
     from neonctl_async.local.serving import serve  # noqa: PLC0415 - help needs no server
 
     if options.expose is False and not is_loopback(options.host):

@@ -3,13 +3,14 @@
 The module needs neither the client of the package nor its dependencies.
 """
 
-import ipaddress
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException
 from typing import Final, Self, TypeVar
 from urllib.parse import quote, urlsplit
 
 import msgspec
+
+from neonctl_async.local.server.names import is_loopback
 
 T = TypeVar("T")
 
@@ -60,7 +61,7 @@ class Console:
                 f"plane, like http://127.0.0.1:8080{API}; {_PASTE}"
             )
         allowed = [name.strip() for name in environment.get("NEON_ALLOW_HTTP", "").split(",")]
-        if not _is_loopback(host) and host not in allowed:
+        if not is_loopback(host) and host not in allowed:
             raise CommandError(
                 f"the host of NEON_API_HOST is {host!r}: it is not this machine; "
                 f"set NEON_ALLOW_HTTP={host} if you trust the network in between"
@@ -112,10 +113,3 @@ def _decoded(status: int, content: bytes, kind: type[T]) -> T:
 def _without_password(url: str) -> str:
     scheme, separator, rest = url.rpartition("@")
     return f"…@{rest}" if separator else scheme + rest
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
