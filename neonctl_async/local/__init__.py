@@ -14,9 +14,9 @@ from neonctl_async._lazy import lazy_names
 # Type checkers read these imports. At runtime, a name is imported on first use.
 if TYPE_CHECKING:
     from neonctl_async.local.clock import Clock, ManualClock
+    from neonctl_async.local.control_plane import LocalControlPlane
     from neonctl_async.local.errors import ApiError
     from neonctl_async.local.postgres.errors import PostgresUnavailableError
-    from neonctl_async.local.server.control_plane import LocalControlPlane
     from neonctl_async.local.server.faults import Fault, InjectedFault
     from neonctl_async.local.server.tenant import Tenant
     from neonctl_async.local.server.tenant_state import ServedRequest
@@ -35,7 +35,7 @@ else:
             ".clock": ("Clock", "ManualClock"),
             ".errors": ("ApiError",),
             ".postgres.errors": ("PostgresUnavailableError",),
-            ".server.control_plane": ("LocalControlPlane",),
+            ".control_plane": ("LocalControlPlane",),
             ".server.faults": ("Fault", "InjectedFault"),
             ".server.tenant": ("Tenant",),
             ".server.tenant_state": ("ServedRequest",),

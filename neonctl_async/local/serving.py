@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from neonctl_async.local.control_plane import LocalControlPlane
 from neonctl_async.local.postgres.servers.descriptors import raise_descriptor_limit
-from neonctl_async.local.server.control_plane import LocalControlPlane
 from neonctl_async.local.server.names import is_loopback
 from neonctl_async.local.settings import Durations, PostgresSettings
 

@@ -89,7 +89,7 @@ COVERED: Mapping[str, tuple[str, str]] = {
     ),
     "neonctl_async/local/serving.py": ("tests/local/test_main.py", "what the command does"),
     "neonctl_async/local/settings.py": (
-        "tests/local/server/test_control_plane.py",
+        "tests/local/test_control_plane.py",
         "settings are tested through their effect",
     ),
     "neonctl_async/local/storage/plan.py": (
@@ -105,7 +105,7 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "the records of the tables have no logic",
     ),
     "neonctl_async/local/storage/transactions.py": (
-        "tests/local/server/test_control_plane.py",
+        "tests/local/test_control_plane.py",
         "every request reads and writes rows in a transaction",
     ),
     "neonctl_async/provisioning/ensured.py": (
