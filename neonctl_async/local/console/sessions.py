@@ -3,10 +3,14 @@
 import secrets
 from typing import Final, Generic, TypeVar
 
+from neonctl_async.local.console.created_keys import CreatedKey
+
 T = TypeVar("T")
 
 LIFETIME: Final = 12 * 3600.0
 """How long a session is valid, in seconds."""
+
+_KEPT_KEYS: Final = 10
 
 
 class Session(Generic[T]):
@@ -18,17 +22,22 @@ class Session(Generic[T]):
         self.expires_at = expires_at
         self.csrf = secrets.token_urlsafe(32)
         self.notice = ""
-        self.created_key: str | None = None
+        self._created_keys: dict[str, CreatedKey] = {}
 
     def take_notice(self) -> str:
         """Return the notice for the next page, once."""
         notice, self.notice = self.notice, ""
         return notice
 
-    def take_created_key(self) -> str | None:
-        """Return the API key that was just created, once."""
-        key, self.created_key = self.created_key, None
-        return key
+    def keep_created_key(self, created: CreatedKey) -> None:
+        """Keep a created API key until it is shown. Only the newest ten are kept."""
+        self._created_keys[created.key_id] = created
+        if len(self._created_keys) > _KEPT_KEYS:
+            del self._created_keys[next(iter(self._created_keys))]
+
+    def take_created_key(self, key_id: str) -> CreatedKey | None:
+        """Return a created API key, once."""
+        return self._created_keys.pop(key_id, None)
 
 
 class Sessions(Generic[T]):
