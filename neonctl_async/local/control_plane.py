@@ -12,6 +12,7 @@ import msgspec
 from aiohttp import web
 
 from neonctl_async.local.clock import Clock, utc_now
+from neonctl_async.local.console.console import Console
 from neonctl_async.local.engine.databases import check_kind
 from neonctl_async.local.postgres.errors import PostgresUnavailableError
 from neonctl_async.local.server.application import BASE_PATH, Application
@@ -120,6 +121,7 @@ class LocalControlPlane(Tenant):
         self._tenants = [self._state]
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
+        self._console: Console | None = None
         self._base_url = ""
 
     async def __aenter__(self) -> Self:
@@ -149,7 +151,10 @@ class LocalControlPlane(Tenant):
             if self._postgres is not None:
                 await self._open_databases(self._postgres)
             self._state.clear_requests()
-            application = Application(self._tenants, self._names, self._connection_limits)
+            self._console = Console(self._tenants)
+            application = Application(
+                self._tenants, self._names, self._connection_limits, self._console
+            )
             self._runner = web.AppRunner(
                 application.build(), access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
             )
@@ -231,6 +236,17 @@ class LocalControlPlane(Tenant):
         if self._runner is None:
             raise RuntimeError("the local control plane is not running: start it first")
         return self._base_url
+
+    @property
+    def console_url(self) -> str:
+        """A link that signs in the first user to the console. It works once.
+
+        Each use of this property returns a new link. Raises RuntimeError without Jinja2.
+        """
+        if self._console is None or self._runner is None:
+            raise RuntimeError("the local control plane is not running: start it first")
+        path = self._console.sign_in_path(self._state, self.user_id)
+        return f"{self._base_url.removesuffix(BASE_PATH)}{path}"
 
     @property
     def open_connections(self) -> int:

@@ -24,10 +24,11 @@ _logger = logging.getLogger(__name__)
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """The API key of a request, with its owner.
 
-    The owner of a personal key is ``user_id``. The owner of every other key is ``org_id``.
+    The owner of a personal key is ``user_id``. The owner of every other key is ``org_id``. A person
+    who is signed in to the console has the rights of a personal key, without a key.
     """
 
-    key_id: int
+    key_id: int | None
     kind: KeyKind
     created_by: str
     user_id: str | None
@@ -38,6 +39,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     def account(self) -> str:
         """The id of the user or organization that the rate limits apply to."""
         return self.user_id or self.org_id or ""
+
+    @property
+    def watches(self) -> bool:
+        """True for the console. Its reads do not wake a project, as requests with a key do."""
+        return self.key_id is None
 
 
 def authenticate(tx: Transaction, authorization: str | None, address: str) -> Principal:
@@ -73,6 +79,8 @@ def is_known(tx: Transaction, authorization: str | None) -> bool:
 
 def check_not_revoked(tx: Transaction, principal: Principal) -> None:
     """Raise 401 if the key was revoked after its authentication. Revocation is immediate."""
+    if principal.key_id is None:
+        return
     if tx.first(ApiKey, "WHERE id = ? AND ended_at IS NULL", principal.key_id) is None:
         raise unauthorized("the API key is not valid: it was revoked")
 

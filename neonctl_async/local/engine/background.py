@@ -32,9 +32,9 @@ def on_project_request(tx: Transaction, project: Project) -> None:
     postpone_detachment(tx, project)
 
 
-def is_due(tx: Transaction, project: Project) -> bool:
-    """Return whether :func:`on_project_request` has events to run, or a project to reattach."""
-    return project.detached or tx.first(DueEvent, EARLIEST, project.id, tx.now) is not None
+def is_due(tx: Transaction, project_id: str) -> bool:
+    """Return whether :func:`catch_up` has events to run."""
+    return tx.first(DueEvent, EARLIEST, project_id, tx.now) is not None
 
 
 def catch_up(tx: Transaction, project_id: str) -> None:

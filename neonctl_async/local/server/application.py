@@ -9,7 +9,7 @@ from contextlib import suppress
 from contextvars import ContextVar
 from datetime import UTC
 from email.utils import format_datetime
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 from aiohttp import web
@@ -46,6 +46,9 @@ from neonctl_async.local.server.routes import FIXED_PATHS, LOCAL_ROUTES, ROUTES,
 from neonctl_async.local.server.tenant_state import ServedRequest, TenantState
 from neonctl_async.local.settings import ConnectionLimits
 
+CONSOLE_PATH: Final = "/console"
+"""The path of the first page of the console. The paths of all others are below it."""
+
 BASE_PATH: Final = "/api/v2"
 """The version is part of the path (section 9)."""
 
@@ -69,12 +72,30 @@ class Context(msgspec.Struct):
 _context: ContextVar[Context] = ContextVar("_context")
 
 
+class Pages(Protocol):
+    """Serves pages for people: the console."""
+
+    async def respond(self, request: web.Request) -> web.StreamResponse:
+        """Return the response to a request for a path below ``/console``."""
+
+    async def close(self) -> None:
+        """End all streams, because the server stops."""
+
+
 class Application:
-    """Serves the routes of all tenants. Tenants can be added while the application runs."""
+    """Serves the routes of all tenants. Tenants can be added while the application runs.
+
+    Requests for ``pages`` are not requests of the API: they meet no fault and no rate limit.
+    """
 
     def __init__(
-        self, tenants: Sequence[TenantState], names: ServerNames, limits: ConnectionLimits
+        self,
+        tenants: Sequence[TenantState],
+        names: ServerNames,
+        limits: ConnectionLimits,
+        pages: Pages | None = None,
     ) -> None:
+        self._pages = pages
         self._tenants = tenants
         self._names = names
         self._limits = limits
@@ -86,6 +107,7 @@ class Application:
             middlewares=[
                 self._observe,
                 self._check_client,
+                self._serve_pages,
                 self._inject_fault,
                 self._handle_errors,
                 self._authenticate,
@@ -125,6 +147,8 @@ class Application:
     async def _stop(self, app: web.Application) -> None:
         del app
         self._stopping.set()
+        if self._pages is not None:
+            await self._pages.close()
 
     def _serve(self, route: Route) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         name = str(route)
@@ -161,7 +185,8 @@ class Application:
         finally:
             method, path = ids.mask(request.method), _path_for_log(request)
             relative = path.removeprefix(BASE_PATH)
-            state.note(ServedRequest(method, relative, status))
+            if not self._is_page(request):
+                state.note(ServedRequest(method, relative, status))
             _logger.info(
                 "%s %s %d %.1f ms key=%s request_id=%s",
                 method,
@@ -184,6 +209,21 @@ class Application:
         except ApiError as error:
             return _identified(_error_response(error))
         return await handler(request)
+
+    def _is_page(self, request: web.Request) -> bool:
+        # A path such as /console/%2e%2e is a page too, because the rest is compared undecoded.
+        return self._pages is not None and f"{request.rel_url.raw_path}/".startswith(
+            f"{CONSOLE_PATH}/"
+        )
+
+    @web.middleware
+    async def _serve_pages(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if self._pages is None or not self._is_page(request):
+            return await handler(request)
+        try:
+            return await self._pages.respond(request)
+        except ConnectionError:
+            return _dropped(request)  # the client has disconnected
 
     @web.middleware
     async def _inject_fault(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -57,7 +57,7 @@ async def _read_with(read: _Read, state: TenantState, route: Route, call: Call) 
     if not is_long(route, call):
         return await state.database.read(read, route, call)
     path, query = tuple(call.path.values()), tuple(call.query.items())
-    key = (route, call.principal.key_id, path, query)
+    key = (route, call.principal, path, query)
     if key in state.short_lists:
         response = await state.database.read(read, route, call)
     else:
@@ -72,16 +72,20 @@ def _read_unless_due(tx: Transaction, route: Route, call: Call) -> Response | Sc
     api_keys.check_not_revoked(tx, call.principal)
     project = _project(tx, call)
     if project is not None:
-        if background.is_due(tx, project):
+        watches = call.principal.watches
+        if background.is_due(tx, project.id) or (project.detached and not watches):
             return None
-        background.postpone_detachment(tx, project)
+        if not watches:
+            background.postpone_detachment(tx, project)
     return route.handler(tx, call)
 
 
 def _catch_up(tx: Transaction, call: Call) -> None:
     api_keys.check_not_revoked(tx, call.principal)
     project = _project(tx, call)
-    if project is not None:
+    if project is not None and call.principal.watches:
+        background.catch_up(tx, project.id)
+    elif project is not None:
         background.on_project_request(tx, project)
 
 
@@ -91,7 +95,10 @@ def _read_now(tx: Transaction, route: Route, call: Call) -> Response | SchemaRea
 
 
 def _write(tx: Transaction, route: Route, call: Call) -> Response | SchemaRead:
-    _catch_up(tx, call)
+    api_keys.check_not_revoked(tx, call.principal)
+    project = _project(tx, call)
+    if project is not None:
+        background.on_project_request(tx, project)
     tx.commit()
     return route.handler(tx, call)
 
