@@ -1,5 +1,7 @@
 """Account settings > API keys: the personal keys of the signed-in person, and each created key."""
 
+from typing import Final
+
 from aiohttp import web
 
 from neonctl_async.local.console.created_keys import CreatedKey
@@ -8,6 +10,8 @@ from neonctl_async.local.console.people_records import Key, NewKey
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, not_found
 from neonctl_async.local.server.application import BASE_PATH
+
+REVOKED: Final = "API key revoked. Requests with it fail with status 401 from now on."
 
 
 async def show(visit: Visit) -> web.StreamResponse:
@@ -40,9 +44,7 @@ async def create(visit: Visit) -> web.StreamResponse:
     )
 
 
-async def confirm_revocation(
-    visit: Visit, *, error: ApiError | None = None
-) -> web.StreamResponse:
+async def confirm_revocation(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET /console/account/keys/{key_id}/revoke``: what the revocation of a key means."""
     key = find_key(await visit.call("GET /api_keys", list[Key]), visit.path["key_id"])
     return visit.page("key_revoke.html", key=key, error=error)
@@ -57,9 +59,6 @@ async def revoke(visit: Visit) -> web.StreamResponse:
     return visit.redirect("/account/keys", REVOKED)
 
 
-REVOKED = "API key revoked. Requests with it fail with status 401 from now on."
-
-
 def show_once(visit: Visit, created: CreatedKey) -> web.Response:
     """Redirect to the page that shows a created key. Reloading that page does not show it again."""
     visit.session.keep_created_key(created)
@@ -68,7 +67,8 @@ def show_once(visit: Visit, created: CreatedKey) -> web.Response:
 
 async def show_created(visit: Visit) -> web.StreamResponse:
     """``GET /console/created-keys/{key_id}``: a key that this session just created, once."""
-    created = visit.session.take_created_key(visit.path["key_id"])
+    key_id = visit.path["key_id"]
+    created = None if visit.refreshing else visit.session.take_created_key(key_id)
     if created is None:
         notice = (
             "A key is shown only once, right after its creation. "

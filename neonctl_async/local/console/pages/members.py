@@ -71,7 +71,7 @@ async def invite(visit: Visit) -> web.StreamResponse:
 
 async def show_role(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/members/{member_id}/role``: the form that changes a role, for administrators."""
-    membership, listed = await _read_member(visit)
+    membership, listed, _ = await _read_member(visit)
     return visit.page(
         "member_role.html", organization=membership.organization, listed=listed, error=error
     )
@@ -81,7 +81,13 @@ async def change_role(visit: Visit) -> web.StreamResponse:
     """``POST …/members/{member_id}/role``: change the role of a member."""
     body = {"role": visit.typed("role")}
     try:
-        await visit.call(f"PATCH {_MEMBER}", dict, body=body, **visit.path)
+        await visit.call(
+            f"PATCH {_MEMBER}",
+            dict,
+            body=body,
+            org_id=visit.path["org_id"],
+            member_id=visit.path["member_id"],
+        )
     except ApiError as error:
         return await show_role(visit, error=error)
     return visit.redirect(f"/organizations/{visit.path['org_id']}/members", "Role changed.")
@@ -89,7 +95,7 @@ async def change_role(visit: Visit) -> web.StreamResponse:
 
 async def confirm_removal(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/members/{member_id}/remove``: what the person loses, for administrators."""
-    membership, listed = await _read_member(visit)
+    membership, listed, user = await _read_member(visit)
     org_id = membership.organization.id
     if listed.member.user_id == visit.session.user_id:
         return visit.redirect(f"/organizations/{org_id}/leave")
@@ -99,6 +105,7 @@ async def confirm_removal(visit: Visit, *, error: ApiError | None = None) -> web
         organization=membership.organization,
         listed=listed,
         projects=await visit.read(_count_projects, org_id),
+        creator=user.name,
         keys=sum(key.created_by.id == listed.member.user_id for key in keys),
         error=error,
     )
@@ -107,19 +114,26 @@ async def confirm_removal(visit: Visit, *, error: ApiError | None = None) -> web
 async def remove(visit: Visit) -> web.StreamResponse:
     """``POST …/members/{member_id}/remove``: remove a member."""
     try:
-        await visit.call(f"DELETE {_MEMBER}", dict, **visit.path)
+        await visit.call(
+            f"DELETE {_MEMBER}",
+            dict,
+            org_id=visit.path["org_id"],
+            member_id=visit.path["member_id"],
+        )
     except ApiError as error:
         return await confirm_removal(visit, error=error)
     return visit.redirect(f"/organizations/{visit.path['org_id']}/members", "Member removed.")
 
 
-async def _read_member(visit: Visit) -> tuple[Membership, ListedMember]:
-    """Return the membership of the signed-in administrator, and the member of the path."""
+async def _read_member(visit: Visit) -> tuple[Membership, ListedMember, User]:
+    """Return the membership of the administrator, and the member of the path with its user."""
     membership = await read_membership(visit)
     membership.require_admin()
-    member = await visit.call(f"GET {_MEMBER}", Member, **visit.path)
+    member = await visit.call(
+        f"GET {_MEMBER}", Member, org_id=visit.path["org_id"], member_id=visit.path["member_id"]
+    )
     user = await visit.read(Transaction.get, User, member.user_id)
-    return membership, ListedMember(member, Account(user.email))
+    return membership, ListedMember(member, Account(user.email)), user
 
 
 def _count_projects(tx: Transaction, org_id: str) -> int:

@@ -59,9 +59,7 @@ async def create(visit: Visit) -> web.StreamResponse:
     return show_once(visit, await _created(visit, membership, new, body.get("project_id")))
 
 
-async def confirm_revocation(
-    visit: Visit, *, error: ApiError | None = None
-) -> web.StreamResponse:
+async def confirm_revocation(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET /console/organizations/{org_id}/keys/{key_id}/revoke``, for administrators."""
     membership = await read_membership(visit)
     membership.require_admin()
@@ -78,7 +76,12 @@ async def confirm_revocation(
 async def revoke(visit: Visit) -> web.StreamResponse:
     """``POST /console/organizations/{org_id}/keys/{key_id}/revoke``: revoke a key."""
     try:
-        await visit.call(f"DELETE {_KEYS}/{{key_id}}", dict, **visit.path)
+        await visit.call(
+            f"DELETE {_KEYS}/{{key_id}}",
+            dict,
+            org_id=visit.path["org_id"],
+            key_id=visit.path["key_id"],
+        )
     except ApiError as error:
         return await confirm_revocation(visit, error=error)
     return visit.redirect(f"/organizations/{visit.path['org_id']}/keys", REVOKED)

@@ -1,7 +1,9 @@
 """The organizations of the signed-in person: list them, create one, leave one."""
 
+import msgspec
 from aiohttp import web
 
+from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.console.memberships import read_membership
 from neonctl_async.local.console.people_records import OrganizationCreated
 from neonctl_async.local.console.visits import Visit
@@ -10,10 +12,17 @@ from neonctl_async.local.storage.tables import Member
 from neonctl_async.local.storage.transactions import Transaction
 
 
+class Role(msgspec.Struct, frozen=True):
+    """The role of a person in an organization."""
+
+    name: str
+    joined_at: str
+
+
 async def show(visit: Visit) -> web.StreamResponse:
     """``GET /console/organizations``: the person's organizations, with the role in each."""
-    memberships = await visit.read(_memberships, visit.session.user_id)
-    return visit.page("organizations.html", memberships=memberships)
+    roles = await visit.read(_roles, visit.session.user_id)
+    return visit.page("organizations.html", roles=roles)
 
 
 async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -51,7 +60,7 @@ async def leave(visit: Visit) -> web.StreamResponse:
     return visit.redirect("/organizations", "You have left the organization.")
 
 
-def _memberships(tx: Transaction, user_id: str) -> dict[str, Member]:
-    """Return the memberships of a user, by organization."""
+def _roles(tx: Transaction, user_id: str) -> dict[str, Role]:
+    """Return the roles of a user, by organization."""
     found = tx.select(Member, "WHERE user_id = ?", user_id)
-    return {member.org_id: member for member in found}
+    return {member.org_id: Role(member.role, in_seconds(member.joined_at)) for member in found}
