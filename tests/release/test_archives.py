@@ -29,12 +29,15 @@ DATA_FILES = {
     "neonctl_async/transport/shared/exchange.lua",
     "pytest_neonctl_async/py.typed",
 }
+CONSOLE = ROOT / "neonctl_async/local/console"
 SUFFIXES = {
     "",
     ".css",
     ".csv",
     ".dict",
+    ".html",
     ".ini",
+    ".js",
     ".json",
     ".lua",
     ".md",
@@ -84,7 +87,14 @@ def test_sdist_contains_known_kinds_of_files_only(sdist: Path) -> None:
 
 def test_wheel_contains_code_and_known_data_files_only(wheel: Path) -> None:
     names = {name for name in wheel_files(wheel) if "-info/" not in name}
-    assert {name for name in names if not name.endswith(".py")} == DATA_FILES
+    console = {name for name in repository_files(CONSOLE) if not name.endswith(".py")}
+    assert {name for name in names if not name.endswith(".py")} == DATA_FILES | console
+
+
+def test_files_of_the_console_are_templates_styles_scripts_and_an_icon(wheel: Path) -> None:
+    files = {*repository_files(CONSOLE)}
+    assert {PurePosixPath(name).suffix for name in files} == {".css", ".html", ".js", ".py", ".svg"}
+    assert files <= wheel_files(wheel)
 
 
 def test_wheel_contains_the_license_and_its_records(wheel: Path) -> None:

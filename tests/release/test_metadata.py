@@ -48,11 +48,11 @@ def test_name_version_and_license_are_set(metadata: Metadata) -> None:
     assert str(metadata.requires_python) == ">=3.11"
 
 
-def test_package_requires_four_packages_and_offers_five_extras(metadata: Metadata) -> None:
+def test_package_requires_four_packages_and_offers_six_extras(metadata: Metadata) -> None:
     requirements = metadata.requires_dist or []
     required = {requirement.name for requirement in requirements if requirement.marker is None}
     assert required == {"aiohttp", "anyio", "msgspec", "tenacity"}
-    assert metadata.provides_extra == ["cli", "otel", "postgres", "redis", "testing"]
+    assert metadata.provides_extra == ["cli", "console", "otel", "postgres", "redis", "testing"]
 
 
 def test_wheel_registers_a_command_and_a_pytest_plugin(wheel: Path) -> None:

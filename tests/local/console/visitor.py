@@ -1,4 +1,4 @@
-"""A person who visits pages without a browser: keeps cookies, reads pages, and posts their forms."""
+"""A person who visits pages without a browser: keeps cookies, reads pages, posts forms."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -49,22 +49,25 @@ class Page(HTMLParser):
             self.forms.append(Form(action, given.get("method", "get")))
         elif tag == "a" and "href" in given:
             self.links.append(given["href"])
-        elif tag == "input" and self.forms and "name" in given:
+        elif self.forms:
+            self._add_field(tag, given)
+
+    def _add_field(self, tag: str, given: dict[str, str]) -> None:
+        form, name = self.forms[-1], given.get("name", "")
+        if tag == "input" and name:
             is_choice = given.get("type") in {"checkbox", "radio"}
             if not is_choice or "checked" in given:
-                self.forms[-1].fields[given["name"]] = given.get("value", "")
+                form.fields[name] = given.get("value", "")
         elif tag == "select":
-            self._select = given.get("name", "")
-        elif tag == "option" and self.forms and self._select:
-            fields = self.forms[-1].fields
-            if "selected" in given or self._select not in fields:
-                fields[self._select] = given.get("value", "")
-        elif tag == "textarea":
-            self._textarea = given.get("name", "")
-            if self.forms and self._textarea:
-                self.forms[-1].fields[self._textarea] = ""
-        elif tag == "button" and self.forms:
-            self.forms[-1].buttons.append(given.get("value", ""))
+            self._select = name
+        elif tag == "option" and self._select:
+            if "selected" in given or self._select not in form.fields:
+                form.fields[self._select] = given.get("value", "")
+        elif tag == "textarea" and name:
+            self._textarea = name
+            form.fields[name] = ""
+        elif tag == "button":
+            form.buttons.append(given.get("value", ""))
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "select":
