@@ -67,14 +67,9 @@ class Site:
 
         ``back`` is the path of a page to open instead.
         """
+        person = {} if visit is None else {"visit": visit, "csrf": visit.session.csrf}
         text = self._rendering.render(
-            "error.html",
-            visit=visit,
-            path=PATH,
-            csrf="" if visit is None else visit.session.csrf,
-            notice="",
-            error=error,
-            back=back,
+            "error.html", path=PATH, notice="", error=error, back=back, **person
         )
         response = web.Response(status=error.status, text=text, content_type="text/html")
         response.headers.update(error.headers)
@@ -126,7 +121,7 @@ class Site:
     ) -> web.StreamResponse:
         if request.method == "POST":
             form = {name: value for name, value in form.items() if name != CSRF}
-        else:
+        elif "Console-Refresh" not in request.headers:
             form = session.take_draft(request.rel_url.raw_path)
         visit: Visit | None = None
         try:

@@ -127,7 +127,6 @@ class SignIn:
             next_page = next_path(request.rel_url.raw_path_qs if request.method == "GET" else "")
         text = self._rendering.render(
             "sign_in.html",
-            visit=None,
             path=PATH,
             csrf=self._sessions.sign_in_csrf(visitor),
             notice="",
