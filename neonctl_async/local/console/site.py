@@ -11,7 +11,7 @@ from neonctl_async.local.console.access.headers import check_fetch, secure
 from neonctl_async.local.console.access.sessions import Draft, Session, Sessions
 from neonctl_async.local.console.access.sign_in import SignIn, draft_of
 from neonctl_async.local.console.access.streams import Streams
-from neonctl_async.local.console.rendering import Rendering
+from neonctl_async.local.console.rendering import shared_rendering
 from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.static_files import StaticFiles
 from neonctl_async.local.console.visits import Visit, read_person
@@ -35,7 +35,7 @@ class Site:
     ) -> None:
         self._sessions = sessions
         self._streams = Streams(clock)
-        self._rendering = Rendering()
+        self._rendering = shared_rendering()
         self._static = StaticFiles()
         self._sign_in = SignIn(tenants, sessions, self._rendering, clock)
         self._router = web.UrlDispatcher()

@@ -7,6 +7,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 import aiohttp
+from yarl import URL
 
 from neonctl_async.local import LocalControlPlane
 
@@ -111,9 +112,13 @@ class Visitor:
         csrf = page.form("/projects/new").fields["csrf"]
         return await self.request("POST", "/sign-out", data={"csrf": csrf})
 
+    def cookies(self) -> dict[str, str]:
+        """Return the values of the cookies."""
+        return {cookie.key: cookie.value for cookie in self.http.cookie_jar}
+
     def cookie_header(self) -> str:
         """Return the cookies as a header."""
-        return "; ".join(f"{cookie.key}={cookie.value}" for cookie in self.http.cookie_jar)
+        return "; ".join(f"{name}={value}" for name, value in self.cookies().items())
 
     # Any: as request.
     async def get(self, path: str, **options: Any) -> Page:
@@ -130,13 +135,14 @@ class Visitor:
 
     # Any: the options of aiohttp.
     async def request(
-        self, method: str, path: str, *, cookies: bool = True, **options: Any
+        self, method: str, path: str, *, cookies: bool = True, encoded: bool = False, **options: Any
     ) -> Page:
         """Send a request as a browser does, and return the page after redirects.
 
-        Without ``cookies``, the cookies of this visitor are not sent.
+        Without ``cookies``, the cookies of this visitor are not sent. With ``encoded``, the path is
+        sent unchanged.
         """
-        url = f"{self._server}/console{path}"
+        url = URL(f"{self._server}/console{path}", encoded=encoded)
         if method == "POST":
             options["headers"] = {"Origin": self._server} | options.get("headers", {})
         async with AsyncExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Posted forms: what is read, and what is refused."""
+"""Posted forms: valid ones are read, all others are refused."""
 
 from contextlib import suppress
 from urllib.parse import quote_plus

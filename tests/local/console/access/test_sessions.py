@@ -81,7 +81,7 @@ def test_oldest_token_and_oldest_session_are_dropped(sessions: Sessions[str]) ->
     assert [sessions.find(cookie) is not None for cookie in cookies[:2]] == [False, True]
 
 
-def test_expired_sessions_make_room(sessions: Sessions[str], clock: Clock) -> None:
+def test_expired_sessions_are_dropped_first(sessions: Sessions[str], clock: Clock) -> None:
     for _ in range(3):
         sessions.create(Account("tenant", "user"))
     clock.now += LIFETIME

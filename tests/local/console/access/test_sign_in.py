@@ -93,7 +93,9 @@ async def test_early_request_does_not_use_up_the_link(
         assert (await visitor.sign_in(link)).status == 200
 
 
-async def test_link_on_a_page_of_another_site_asks_first(control_plane: LocalControlPlane) -> None:
+async def test_link_on_a_page_of_another_site_needs_a_confirmation(
+    control_plane: LocalControlPlane,
+) -> None:
     link = control_plane.console_url
     headers = {
         "Sec-Fetch-Site": "cross-site",
