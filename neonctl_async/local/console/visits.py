@@ -82,6 +82,11 @@ class Visit:
         """Set when a stream of events must end: the server stops, or the session ends."""
         self._rendering = rendering
 
+    @property
+    def is_refresh(self) -> bool:
+        """True if a script reads the page to update an open one, which shows no notice."""
+        return "Console-Refresh" in self.request.headers
+
     async def call(
         self,
         name: str,
