@@ -41,14 +41,19 @@ every_form = pytest.mark.parametrize(
 )
 
 
-@pytest.fixture
-def no_visit(monkeypatch: pytest.MonkeyPatch) -> None:
+def refuse_visits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let requests fail that reach a page."""
 
     def refuse(**_parts: object) -> None:
         raise AssertionError("the request reached its page")
 
     monkeypatch.setattr(site, "Visit", refuse)
+
+
+@pytest.fixture
+def no_visit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let requests of the test fail that reach a page."""
+    refuse_visits(monkeypatch)
 
 
 def csrf_of(page: Page) -> str:
@@ -79,30 +84,24 @@ async def test_page_without_a_session_is_the_sign_in_page(
 
 
 @every_form
-@pytest.mark.usefixtures("no_visit")
 async def test_form_needs_the_token_of_its_session(
-    control_plane: LocalControlPlane, page: PageRoute
+    control_plane: LocalControlPlane, page: PageRoute, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with visiting(control_plane) as visitor, visiting(control_plane) as other:
-        session = await token_of(other, control_plane)
+        session = await token_of(other)
+        refuse_visits(monkeypatch)
         for data in ({}, {"csrf": ""}, {"csrf": "x" * 43}, {"csrf": session}):
             found = await visitor.request("POST", path_of(page), data=data)
             assert (found.status, "nothing was changed" in found.text) == (403, True)
             assert_protected(found)
 
 
-async def token_of(visitor: Visitor, control_plane: LocalControlPlane) -> str:
-    """Return the token of the forms of a visitor, without a page."""
-    cookie = visitor.cookies()[f"neonctl-console-{URL(control_plane.base_url).port}"]
-    console = control_plane._console  # noqa: SLF001 - the pages are switched off in the test
-    assert console is not None
-    session = console.sessions.find(cookie)
-    assert session is not None
-    return session.csrf
+async def token_of(visitor: Visitor) -> str:
+    """Return the token of the forms of a visitor."""
+    return csrf_of(await visitor.get("/projects/new"))
 
 
 @every_form
-@pytest.mark.usefixtures("no_visit")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -115,10 +114,14 @@ async def token_of(visitor: Visitor, control_plane: LocalControlPlane) -> str:
     ],
 )
 async def test_form_of_another_site_is_refused(
-    control_plane: LocalControlPlane, page: PageRoute, headers: dict[str, str]
+    control_plane: LocalControlPlane,
+    page: PageRoute,
+    headers: dict[str, str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with visiting(control_plane) as visitor:
-        data = {"csrf": await token_of(visitor, control_plane)}
+        data = {"csrf": await token_of(visitor)}
+        refuse_visits(monkeypatch)
         found = await visitor.request("POST", path_of(page), data=data, headers=headers)
         assert found.status == 403
         assert_protected(found)

@@ -109,6 +109,10 @@ class Sessions(Generic[T]):
         self._tokens: dict[bytes, _Token[T]] = {}
         self._secret = secrets.token_bytes(32)
 
+    def __len__(self) -> int:
+        """Return the number of sessions."""
+        return len(self._sessions)
+
     def new_token(self, tenant: T, user_id: str) -> str:
         """Return a token that starts one session of a user."""
         token = secrets.token_urlsafe(32)
@@ -181,6 +185,10 @@ class Attempts:
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._times: dict[str, list[float]] = {}
+
+    def __len__(self) -> int:
+        """Return the number of addresses with attempts."""
+        return len(self._times)
 
     def seconds_to_wait(self, address: str) -> float:
         """Return when the next attempt is allowed, in seconds from now. 0 means now."""

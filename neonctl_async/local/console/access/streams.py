@@ -1,7 +1,7 @@
 """The open streams of events. Their number is bounded, and they end with their session."""
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ class Streams:
     def open(
         self,
         session: Session[Any],  # Any: a stream does not use the tenant
-    ) -> Iterator[asyncio.Event]:
+    ) -> Generator[asyncio.Event]:
         """Return the event that ends a stream of a session."""
         end = asyncio.Event()
         if self._is_closed or session.is_ended:

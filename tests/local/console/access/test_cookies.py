@@ -10,7 +10,7 @@ from neonctl_async.local.console.access import cookies
 
 def request_with(*values: str) -> web.Request:
     """Return a request with these Cookie headers."""
-    headers = CIMultiDict([("Host", "127.0.0.1:8080")])
+    headers = CIMultiDict[str]([("Host", "127.0.0.1:8080")])
     for value in values:
         headers.add("Cookie", value)
     return make_mocked_request("GET", "/console", headers=headers)

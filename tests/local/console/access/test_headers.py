@@ -11,7 +11,9 @@ LINK = {"Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 
 
 def test_policy_allows_no_inline_script_and_no_other_origin() -> None:
-    directives = dict(part.split(" ", 1) for part in POLICY.split("; "))
+    directives = {
+        name: value for name, _, value in (part.partition(" ") for part in POLICY.split("; "))
+    }
     assert directives["default-src"] == "'none'"
     assert {*directives.values()} == {"'none'", "'self'"}
     assert directives["frame-ancestors"] == directives["base-uri"] == "'none'"
