@@ -4,7 +4,7 @@ from typing import Final
 
 from aiohttp import web
 
-from neonctl_async.local.console.created_keys import CreatedKey
+from neonctl_async.local.console.access.created_keys import CreatedKey
 from neonctl_async.local.console.lists import list_page
 from neonctl_async.local.console.people_records import Key, NewKey
 from neonctl_async.local.console.visits import Visit
@@ -61,14 +61,14 @@ async def revoke(visit: Visit) -> web.StreamResponse:
 
 def show_once(visit: Visit, created: CreatedKey) -> web.Response:
     """Redirect to the page that shows a created key. Reloading that page does not show it again."""
-    visit.session.keep_created_key(created)
+    visit.session.created_keys.keep(created)
     return visit.redirect(f"/created-keys/{created.key_id}")
 
 
 async def show_created(visit: Visit) -> web.StreamResponse:
     """``GET /console/created-keys/{key_id}``: a key that this session just created, once."""
-    key_id = visit.path["key_id"]
-    created = None if visit.refreshing else visit.session.take_created_key(key_id)
+    is_read = visit.request.method == "GET" and not visit.refreshing
+    created = visit.session.created_keys.take(visit.path["key_id"]) if is_read else None
     if created is None:
         notice = (
             "A key is shown only once, right after its creation. "

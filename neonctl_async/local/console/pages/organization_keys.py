@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from neonctl_async.local.console.created_keys import CreatedKey
+from neonctl_async.local.console.access.created_keys import CreatedKey
 from neonctl_async.local.console.lists import list_page
 from neonctl_async.local.console.memberships import Membership, read_membership
 from neonctl_async.local.console.pages.keys import REVOKED, find_key, show_once, texts
