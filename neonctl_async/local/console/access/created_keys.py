@@ -9,9 +9,9 @@ MAXIMUM: Final = 10
 
 
 class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A key, and what the page that shows it says about it.
+    """A key, with the texts of the page that shows it.
 
-    ``access`` says what the key can do. ``example`` is the path of a request that it can send.
+    ``access`` describes what the key can do. ``example`` is the path of a request that it can send.
     ``back`` is the path of the list of its owner's keys, below ``/console``.
     """
 
