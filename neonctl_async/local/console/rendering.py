@@ -18,7 +18,7 @@ class Rendering:
             lstrip_blocks=True,
         )
         self._environment.filters.update(
-            duration=formats.duration, size=formats.size, age=formats.age
+            duration=formats.duration, size=formats.size, age=formats.age, moment=formats.moment
         )
         for name in self._environment.list_templates():
             self._environment.get_template(name)
