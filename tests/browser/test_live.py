@@ -158,7 +158,7 @@ async def test_slow_server_gets_one_fetch_at_a_time(server: LivePage, live: Page
     assert len(server.fetches) == 2
 
 
-async def test_lost_session_asks_to_sign_in_and_keeps_the_page(
+async def test_lost_session_keeps_the_page_and_offers_to_sign_in(
     server: LivePage, live: Page, problems: Problems
 ) -> None:
     problems.expect("status 401: GET /console/rows")
