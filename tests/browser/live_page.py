@@ -1,9 +1,9 @@
-"""A server with one live page, which a test changes, slows down or breaks."""
+"""A server with one page, which a test changes, slows down or breaks."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, Self
 
 from aiohttp import web
 from jinja2 import ChoiceLoader, DictLoader, Environment, PackageLoader, StrictUndefined
@@ -36,9 +36,12 @@ TEMPLATE: Final = """{% extends "base.html" %}{% import "components.html" as ui 
 
 
 class LivePage:
-    """A page with a row for each item of ``rows``, and a stream of its changes."""
+    """A page with a row for each item of ``rows``, and a stream of its changes.
 
-    def __init__(self) -> None:
+    A test of a single component has its own ``template``.
+    """
+
+    def __init__(self, template: str = TEMPLATE) -> None:
         self.rows: dict[str, str] = {"a": "OK", "b": "In progress"}
         self.now = "2026-11-23T01:02:03Z"
         self.status = 200
@@ -50,7 +53,7 @@ class LivePage:
         """Set when the page has opened its stream, and then fetches itself."""
         self._environment = Environment(
             loader=ChoiceLoader(
-                [DictLoader({"page": TEMPLATE}), PackageLoader("neonctl_async.local.console")]
+                [DictLoader({"page": template}), PackageLoader("neonctl_async.local.console")]
             ),
             autoescape=True,
             undefined=StrictUndefined,
@@ -67,6 +70,11 @@ class LivePage:
         self.rows |= rows or {}
         for stream in self.streams:
             stream.set()
+
+    @classmethod
+    async def new(cls, template: str = TEMPLATE) -> Self:
+        """Read the files in a thread."""
+        return await asyncio.to_thread(cls, template)
 
     @asynccontextmanager
     async def serving(self, port: int = 0) -> AsyncIterator[int]:

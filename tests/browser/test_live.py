@@ -17,7 +17,7 @@ AWAY = "Not connected to the local control plane. Trying again…"
 @pytest_asyncio.fixture(loop_scope="session")
 async def server() -> AsyncIterator[LivePage]:
     """The server of the live page."""
-    server = await asyncio.to_thread(LivePage)
+    server = await LivePage.new()
     async with server.serving():
         yield server
 
