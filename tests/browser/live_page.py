@@ -1,7 +1,7 @@
 """A server with one page, which a test changes, slows down or breaks."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final, Self
 
@@ -77,7 +77,7 @@ class LivePage:
         return await asyncio.to_thread(cls, template)
 
     @asynccontextmanager
-    async def serving(self, port: int = 0) -> AsyncIterator[int]:
+    async def serving(self, port: int = 0) -> AsyncGenerator[int]:
         """Serve the page. Return its port: a restarted server has the same."""
         self._closing = False
         app = web.Application()

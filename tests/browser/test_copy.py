@@ -1,4 +1,4 @@
-"""Copy buttons put a text on the clipboard, and say so."""
+"""Copy buttons put a text on the clipboard, and confirm it."""
 
 from collections.abc import AsyncIterator
 

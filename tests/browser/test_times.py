@@ -21,7 +21,7 @@ TEMPLATE = """{% extends "base.html" %}{% import "components.html" as ui with co
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def server() -> AsyncIterator[LivePage]:
-    """The server of the times. Its clock says 2026-11-23, 01:02:03 UTC."""
+    """The server of the times. Its clock shows 2026-11-23, 01:02:03 UTC."""
     server = await LivePage.new(TEMPLATE)
     async with server.serving():
         yield server
