@@ -1,5 +1,6 @@
 """Renders the templates. All of them are compiled at the start: rendering reads no file."""
 
+from functools import cache
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -34,3 +35,9 @@ class Rendering:
     def render(self, name: str, /, **context: object) -> str:
         """Return a page."""
         return self._environment.get_template(name).render(context)
+
+
+@cache
+def shared_rendering() -> Rendering:
+    """Return the Jinja environment of all servers of this process."""
+    return Rendering()
