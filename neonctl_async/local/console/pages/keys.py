@@ -67,7 +67,7 @@ def show_once(visit: Visit, created: CreatedKey) -> web.Response:
 
 async def show_created(visit: Visit) -> web.StreamResponse:
     """``GET /console/created-keys/{key_id}``: a key that this session just created, once."""
-    is_read = visit.request.method == "GET" and not visit.refreshing
+    is_read = visit.request.method == "GET" and not visit.is_refresh
     created = visit.session.created_keys.take(visit.path["key_id"]) if is_read else None
     if created is None:
         notice = (
