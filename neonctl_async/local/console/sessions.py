@@ -1,12 +1,19 @@
 """The sessions of signed-in people, and the one-time tokens that start them."""
 
 import secrets
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, NamedTuple, TypeVar
 
 T = TypeVar("T")
 
 LIFETIME: Final = 12 * 3600.0
 """How long a session is valid, in seconds."""
+
+
+class NewPassword(NamedTuple):
+    """The password of a role, to show it once."""
+
+    role: str
+    password: str
 
 
 class Session(Generic[T]):
@@ -19,6 +26,7 @@ class Session(Generic[T]):
         self.csrf = secrets.token_urlsafe(32)
         self.notice = ""
         self.created_key: str | None = None
+        self.new_password: NewPassword | None = None
 
     def take_notice(self) -> str:
         """Return the notice for the next page, once."""
@@ -29,6 +37,11 @@ class Session(Generic[T]):
         """Return the API key that was just created, once."""
         key, self.created_key = self.created_key, None
         return key
+
+    def take_new_password(self) -> NewPassword | None:
+        """Return the password that was just created, once."""
+        password, self.new_password = self.new_password, None
+        return password
 
 
 class Sessions(Generic[T]):

@@ -1,0 +1,91 @@
+"""The forms that create and delete a role of a branch, and that reset or show its password."""
+
+from aiohttp import web
+
+from neonctl_async.local.console.pages.databases import (
+    BRANCH,
+    branch_path,
+    chosen_name,
+    show_form,
+)
+from neonctl_async.local.console.records import Password, RoleChanged
+from neonctl_async.local.console.sessions import NewPassword
+from neonctl_async.local.console.visits import Visit
+from neonctl_async.local.errors import ApiError
+
+ROLE = f"{BRANCH}/roles/{{role_name}}"
+
+
+async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
+    """``GET …/roles/new``: the form that creates a role."""
+    return await show_form(visit, "role_new.html", error=error)
+
+
+async def create(visit: Visit) -> web.StreamResponse:
+    """``POST …/roles/new``: create a role, and show its password once."""
+    spec: dict[str, object] = {"name": visit.typed("name")}
+    if visit.typed("no_login"):
+        spec["no_login"] = True
+    try:
+        created = await visit.call(
+            f"POST {BRANCH}/roles", RoleChanged, body={"role": spec}, **visit.path
+        )
+    except ApiError as error:
+        return await show_new(visit, error=error)
+    return _changed(visit, created, f"Role {created.role.name} created.")
+
+
+async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
+    """``GET …/roles/delete?name=…``: say what is lost with a role."""
+    return await show_form(visit, "role_delete.html", error=error, name=chosen_name(visit))
+
+
+async def delete(visit: Visit) -> web.StreamResponse:
+    """``POST …/roles/delete``: delete a role."""
+    name = chosen_name(visit)
+    try:
+        await visit.call(f"DELETE {ROLE}", object, **visit.path, role_name=name)
+    except ApiError as error:
+        return await show_delete(visit, error=error)
+    return visit.redirect(branch_path(visit), f"Role {name} deleted.")
+
+
+async def show_reset(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
+    """``GET …/roles/reset?name=…``: say what happens when a password is reset."""
+    return await show_form(visit, "role_reset.html", error=error, name=chosen_name(visit))
+
+
+async def reset(visit: Visit) -> web.StreamResponse:
+    """``POST …/roles/reset``: give a role a new password, and show it once."""
+    name = chosen_name(visit)
+    try:
+        changed = await visit.call(
+            f"POST {ROLE}/reset_password", RoleChanged, **visit.path, role_name=name
+        )
+    except ApiError as error:
+        return await show_reset(visit, error=error)
+    return _changed(visit, changed, f"Password of role {name} reset.")
+
+
+async def show_new_password(visit: Visit) -> web.StreamResponse:
+    """``GET …/roles/password``: the password that was just created, once."""
+    new = visit.session.take_new_password()
+    return await show_form(visit, "role_password.html", shown=new, is_new=True)
+
+
+async def show_password(visit: Visit) -> web.StreamResponse:
+    """``POST …/roles/password``: the password of a role."""
+    name = chosen_name(visit)
+    found = await visit.call(
+        f"GET {ROLE}/reveal_password", Password, **visit.path, role_name=name
+    )
+    shown = NewPassword(name, found.password)
+    return await show_form(visit, "role_password.html", shown=shown, is_new=False)
+
+
+def _changed(visit: Visit, changed: RoleChanged, notice: str) -> web.Response:
+    role = changed.role
+    if role.password is None:
+        return visit.redirect(branch_path(visit), notice)
+    visit.session.new_password = NewPassword(role.name, role.password)
+    return visit.redirect(f"{branch_path(visit)}/roles/password", notice)
