@@ -86,11 +86,11 @@ class Killer:
         return True
 
     async def _kill_postmaster(self) -> bool:
-        self._findings.crashes += 1
+        self._findings.crash()
         return _kill_any(self._server.postmasters(), self._chance)
 
     async def _kill_backend(self) -> bool:
-        self._findings.crashes += 1
+        self._findings.crash()
         return _kill_any(self._server.backends(), self._chance)
 
     async def _kill_client(self) -> bool:

@@ -5,6 +5,7 @@ branch, into which another worker writes, or from one of its own.
 """
 
 import asyncio
+import math
 import random
 import time
 from collections import Counter
@@ -21,6 +22,8 @@ from tools.kills.server import Server
 T = TypeVar("T")
 PATIENCE = 60.0
 """The seconds within which an operation must finish and a branch must accept a connection."""
+CRASH_SECONDS = 2.0
+"""The seconds after the kill of a Postgres process in which operations may fail."""
 UNFINISHED = (OperationStatus.SCHEDULING, OperationStatus.RUNNING)
 TABLE = "CREATE TABLE kept (row bigint PRIMARY KEY)"
 MOST_BRANCHES = 4
@@ -34,8 +37,18 @@ class Findings:
         self.violations: list[str] = []
         self.steps: Counter[str] = Counter()
         self.errors: Counter[str] = Counter()
-        self.crashes = 0
-        """The number of Postgres processes killed so far. They may let an operation fail."""
+        self._crashed_at = -math.inf
+
+    def crash(self) -> None:
+        """Record that a Postgres process is killed now. That may let an operation fail."""
+        self._crashed_at = time.monotonic()
+
+    def crashed_since(self, moment: float) -> bool:
+        """Return whether a process was killed since a moment, or shortly before it.
+
+        Postgres ends all other sessions too, a moment after one of its processes was killed.
+        """
+        return self._crashed_at > moment - CRASH_SECONDS
 
     def error(self, error: BaseException) -> None:
         """Count an error that a kill may cause."""
@@ -103,7 +116,7 @@ class Worker:
             return
         source = self._chance.choice([self._root, *self.branches])
         branch = BranchLedger(f"{self._name}-{next(self._names)}", source.copy())
-        crashes = self._findings.crashes
+        began = time.monotonic()
         created = await self._call(
             lambda: self._neon.branches.create(
                 self._project_id,
@@ -114,9 +127,9 @@ class Worker:
         )
         if created is not None:
             branch.id = created.branch.id
-            finished = await self._finish(created.operations, crashes)
+            finished = await self._finish(created.operations, began)
         elif await self._find(branch):
-            finished = await self._settle(branch, crashes)
+            finished = await self._settle(branch, began)
         else:
             return
         source.extend(branch.contents[0])
@@ -150,14 +163,14 @@ class Worker:
     async def _suspend(self) -> None:
         if self.branches:
             branch = self._chance.choice(self.branches)
-            crashes = self._findings.crashes
+            began = time.monotonic()
             response = await self._call(
                 lambda: self._neon.endpoints.suspend(self._project_id, branch.endpoint_id)
             )
             if response is None:
-                await self._settle(branch, crashes)
+                await self._settle(branch, began)
             else:
-                await self._finish(response.operations, crashes)
+                await self._finish(response.operations, began)
 
     async def _restore(self) -> None:
         """Replace the content of a branch without children by that of the root branch."""
@@ -166,7 +179,7 @@ class Worker:
         if not candidates:
             return
         branch = self._chance.choice(candidates)
-        crashes = self._findings.crashes
+        began = time.monotonic()
         copy = self._root.copy()
         response = await self._call(
             lambda: self._neon.branches.restore(
@@ -174,10 +187,10 @@ class Worker:
             )
         )
         if response is None:
-            await self._settle(branch, crashes)
+            await self._settle(branch, began)
             self._root.extend(copy)
             branch.contents.append(copy)
-        elif await self._finish(response.operations, crashes):
+        elif await self._finish(response.operations, began):
             self._root.extend(copy)
             branch.contents = [copy]
         else:
@@ -189,7 +202,7 @@ class Worker:
 
     async def _remove(self, branch: BranchLedger) -> None:
         """Delete a branch that is no parent, so that it cannot be recovered."""
-        crashes = self._findings.crashes
+        began = time.monotonic()
         while True:
             await self._server.up.wait()
             try:
@@ -206,7 +219,7 @@ class Worker:
             except NeonError as error:
                 self._findings.error(error)
             else:
-                await self._finish(response.operations, crashes)
+                await self._finish(response.operations, began)
                 break
         self.branches.remove(branch)
 
@@ -244,17 +257,17 @@ class Worker:
                 self._findings.error(error)
                 await asyncio.sleep(0.05)
 
-    async def _settle(self, branch: BranchLedger, crashes: int) -> bool:
+    async def _settle(self, branch: BranchLedger, began: float) -> bool:
         """Wait for all operations of a branch; return whether none has ever failed."""
         operations = await self._read_until(
             lambda: self._neon.operations.list(self._project_id, limit=500).collect(limit=500)
         )
         mine = [one for one in operations if one.branch_id == branch.id]
         unfinished = [one for one in mine if one.status in UNFINISHED]
-        succeeded = await self._finish(unfinished, crashes)
+        succeeded = await self._finish(unfinished, began)
         return succeeded and all(one.status != OperationStatus.FAILED for one in mine)
 
-    async def _finish(self, operations: Sequence[Operation], crashes: int) -> bool:
+    async def _finish(self, operations: Sequence[Operation], began: float) -> bool:
         """Wait for operations; return whether all succeeded."""
         if not operations:
             return True
@@ -262,7 +275,7 @@ class Worker:
             await self._neon.operations.wait(operations, timeout=PATIENCE)
         except OperationFailedError as error:
             self._findings.error(error)
-            if crashes == self._findings.crashes:
+            if not self._findings.crashed_since(began):
                 self._findings.violations.append(f"{self._name}, without a crash: {error}")
             return False
         except NeonError as error:

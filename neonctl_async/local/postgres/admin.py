@@ -36,6 +36,7 @@ _SESSION_SETTINGS: Final = {
 """The settings that the administrator needs, whatever a project sets for its clients."""
 
 _CONNECT_TIME: Final = 10.0
+_RECOVERY_PAUSE: Final = 0.05
 _RENAME_ATTEMPTS: Final = 5
 _RECENT: Final = 1000
 _TERMINATE: Final = (
@@ -122,20 +123,30 @@ async def connect(
 
 async def _open(driver: Any, address: Address, password: str, database: str) -> Session:  # noqa: ANN401 - asyncpg publishes no types
     """Connect. No variable of the environment changes the connection."""
-    session: Session = await driver.connect(
-        host=str(address.directory),
-        port=address.port,
-        user=ADMINISTRATOR,
-        password=password,
-        database=database,
-        ssl=False,
-        timeout=_CONNECT_TIME,
-        command_timeout=STATEMENT_TIME,
-        statement_cache_size=0,
-        server_settings=_SESSION_SETTINGS,
-        target_session_attrs="any",
-    )
-    return session
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _CONNECT_TIME
+    while True:
+        try:
+            session: Session = await driver.connect(
+                host=str(address.directory),
+                port=address.port,
+                user=ADMINISTRATOR,
+                password=password,
+                database=database,
+                ssl=False,
+                timeout=_CONNECT_TIME,
+                command_timeout=STATEMENT_TIME,
+                statement_cache_size=0,
+                server_settings=_SESSION_SETTINGS,
+                target_session_attrs="any",
+            )
+        except driver.CannotConnectNowError:
+            # Postgres recovers for a moment after one of its processes was killed.
+            if loop.time() >= deadline:
+                raise
+            await asyncio.sleep(_RECOVERY_PAUSE)
+        else:
+            return session
 
 
 async def apply_roles_and_databases(

@@ -1,7 +1,9 @@
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
+import asyncpg
 import msgspec
 import pytest
 
@@ -35,6 +37,25 @@ async def test_wrong_password_of_the_administrator_is_an_error_of_the_cluster(
     with pytest.raises(ClusterError, match="password authentication failed"):
         async with connect(address, "wrong"):
             pass
+
+
+async def test_administrator_waits_while_postgres_recovers(
+    clusters: Clusters, main: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connect_once = asyncpg.connect
+    refusals = ["the database system is in recovery mode", "the database system is starting up"]
+
+    async def refuse_at_first(*args: Any, **kwargs: Any) -> Any:  # Any: the arguments of asyncpg
+        if refusals:
+            raise asyncpg.CannotConnectNowError(refusals.pop())
+        return await connect_once(*args, **kwargs)
+
+    monkeypatch.setattr(asyncpg, "connect", refuse_at_first)
+    databases = [*DESIRED.databases, DatabaseSpec("second", "alice")]
+    await clusters.configure(main, msgspec.structs.replace(DESIRED, databases=databases))
+    assert refusals == []
+    found = await fetch(clusters, main, "SELECT datname FROM pg_database WHERE datname = 'second'")
+    assert len(found) == 1
 
 
 async def test_copies_keep_no_replication_slot(clusters: Clusters, main: str) -> None:
