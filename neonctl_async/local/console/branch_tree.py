@@ -7,6 +7,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from neonctl_async.local.clock import Instant, in_seconds
+from neonctl_async.local.console.states import branch_state, compute_state
 from neonctl_async.local.engine import computes, timelines
 from neonctl_async.local.storage.tables import Branch, Endpoint
 from neonctl_async.local.storage.transactions import Row, Transaction
@@ -34,16 +35,15 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Compute(msgspec.Struct, frozen=True):
-    """The state of a compute of a branch."""
+    """A compute of a branch, with the label of its state."""
 
     id: str
     type: str
-    state: str
-    pending_state: str | None
+    label: str
 
 
 class TreeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """A branch as a row of the tree."""
+    """A branch as a row of the tree, with the label of its state."""
 
     id: str
     name: str
@@ -52,8 +52,7 @@ class TreeRow(msgspec.Struct, frozen=True, kw_only=True):
     parent_name: str | None
     is_default: bool
     protected: bool
-    state: str
-    pending_state: str | None
+    label: str
     logical_size: int | None
     created_at: str
     expires_at: str | None
@@ -131,9 +130,7 @@ def read_page(
     )
 
 
-def _root_of_default(
-    branches: Iterable[BranchName], known: dict[str, BranchName]
-) -> str | None:
+def _root_of_default(branches: Iterable[BranchName], known: dict[str, BranchName]) -> str | None:
     place = next((branch for branch in branches if branch.is_default), None)
     while place is not None and place.parent_id in known:
         place = known[place.parent_id]
@@ -167,8 +164,7 @@ def _row(
         parent_name=parents.get(branch.parent_id or ""),
         is_default=branch.is_default,
         protected=branch.protected,
-        state=timelines.state(branch, tx.now),
-        pending_state=branch.state if changing else None,
+        label=branch_state(timelines.state(branch, tx.now), branch.state if changing else None),
         logical_size=branch.logical_size if tx.rules.postgres else None,
         created_at=in_seconds(branch.created_at),
         expires_at=None if branch.expires_at is None else in_seconds(branch.expires_at),
@@ -181,6 +177,5 @@ def _compute(endpoint: Endpoint, now: Instant) -> Compute:
     return Compute(
         id=endpoint.id,
         type=endpoint.type,
-        state=computes.state(endpoint, now),
-        pending_state=endpoint.state if changing else None,
+        label=compute_state(computes.state(endpoint, now), endpoint.state if changing else None),
     )

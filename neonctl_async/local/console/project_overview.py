@@ -12,9 +12,6 @@ from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import not_found
 from neonctl_async.local.storage.transactions import SqlValue, Transaction
 
-MAXIMUM_CHOICES: Final = 100
-"""The maximum number of branches in a list to choose from."""
-
 MAXIMUM_NAMES: Final = 20
 """The maximum number of names that the confirmation of a deletion lists."""
 
@@ -25,9 +22,8 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
     """The branches of a project, and the branch that was chosen."""
 
     tree: TreePage
-    branches: int
     chosen: BranchName
-    choices: list[tuple[str, str]]
+    branch_names: list[str]
     computes: int
     active_computes: int
     may_delete: bool
@@ -54,9 +50,8 @@ def read_overview(
     live = "FROM endpoints WHERE project_id = ? AND deleted_at IS NULL"
     return Overview(
         tree=read_page(tx, names, search=search, number=number),
-        branches=len(names),
         chosen=_chosen(names, branch),
-        choices=[(found.id, found.name) for found in names[:MAXIMUM_CHOICES]],
+        branch_names=[found.name for found in names],
         computes=_count(tx, live, project_id),
         active_computes=_count(tx, f"{live} AND {_ACTIVE}", project_id, tx.now),
         may_delete=may_delete(tx, principal, project_id),

@@ -2,6 +2,8 @@
 
 import msgspec
 
+from neonctl_async.local.console import states
+
 
 class Pagination(msgspec.Struct, frozen=True):
     """The cursor of the next page."""
@@ -139,6 +141,24 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     disabled: bool = False
     pending_state: str | None = None
     last_active: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The state, as pages show it."""
+        return states.compute_state(self.current_state, self.pending_state)
+
+    @property
+    def is_running(self) -> bool:
+        """True if the compute is active or starting."""
+        return (self.pending_state or self.current_state) == "active"
+
+    @property
+    def size(self) -> str:
+        """The size, or the limits of the size, in compute units."""
+        smallest, largest = self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu
+        if smallest == largest:
+            return f"{smallest:g} CU"
+        return f"{smallest:g} to {largest:g} CU"
 
 
 class Endpoints(msgspec.Struct, frozen=True):

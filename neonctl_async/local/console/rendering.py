@@ -2,7 +2,7 @@
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from neonctl_async.local.console import formats
+from neonctl_async.local.console import formats, states
 
 
 class Rendering:
@@ -18,7 +18,11 @@ class Rendering:
             lstrip_blocks=True,
         )
         self._environment.filters.update(
-            duration=formats.duration, size=formats.size, age=formats.age
+            duration=formats.duration,
+            size=formats.size,
+            age=formats.age,
+            period=formats.period,
+            state_kind=states.kind,
         )
         for name in self._environment.list_templates():
             self._environment.get_template(name)

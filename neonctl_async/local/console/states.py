@@ -48,9 +48,7 @@ def kind(label: str) -> str:
     return KINDS.get(label, "quiet")
 
 
-def _label(
-    labels: Mapping[tuple[str, str | None], str], state: str, pending: str | None
-) -> str:
+def _label(labels: Mapping[tuple[str, str | None], str], state: str, pending: str | None) -> str:
     pending = None if pending == state else pending
     # A state that Neon adds later is shown as it is.
     return labels.get((state, pending), state.replace("_", " ").capitalize())

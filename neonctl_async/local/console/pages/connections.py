@@ -5,15 +5,22 @@ from collections.abc import Mapping
 import msgspec
 from aiohttp import web
 
-from neonctl_async.local.console.pages.databases import BranchObjects, read_context
+from neonctl_async.local.console.pages.databases import BranchObjects, read_context, show_found
 from neonctl_async.local.console.records import ConnectionUri
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection string, and what it was chosen from. ``problem`` says why there is none."""
+    """A connection string, and the choice. ``problem`` says why there is no connection string.
 
+    ``choose_url`` is the page that shows another choice. With ``branches``, which are names,
+    another branch can be chosen too.
+    """
+
+    choose_url: str
+    branch: str = ""
+    branches: list[str] = []
     database: str
     role: str
     pooled: bool
@@ -24,7 +31,12 @@ class Connection(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def read(
-    visit: Visit, objects: BranchObjects, chosen: Mapping[str, str], *, password: bool = False
+    visit: Visit,
+    objects: BranchObjects,
+    chosen: Mapping[str, str],
+    *,
+    choose_url: str,
+    password: bool = False,
 ) -> Connection:
     """Read the connection string of the chosen database, role and pooling.
 
@@ -34,6 +46,7 @@ async def read(
     role = _role(objects, chosen, database)
     pooled = bool(chosen.get("pooled"))
     connection = Connection(
+        choose_url=choose_url,
         database=database,
         role=role,
         pooled=pooled,
@@ -80,9 +93,9 @@ async def show_password(visit: Visit) -> web.StreamResponse:
 
 async def _show(visit: Visit, chosen: Mapping[str, str], *, password: bool) -> web.StreamResponse:
     found = await read_context(visit)
-    connection = await read(visit, found.objects, chosen, password=password)
-    context = msgspec.structs.asdict(found)
-    return visit.page("connection.html", connection=connection, **context)
+    url = f"{found.objects.url}/connection"
+    connection = await read(visit, found.objects, chosen, choose_url=url, password=password)
+    return show_found(visit, found, "connection.html", connection=connection)
 
 
 def _database(objects: BranchObjects, chosen: Mapping[str, str]) -> str:

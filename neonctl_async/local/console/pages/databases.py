@@ -15,7 +15,7 @@ from neonctl_async.local.console.records import (
     Started,
 )
 from neonctl_async.local.console.visits import Visit
-from neonctl_async.local.errors import ApiError
+from neonctl_async.local.errors import ApiError, not_found
 
 BRANCH = "/projects/{project_id}/branches/{branch_id}"
 
@@ -40,15 +40,23 @@ class BranchObjects(msgspec.Struct, frozen=True, kw_only=True):
 
 async def read(visit: Visit, project_id: str, branch_id: str) -> BranchObjects:
     """Read the databases and roles of a branch."""
-    path = {"project_id": project_id, "branch_id": branch_id}
-    databases = await visit.call(f"GET {BRANCH}/databases", Databases, **path)
-    roles = await visit.call(f"GET {BRANCH}/roles", Roles, **path)
-    return BranchObjects(**path, databases=databases.databases, roles=roles.roles)
+    databases = await visit.call(
+        f"GET {BRANCH}/databases", Databases, project_id=project_id, branch_id=branch_id
+    )
+    roles = await visit.call(
+        f"GET {BRANCH}/roles", Roles, project_id=project_id, branch_id=branch_id
+    )
+    return BranchObjects(
+        project_id=project_id,
+        branch_id=branch_id,
+        databases=databases.databases,
+        roles=roles.roles,
+    )
 
 
 async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/databases/new``: the form that creates a database."""
-    return await show_form(visit, "database_new.html", error=error)
+    return show_found(visit, await read_context(visit), "database_new.html", error=error)
 
 
 async def create(visit: Visit) -> web.StreamResponse:
@@ -56,7 +64,13 @@ async def create(visit: Visit) -> web.StreamResponse:
     name = visit.typed("name")
     body = {"database": {"name": name, "owner_name": visit.typed("owner_name")}}
     try:
-        await visit.call(f"POST {BRANCH}/databases", Started, body=body, **visit.path)
+        await visit.call(
+            f"POST {BRANCH}/databases",
+            Started,
+            body=body,
+            project_id=visit.path["project_id"],
+            branch_id=visit.path["branch_id"],
+        )
     except ApiError as error:
         return await show_new(visit, error=error)
     return visit.redirect(branch_path(visit), f"Database {name} created.")
@@ -64,7 +78,11 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/databases/delete?name=…``: say what is lost with a database."""
-    return await show_form(visit, "database_delete.html", error=error, name=chosen_name(visit))
+    name = chosen_name(visit)
+    found = await read_context(visit)
+    if name not in [database.name for database in found.objects.databases]:
+        raise not_found("database", name)
+    return show_found(visit, found, "database_delete.html", error=error, name=name)
 
 
 async def delete(visit: Visit) -> web.StreamResponse:
@@ -72,7 +90,13 @@ async def delete(visit: Visit) -> web.StreamResponse:
     name = chosen_name(visit)
     route = f"DELETE {BRANCH}/databases/{{database_name}}"
     try:
-        await visit.call(route, object, **visit.path, database_name=name)
+        await visit.call(
+            route,
+            object,
+            project_id=visit.path["project_id"],
+            branch_id=visit.path["branch_id"],
+            database_name=name,
+        )
     except ApiError as error:
         return await show_delete(visit, error=error)
     return visit.redirect(branch_path(visit), f"Database {name} deleted.")
@@ -90,17 +114,31 @@ async def read_context(visit: Visit) -> BranchContext:
     """Read the branch of the path, with its project and its objects."""
     project_id, branch_id = visit.path["project_id"], visit.path["branch_id"]
     project = await visit.call("GET /projects/{project_id}", ProjectFound, project_id=project_id)
-    branch = await visit.call(f"GET {BRANCH}", BranchFound, **visit.path)
+    branch = await visit.call(
+        f"GET {BRANCH}", BranchFound, project_id=project_id, branch_id=branch_id
+    )
     objects = await read(visit, project_id, branch_id)
     return BranchContext(project=project.project, branch=branch.branch, objects=objects)
 
 
-async def show_form(
-    visit: Visit, template: str, *, error: ApiError | None = None, **context: object
+def show_found(
+    visit: Visit,
+    found: BranchContext,
+    template: str,
+    *,
+    error: ApiError | None = None,
+    **context: object,
 ) -> web.StreamResponse:
-    """Return a page with a form about an object of the branch of the path."""
-    found = msgspec.structs.asdict(await read_context(visit))
-    return visit.page(template, error=error, **found, **context)
+    """Return a page about an object of a branch."""
+    return visit.page(
+        template,
+        error=error,
+        status=None,
+        project=found.project,
+        branch=found.branch,
+        objects=found.objects,
+        **context,
+    )
 
 
 def branch_path(visit: Visit) -> str:

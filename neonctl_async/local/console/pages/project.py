@@ -2,14 +2,14 @@
 
 from typing import Final
 
+import msgspec
 from aiohttp import web
 
 from neonctl_async.local.api.regions import REGIONS
 from neonctl_async.local.console.pages import connections, databases
 from neonctl_async.local.console.project_overview import read_overview
 from neonctl_async.local.console.records import Endpoints, ProjectFound
-from neonctl_async.local.console.visits import Visit
-
+from neonctl_async.local.console.visits import PATH, Visit
 
 _REGIONS: Final = {region.region_id: region.name for region in REGIONS}
 
@@ -34,13 +34,19 @@ async def show(visit: Visit) -> web.StreamResponse:
         project_id=project_id,
         branch_id=branch.id,
     )
+    url = f"{PATH}/projects/{project_id}"
+    connection = await connections.read(
+        visit, objects, visit.query, choose_url=f"{url}#connect-title"
+    )
     return visit.page(
         "project.html",
         project=found.project,
         overview=overview,
         branch=branch,
         objects=objects,
-        connection=await connections.read(visit, objects, visit.query),
+        connection=msgspec.structs.replace(
+            connection, branch=branch.name, branches=overview.branch_names
+        ),
         endpoints=computes.endpoints,
         search=visit.query.get("search", ""),
         owner=_owner(visit, found.project.org_id),

@@ -12,7 +12,7 @@ _PROJECT = "/projects/{project_id}"
 
 async def show_rename(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/rename``: the form that renames a project."""
-    found = await visit.call(f"GET {_PROJECT}", ProjectFound, **visit.path)
+    found = await visit.call(f"GET {_PROJECT}", ProjectFound, project_id=visit.path["project_id"])
     return visit.page("project_rename.html", error=error, project=found.project)
 
 
@@ -20,7 +20,9 @@ async def rename(visit: Visit) -> web.StreamResponse:
     """``POST …/rename``: rename a project."""
     body = {"project": {"name": visit.typed("name")}}
     try:
-        changed = await visit.call(f"PATCH {_PROJECT}", ProjectFound, body=body, **visit.path)
+        changed = await visit.call(
+            f"PATCH {_PROJECT}", ProjectFound, body=body, project_id=visit.path["project_id"]
+        )
     except ApiError as error:
         return await show_rename(visit, error=error)
     name = changed.project.name
@@ -29,7 +31,7 @@ async def rename(visit: Visit) -> web.StreamResponse:
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/delete``: say what is lost with a project."""
-    found = await visit.call(f"GET {_PROJECT}", ProjectFound, **visit.path)
+    found = await visit.call(f"GET {_PROJECT}", ProjectFound, project_id=visit.path["project_id"])
     project_id = found.project.id
     if not await visit.read(may_delete, visit.principal, project_id):
         error = error or forbidden("only an administrator can delete a project")
@@ -39,9 +41,9 @@ async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.Str
 
 async def delete(visit: Visit) -> web.StreamResponse:
     """``POST …/delete``: delete a project."""
-    found = await visit.call(f"GET {_PROJECT}", ProjectFound, **visit.path)
+    found = await visit.call(f"GET {_PROJECT}", ProjectFound, project_id=visit.path["project_id"])
     try:
-        await visit.call(f"DELETE {_PROJECT}", object, **visit.path)
+        await visit.call(f"DELETE {_PROJECT}", object, project_id=visit.path["project_id"])
     except ApiError as error:
         return await show_delete(visit, error=error)
     return visit.redirect("", f"Project {found.project.name} deleted.")

@@ -35,7 +35,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         org_id=query["org_id"],
         first_page=_url(given, "") if query["cursor"] else "",
         next_page=_url(given, found.pagination.cursor) if is_full else "",
-        base_url=f"{visit.request.url.origin()}{BASE_PATH}",
+        create_command=_create_command(f"{visit.request.url.origin()}{BASE_PATH}"),
     )
 
 
@@ -72,6 +72,15 @@ async def create(visit: Visit) -> web.StreamResponse:
         return await show_new(visit, error=error)
     project = created.project
     return visit.redirect(f"/projects/{project.id}", f"Project {project.name} created.")
+
+
+def _create_command(base_url: str) -> str:
+    return (
+        f"curl -X POST {base_url}/projects \\\n"
+        '  -H "Authorization: Bearer $NEON_API_KEY" \\\n'
+        '  -H "Content-Type: application/json" \\\n'
+        """  -d '{"project": {"name": "shop"}}'"""
+    )
 
 
 def _limited(query: Mapping[str, str]) -> dict[str, str]:

@@ -4,21 +4,23 @@ from aiohttp import web
 
 from neonctl_async.local.console.pages.databases import (
     BRANCH,
+    BranchContext,
     branch_path,
     chosen_name,
-    show_form,
+    read_context,
+    show_found,
 )
 from neonctl_async.local.console.records import Password, RoleChanged
 from neonctl_async.local.console.sessions import NewPassword
 from neonctl_async.local.console.visits import Visit
-from neonctl_async.local.errors import ApiError
+from neonctl_async.local.errors import ApiError, not_found
 
 ROLE = f"{BRANCH}/roles/{{role_name}}"
 
 
 async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/roles/new``: the form that creates a role."""
-    return await show_form(visit, "role_new.html", error=error)
+    return show_found(visit, await read_context(visit), "role_new.html", error=error)
 
 
 async def create(visit: Visit) -> web.StreamResponse:
@@ -28,7 +30,11 @@ async def create(visit: Visit) -> web.StreamResponse:
         spec["no_login"] = True
     try:
         created = await visit.call(
-            f"POST {BRANCH}/roles", RoleChanged, body={"role": spec}, **visit.path
+            f"POST {BRANCH}/roles",
+            RoleChanged,
+            body={"role": spec},
+            project_id=visit.path["project_id"],
+            branch_id=visit.path["branch_id"],
         )
     except ApiError as error:
         return await show_new(visit, error=error)
@@ -37,14 +43,25 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/roles/delete?name=…``: say what is lost with a role."""
-    return await show_form(visit, "role_delete.html", error=error, name=chosen_name(visit))
+    name = chosen_name(visit)
+    found = await read_context(visit)
+    _check_exists(found, name)
+    return show_found(
+        visit, found, "role_delete.html", error=error, name=name, owned=found.objects.owned_by(name)
+    )
 
 
 async def delete(visit: Visit) -> web.StreamResponse:
     """``POST …/roles/delete``: delete a role."""
     name = chosen_name(visit)
     try:
-        await visit.call(f"DELETE {ROLE}", object, **visit.path, role_name=name)
+        await visit.call(
+            f"DELETE {ROLE}",
+            object,
+            project_id=visit.path["project_id"],
+            branch_id=visit.path["branch_id"],
+            role_name=name,
+        )
     except ApiError as error:
         return await show_delete(visit, error=error)
     return visit.redirect(branch_path(visit), f"Role {name} deleted.")
@@ -52,7 +69,10 @@ async def delete(visit: Visit) -> web.StreamResponse:
 
 async def show_reset(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET …/roles/reset?name=…``: say what happens when a password is reset."""
-    return await show_form(visit, "role_reset.html", error=error, name=chosen_name(visit))
+    name = chosen_name(visit)
+    found = await read_context(visit)
+    _check_exists(found, name)
+    return show_found(visit, found, "role_reset.html", error=error, name=name)
 
 
 async def reset(visit: Visit) -> web.StreamResponse:
@@ -60,7 +80,11 @@ async def reset(visit: Visit) -> web.StreamResponse:
     name = chosen_name(visit)
     try:
         changed = await visit.call(
-            f"POST {ROLE}/reset_password", RoleChanged, **visit.path, role_name=name
+            f"POST {ROLE}/reset_password",
+            RoleChanged,
+            project_id=visit.path["project_id"],
+            branch_id=visit.path["branch_id"],
+            role_name=name,
         )
     except ApiError as error:
         return await show_reset(visit, error=error)
@@ -69,18 +93,33 @@ async def reset(visit: Visit) -> web.StreamResponse:
 
 async def show_new_password(visit: Visit) -> web.StreamResponse:
     """``GET …/roles/password``: the password that was just created, once."""
+    found = await read_context(visit)
     new = visit.session.take_new_password()
-    return await show_form(visit, "role_password.html", shown=new, is_new=True)
+    return show_found(visit, found, "role_password.html", shown=new, is_new=True)
 
 
 async def show_password(visit: Visit) -> web.StreamResponse:
     """``POST …/roles/password``: the password of a role."""
     name = chosen_name(visit)
-    found = await visit.call(
-        f"GET {ROLE}/reveal_password", Password, **visit.path, role_name=name
-    )
-    shown = NewPassword(name, found.password)
-    return await show_form(visit, "role_password.html", shown=shown, is_new=False)
+    found = await read_context(visit)
+    shown, refused = None, None
+    try:
+        answer = await visit.call(
+            f"GET {ROLE}/reveal_password",
+            Password,
+            project_id=visit.path["project_id"],
+            branch_id=visit.path["branch_id"],
+            role_name=name,
+        )
+        shown = NewPassword(name, answer.password)
+    except ApiError as error:
+        refused = error
+    return show_found(visit, found, "role_password.html", error=refused, shown=shown, is_new=False)
+
+
+def _check_exists(found: BranchContext, name: str) -> None:
+    if name not in [role.name for role in found.objects.roles]:
+        raise not_found("role", name)
 
 
 def _changed(visit: Visit, changed: RoleChanged, notice: str) -> web.Response:
