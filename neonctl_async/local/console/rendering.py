@@ -1,32 +1,45 @@
 """Renders the templates. All of them are compiled at the start: rendering reads no file."""
 
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Final
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from neonctl_async.local.console import formats, states
 
+# Any: a template can show every result.
+_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "duration": formats.duration,
+    "size": formats.size,
+    "age": formats.age,
+    "period": formats.period,
+    "state_kind": states.kind,
+}
+
 
 class Rendering:
-    """The Jinja environment. Creating it reads files."""
+    """Renders pages. Creating the first one reads files."""
 
     def __init__(self) -> None:
-        self._environment = Environment(
-            loader=PackageLoader("neonctl_async.local.console"),
-            autoescape=True,
-            undefined=StrictUndefined,
-            auto_reload=False,
-            trim_blocks=True,
-            lstrip_blocks=True,
-        )
-        self._environment.filters.update(
-            duration=formats.duration,
-            size=formats.size,
-            age=formats.age,
-            period=formats.period,
-            state_kind=states.kind,
-        )
-        for name in self._environment.list_templates():
-            self._environment.get_template(name)
+        self._environment = _environment()
 
     def render(self, name: str, /, **context: object) -> str:
         """Return a page."""
         return self._environment.get_template(name).render(context)
+
+
+@cache  # compiling takes a few hundred milliseconds, and tests start many servers
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("neonctl_async.local.console"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters.update(_FILTERS)
+    for name in environment.list_templates():
+        environment.get_template(name)
+    return environment

@@ -1,4 +1,4 @@
-"""The connection string of a database of a branch, without its password until that is asked for."""
+"""The connection string of a database of a branch, which hides the password until it is requested."""
 
 from collections.abc import Mapping
 

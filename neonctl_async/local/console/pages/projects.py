@@ -9,7 +9,7 @@ from aiohttp import web
 from neonctl_async.local.api.description.published import description
 from neonctl_async.local.api.projects import DEFAULT_PG_VERSION
 from neonctl_async.local.console.records import ProjectCreated, Projects, Regions
-from neonctl_async.local.console.visits import Visit
+from neonctl_async.local.console.visits import PATH, Visit
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.application import BASE_PATH
 
@@ -21,6 +21,7 @@ async def show(visit: Visit) -> web.StreamResponse:
     """``GET /console``: the projects of the person and of the person's organizations."""
     query = {name: visit.query.get(name, "") for name in ("search", "org_id", "cursor")}
     given = {name: value for name, value in query.items() if value}
+    filters = {name: value for name, value in given.items() if name != "cursor"}
     found = await visit.call("GET /projects", Projects, query=_limited(given))
     shared = Projects([])
     if not given:
@@ -33,8 +34,8 @@ async def show(visit: Visit) -> web.StreamResponse:
         owners=_owners(visit),
         search=query["search"],
         org_id=query["org_id"],
-        first_page=_url(given, "") if query["cursor"] else "",
-        next_page=_url(given, found.pagination.cursor) if is_full else "",
+        first_page=_url(filters, "") if query["cursor"] else "",
+        next_page=_url(filters, found.pagination.cursor) if is_full else "",
         create_command=_create_command(f"{visit.request.url.origin()}{BASE_PATH}"),
     )
 
@@ -88,7 +89,7 @@ def _limited(query: Mapping[str, str]) -> dict[str, str]:
 
 
 def _url(query: Mapping[str, str], cursor: str) -> str:
-    return f"?{urlencode({**query, 'cursor': cursor})}" if cursor else f"?{urlencode(query)}"
+    return f"{PATH}?{urlencode({**query, 'cursor': cursor} if cursor else query)}"
 
 
 def _owners(visit: Visit) -> dict[str, str]:
