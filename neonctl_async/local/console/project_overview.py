@@ -1,4 +1,4 @@
-"""What pages show of a project and the API has no request for, read at one moment."""
+"""Data of a project that pages show, and that the API has no request for."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -30,7 +30,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
-    """What is lost with a project: numbers of objects, and the names of the newest branches."""
+    """The losses when a project is deleted: numbers of objects, and the names of the newest branches."""
 
     branches: int
     branch_names: list[str]
@@ -65,7 +65,7 @@ def may_delete(tx: Transaction, principal: Principal, project_id: str) -> bool:
 
 
 def read_losses(tx: Transaction, project_id: str) -> Losses:
-    """Return what is lost with a project."""
+    """Return the losses when a project is deleted."""
     names = read_names(tx, project_id)
     databases = (
         "FROM databases WHERE deleted_at IS NULL AND branch_id IN "

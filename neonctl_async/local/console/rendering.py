@@ -1,4 +1,4 @@
-"""Renders the templates. All of them are compiled at the start: rendering reads no file."""
+"""The rendering of pages. All of them are compiled at the start: rendering reads no file."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -39,7 +39,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(_FILTERS)
+    filters: dict[str, Callable[..., Any]] = environment.filters
+    filters |= _FILTERS
     for name in environment.list_templates():
         environment.get_template(name)
     return environment

@@ -1,4 +1,4 @@
-"""The connection string of a database of a branch, which hides the password until it is requested."""
+"""The connection string of a branch. Its password is hidden until it is requested."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ from neonctl_async.local.errors import ApiError
 
 
 class Connection(msgspec.Struct, frozen=True, kw_only=True):
-    """A connection string, and the choice. ``problem`` says why there is no connection string.
+    """A connection string, and the choice. ``problem`` explains a missing one.
 
     ``choose_url`` is the page that shows another choice. With ``branches``, which are names,
     another branch can be chosen too.
@@ -75,7 +75,7 @@ async def read(
 
 
 def without_password(uri: str) -> str:
-    """Return a connection URI without its password. Programs then ask for the password."""
+    """Return a connection URI without its password. Programs then prompt for the password."""
     scheme, _, rest = uri.partition("://")
     login, _, address = rest.partition("@")
     return f"{scheme}://{login.partition(':')[0]}@{address}"

@@ -77,7 +77,7 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/databases/delete?name=…``: say what is lost with a database."""
+    """``GET …/databases/delete?name=…``: the confirmation that deletes a database."""
     name = chosen_name(visit)
     found = await read_context(visit)
     if name not in [database.name for database in found.objects.databases]:
@@ -103,7 +103,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
 
 
 class BranchContext(msgspec.Struct, frozen=True, kw_only=True):
-    """What all pages about an object of a branch show."""
+    """A branch with its project and its objects, for the pages about one of the objects."""
 
     project: Project
     branch: Branch

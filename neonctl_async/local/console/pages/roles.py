@@ -42,7 +42,7 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/roles/delete?name=…``: say what is lost with a role."""
+    """``GET …/roles/delete?name=…``: the confirmation that deletes a role."""
     name = chosen_name(visit)
     found = await read_context(visit)
     _check_exists(found, name)
@@ -68,7 +68,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
 
 
 async def show_reset(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
-    """``GET …/roles/reset?name=…``: say what happens when a password is reset."""
+    """``GET …/roles/reset?name=…``: the confirmation that resets a password."""
     name = chosen_name(visit)
     found = await read_context(visit)
     _check_exists(found, name)

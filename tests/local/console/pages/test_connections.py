@@ -1,4 +1,4 @@
-"""The connection string, whose password is hidden until it is requested."""
+"""The connection string. Its password is hidden until it is requested."""
 
 from neonctl_async.local.console.pages.connections import without_password
 from tests.local.client import Client

@@ -19,9 +19,7 @@ async def test_refused_name_stays_in_the_form(visitor: Visitor, project_id: str)
     assert page.form(path).fields["name"] == "x" * 300
 
 
-async def test_confirmation_shows_what_is_lost(
-    visitor: Visitor, api: Client, project_id: str
-) -> None:
+async def test_confirmation_lists_losses(visitor: Visitor, api: Client, project_id: str) -> None:
     await api.branch(project_id, name="feature")
     body = {"key_name": "ci", "project_id": project_id}
     await api.request("POST", f"{api.organization_path}/api_keys", body)
