@@ -30,7 +30,7 @@ class Overview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True):
-    """The losses when a project is deleted: numbers of objects, and the names of the newest branches."""
+    """The losses when a project is deleted: numbers, and the names of the newest branches."""
 
     branches: int
     branch_names: list[str]
