@@ -1,4 +1,4 @@
-"""The rendering of pages. All of them are compiled at the start: rendering reads no file."""
+"""Rendering of pages. All templates are compiled at the start: rendering reads no file."""
 
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -19,28 +19,28 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 class Rendering:
-    """Renders pages. Creating the first one reads files."""
+    """The Jinja environment. Creating it reads files."""
 
     def __init__(self) -> None:
-        self._environment = _environment()
+        self._environment = Environment(
+            loader=PackageLoader("neonctl_async.local.console"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            auto_reload=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        filters: dict[str, Callable[..., Any]] = self._environment.filters
+        filters |= _FILTERS
+        for name in self._environment.list_templates():
+            self._environment.get_template(name)
 
     def render(self, name: str, /, **context: object) -> str:
         """Return a page."""
         return self._environment.get_template(name).render(context)
 
 
-@cache  # compiling takes a few hundred milliseconds, and tests start many servers
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("neonctl_async.local.console"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        auto_reload=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters: dict[str, Callable[..., Any]] = environment.filters
-    filters |= _FILTERS
-    for name in environment.list_templates():
-        environment.get_template(name)
-    return environment
+@cache
+def shared_rendering() -> Rendering:
+    """Return the Jinja environment of all servers of this process."""
+    return Rendering()

@@ -2,6 +2,7 @@
 
 from aiohttp import web
 
+from neonctl_async.local.console.access.sessions import NewPassword
 from neonctl_async.local.console.pages.databases import (
     BRANCH,
     BranchContext,
@@ -11,7 +12,6 @@ from neonctl_async.local.console.pages.databases import (
     show_found,
 )
 from neonctl_async.local.console.records import Password, RoleChanged
-from neonctl_async.local.console.sessions import NewPassword
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, not_found
 
