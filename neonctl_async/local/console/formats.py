@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Final
 
+from neonctl_async.local.clock import Instant, in_seconds, parse
+
 _AGES: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
 
 
@@ -47,6 +49,11 @@ def age(then: str, now: str) -> str:
         if seconds >= length:
             return f"{_counted(int(seconds // length), unit)} ago"
     return "just now"
+
+
+def moment(time: str | Instant) -> str:
+    """Return a time in UTC, from a timestamp of the API or an instant: ``2026-11-23T01:02:03Z``."""
+    return in_seconds(parse(time) if isinstance(time, str) else time)
 
 
 def _counted(count: int, unit: str) -> str:

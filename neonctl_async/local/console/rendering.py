@@ -1,6 +1,5 @@
 """Rendering of pages. All templates are compiled at the start: rendering reads no file."""
 
-from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -8,11 +7,12 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from neonctl_async.local.console import formats, states
 
-# Any: a template can show every result.
-_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+# Any: Jinja2 infers a type that lists its own filters.
+_FILTERS: Final[dict[str, Any]] = {
     "duration": formats.duration,
     "size": formats.size,
     "age": formats.age,
+    "moment": formats.moment,
     "period": formats.period,
     "state_kind": states.kind,
 }
@@ -30,8 +30,7 @@ class Rendering:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        filters: dict[str, Callable[..., Any]] = self._environment.filters
-        filters |= _FILTERS
+        self._environment.filters.update(_FILTERS)
         for name in self._environment.list_templates():
             self._environment.get_template(name)
 

@@ -114,11 +114,6 @@ class Visit:
         """Read what the API has no request for."""
         return await self.state.database.read(function, *args, **kwargs)
 
-    @property
-    def refreshing(self) -> bool:
-        """True if a script fetches the page to update it. It must not take what is shown once."""
-        return "Console-Refresh" in self.request.headers
-
     def typed(self, name: str, default: str = "") -> str:
         """Return what was typed into a field of the posted form, to show it again."""
         return self.form.get(name, default)
@@ -138,7 +133,7 @@ class Visit:
             visit=self,
             path=PATH,
             csrf=self.session.csrf,
-            notice="" if self.refreshing else self.session.take_notice(),
+            notice="" if self.is_refresh else self.session.take_notice(),
             now=in_seconds(self.state.now()),
             error=error,
             **context,
