@@ -29,6 +29,13 @@ class Draft(NamedTuple):
     fields: Mapping[str, str]
 
 
+class NewPassword(NamedTuple):
+    """The password of a role, to show it once."""
+
+    role: str
+    password: str
+
+
 class Account(NamedTuple, Generic[T]):
     """The user of a session. ``key_id`` is the API key of the sign-in, if there was one."""
 
@@ -49,6 +56,7 @@ class Session(Generic[T]):
         self.is_ended = False
         self.notice = ""
         self.created_keys: Final = CreatedKeys()
+        self.new_password: NewPassword | None = None
         self._draft: Draft | None = None
         self._at_end: set[Callable[[], object]] = set()
 
@@ -60,6 +68,11 @@ class Session(Generic[T]):
         """Return the notice for the next page, once."""
         notice, self.notice = self.notice, ""
         return notice
+
+    def take_new_password(self) -> NewPassword | None:
+        """Return the password that was just created, once."""
+        password, self.new_password = self.new_password, None
+        return password
 
     def keep_draft(self, draft: Draft) -> None:
         """Keep the fields of a form until its page is opened."""
@@ -84,7 +97,7 @@ class Session(Generic[T]):
     def end(self) -> None:
         """End the session."""
         self.is_ended = True
-        self._draft = None
+        self.new_password = self._draft = None
         self.created_keys.clear()
         while self._at_end:
             self._at_end.pop()()
