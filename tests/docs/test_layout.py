@@ -66,12 +66,12 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/commands/test_people.py",
         "the commands decode responses to these records",
     ),
-    "neonctl_async/local/console/memberships.py": (
-        "tests/local/console/pages/test_members.py",
+    "neonctl_async/local/console/pages/people/memberships.py": (
+        "tests/local/console/pages/people/test_members.py",
         "roles are tested on the pages that depend on them",
     ),
-    "neonctl_async/local/console/people_records.py": (
-        "tests/local/console/pages/test_members.py",
+    "neonctl_async/local/console/pages/people/records.py": (
+        "tests/local/console/pages/people/test_members.py",
         "pages decode responses to these records",
     ),
     "neonctl_async/local/engine/snapshots.py": (

@@ -12,12 +12,13 @@ from neonctl_async.local.console.pages import (
     project_changes,
     projects,
     roles,
+)
+from neonctl_async.local.console.pages.people import (
     invitations,
     keys,
     members,
     organization_keys,
     organizations,
-    projects,
     users,
 )
 from neonctl_async.local.console.visits import Visit

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from neonctl_async.local.console.people_records import Organization
+from neonctl_async.local.console.pages.people.records import Organization
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import forbidden, not_found
 from neonctl_async.local.storage.tables import Member

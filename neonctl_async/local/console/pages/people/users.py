@@ -4,8 +4,8 @@ from aiohttp import web
 
 from neonctl_async.local.console.access.created_keys import CreatedKey
 from neonctl_async.local.console.lists import list_page
-from neonctl_async.local.console.pages.keys import show_once
-from neonctl_async.local.console.people_records import User, UserCreated, Users
+from neonctl_async.local.console.pages.people.keys import show_once
+from neonctl_async.local.console.pages.people.records import User, UserCreated, Users
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError
 

@@ -164,7 +164,7 @@ async def test_member_without_a_project_sees_how_to_create_one(api: Client, keys
 async def test_project_of_many_is_chosen_by_its_id(
     visitor: Visitor, keys: str, project_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neonctl_async.local.console.pages.organization_keys.CHOICES", 1)
+    monkeypatch.setattr("neonctl_async.local.console.pages.people.organization_keys.CHOICES", 1)
     page = await visitor.get(f"{keys}/new")
     assert "<select" not in page.html
     assert f'<option value="{project_id}">' in page.html

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from neonctl_async.local.console.access.created_keys import CreatedKey
 from neonctl_async.local.console.lists import list_page
-from neonctl_async.local.console.people_records import Key, NewKey
+from neonctl_async.local.console.pages.people.records import Key, NewKey
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, not_found
 from neonctl_async.local.server.application import BASE_PATH

@@ -2,9 +2,9 @@
 
 from aiohttp import web
 
-from neonctl_async.local.console.memberships import Membership, read_membership
-from neonctl_async.local.console.pages.invitations import read_invitations
-from neonctl_async.local.console.people_records import (
+from neonctl_async.local.console.pages.people.invitations import read_invitations
+from neonctl_async.local.console.pages.people.memberships import Membership, read_membership
+from neonctl_async.local.console.pages.people.records import (
     Account,
     Invitations,
     Key,

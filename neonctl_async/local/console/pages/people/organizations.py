@@ -4,8 +4,8 @@ import msgspec
 from aiohttp import web
 
 from neonctl_async.local.clock import in_seconds
-from neonctl_async.local.console.memberships import read_membership
-from neonctl_async.local.console.people_records import OrganizationCreated
+from neonctl_async.local.console.pages.people.memberships import read_membership
+from neonctl_async.local.console.pages.people.records import OrganizationCreated
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError
 from neonctl_async.local.storage.tables import Member

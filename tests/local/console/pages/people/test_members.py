@@ -147,7 +147,7 @@ async def test_removal_of_oneself_is_leaving(api: Client, visitor: Visitor) -> N
 async def test_long_list_of_members_has_pages(
     api: Client, visitor: Visitor, members: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("neonctl_async.local.console.pages.members.ROWS", 2)
+    monkeypatch.setattr("neonctl_async.local.console.pages.people.members.ROWS", 2)
     for name in ("bea", "cal"):
         await member_key(api, name=name)
     first = await visitor.get(members)

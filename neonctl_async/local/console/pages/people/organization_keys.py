@@ -4,9 +4,9 @@ from aiohttp import web
 
 from neonctl_async.local.console.access.created_keys import CreatedKey
 from neonctl_async.local.console.lists import list_page
-from neonctl_async.local.console.memberships import Membership, read_membership
-from neonctl_async.local.console.pages.keys import REVOKED, find_key, show_once, texts
-from neonctl_async.local.console.people_records import Key, NewKey
+from neonctl_async.local.console.pages.people.keys import REVOKED, find_key, show_once, texts
+from neonctl_async.local.console.pages.people.memberships import Membership, read_membership
+from neonctl_async.local.console.pages.people.records import Key, NewKey
 from neonctl_async.local.console.records import Projects
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, invalid

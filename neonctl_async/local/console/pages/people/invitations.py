@@ -2,10 +2,10 @@
 
 from aiohttp import web
 
-from neonctl_async.local.console.memberships import read_membership
-from neonctl_async.local.console.pages.keys import show_once
-from neonctl_async.local.console.pages.users import new_user_key
-from neonctl_async.local.console.people_records import Invitation, Invitations, UserCreated
+from neonctl_async.local.console.pages.people.keys import show_once
+from neonctl_async.local.console.pages.people.memberships import read_membership
+from neonctl_async.local.console.pages.people.records import Invitation, Invitations, UserCreated
+from neonctl_async.local.console.pages.people.users import new_user_key
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, not_found
 
