@@ -79,7 +79,7 @@ class Visit:
             project_id=None,
         )
         self.stream_end = asyncio.Event()
-        """Set when a stream of events must end: the server stops, or the session ends."""
+        """Set when a stream of events must end, also because the client has disconnected."""
         self._rendering = rendering
 
     @property
