@@ -14,7 +14,7 @@ from neonctl_async.local.console.access.streams import Streams
 from neonctl_async.local.console.rendering import shared_rendering
 from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.static_files import StaticFiles
-from neonctl_async.local.console.visits import Visit, read_person
+from neonctl_async.local.console.visits import REFRESH, Visit, read_person
 from neonctl_async.local.errors import ApiError, forbidden
 from neonctl_async.local.server.bodies import query_parameters
 from neonctl_async.local.server.connections import connection_of
@@ -122,7 +122,7 @@ class Site:
     ) -> web.StreamResponse:
         if request.method == "POST":
             form = {name: value for name, value in form.items() if name != CSRF}
-        elif "Console-Refresh" not in request.headers:
+        elif REFRESH not in request.headers:
             form = session.take_draft(request.rel_url.raw_path)
         visit: Visit | None = None
         try:

@@ -24,6 +24,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PATH: Final = "/console"
+REFRESH: Final = "Console-Refresh"
+"""The header of a request by a script that updates a page."""
+
 _VALID: Final = "WHERE id = ? AND ended_at IS NULL"
 _ROUTES: Final = {str(route): route for route in (*ROUTES, *LOCAL_ROUTES)}
 
@@ -85,7 +88,7 @@ class Visit:
     @property
     def is_refresh(self) -> bool:
         """True if a script reads the page to update an open one, which shows no notice."""
-        return "Console-Refresh" in self.request.headers
+        return REFRESH in self.request.headers
 
     async def call(
         self,
@@ -114,11 +117,6 @@ class Visit:
         """Read what the API has no request for."""
         return await self.state.database.read(function, *args, **kwargs)
 
-    @property
-    def refreshing(self) -> bool:
-        """True if a script fetches the page to update it. It must not take what is shown once."""
-        return "Console-Refresh" in self.request.headers
-
     def typed(self, name: str, default: str = "") -> str:
         """Return what was typed into a field of the posted form, to show it again."""
         return self.form.get(name, default)
@@ -138,7 +136,7 @@ class Visit:
             visit=self,
             path=PATH,
             csrf=self.session.csrf,
-            notice="" if self.refreshing else self.session.take_notice(),
+            notice="" if self.is_refresh else self.session.take_notice(),
             now=in_seconds(self.state.now()),
             error=error,
             **context,

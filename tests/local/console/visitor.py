@@ -74,7 +74,10 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "select":
             self._select = ""
-        elif tag == "textarea":
+        elif tag == "textarea" and self.forms:
+            # Browsers ignore a line feed after the start tag.
+            fields = self.forms[-1].fields
+            fields[self._textarea] = fields[self._textarea].removeprefix("\n")
             self._textarea = ""
 
     def handle_data(self, data: str) -> None:
