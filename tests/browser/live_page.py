@@ -9,7 +9,7 @@ from aiohttp import web
 from jinja2 import ChoiceLoader, DictLoader, Environment, PackageLoader, StrictUndefined
 
 from neonctl_async.local.console import formats
-from neonctl_async.local.console.headers import secure
+from neonctl_async.local.console.access.headers import secure
 from neonctl_async.local.console.static_files import StaticFiles
 
 PATH: Final = "/console/rows"

@@ -77,9 +77,11 @@ class Pages(Protocol):
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Return the response to a request for a path below ``/console``."""
+        raise NotImplementedError
 
     async def refuse(self, error: ApiError) -> web.StreamResponse:
         """Return the page of an error that was found before the request was read."""
+        raise NotImplementedError
 
     def protect(self, response: web.StreamResponse) -> None:
         """Add the headers that protect a page to a response, before it is sent."""

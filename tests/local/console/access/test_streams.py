@@ -76,7 +76,7 @@ async def test_stream_ends_when_its_session_expires(session: Session[str]) -> No
 
 
 async def hold(visit: Visit) -> web.StreamResponse:
-    """A stream that ends when it must."""
+    """Serve a stream until it must end."""
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(visit.request)
     await response.write(b": open\n\n")
