@@ -14,7 +14,7 @@ from neonctl_async.local.console.access import streams as streams_module
 from neonctl_async.local.console.access.headers import HEADERS
 from neonctl_async.local.console.access.sessions import LIFETIME, Account, Session, Sessions
 from neonctl_async.local.console.access.streams import MAXIMUM, Streams
-from neonctl_async.local.console.routes import PageRoute
+from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.visits import Visit
 from tests.local.console.visitor import Visitor, visiting
 from tests.support.until import until
@@ -88,7 +88,7 @@ async def hold(visit: Visit) -> web.StreamResponse:
 def stream_page(monkeypatch: pytest.MonkeyPatch) -> None:
     """Serve a stream at ``/console/held``."""
     page = PageRoute("GET", "/held", hold, is_stream=True)
-    monkeypatch.setattr(site, "PAGES", (*site.PAGES, page))
+    monkeypatch.setattr(site, "PAGES", (*PAGES, page))
 
 
 @asynccontextmanager
