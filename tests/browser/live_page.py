@@ -7,8 +7,8 @@ from typing import Final, Self
 
 from aiohttp import web
 
-from neonctl_async.local.console.headers import secure
-from neonctl_async.local.console.rendering import Rendering
+from neonctl_async.local.console.access.headers import secure
+from neonctl_async.local.console.rendering import shared_rendering
 from neonctl_async.local.console.static_files import StaticFiles
 
 PATH: Final = "/console/rows"
@@ -50,7 +50,7 @@ class LivePage:
         self.origin = ""
         self.followed = asyncio.Event()
         """Set when the page has opened its stream, and then fetches itself."""
-        self._template = Rendering().environment.from_string(template)
+        self._template = shared_rendering().environment.from_string(template)
         self._static = StaticFiles()
         self._closing = False
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from neonctl_async.local.console.rendering import Rendering
+from neonctl_async.local.console.rendering import Rendering, shared_rendering
 from neonctl_async.local.errors import ApiError
 from tests.local.console.visitor import Page
 
@@ -25,7 +25,7 @@ class Visit:
 @pytest.fixture(scope="module")
 def rendering() -> Rendering:
     """The environment of all templates."""
-    return Rendering()
+    return shared_rendering()
 
 
 def render(rendering: Rendering, source: str, **context: object) -> str:
