@@ -184,4 +184,4 @@ def actions_of(response: Any) -> list[str]:
 
 def state_of(tenant: Tenant) -> TenantState:
     """Return the state of a tenant, which the console reads."""
-    return tenant._state  # noqa: SLF001 - it has no public name
+    return tenant._state  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - it has no public name

@@ -83,7 +83,7 @@ class TenantState:
         principal: Principal | None = None,
         has_fault: bool = False,
     ) -> None:
-        """Record a request that was received at a time and answered within some seconds."""
+        """Record a request: the time at which it was received, and how long it took."""
         self.requests.append(request)
         self.requests_served += 1
         self.history.add(
