@@ -31,6 +31,8 @@ _SSL_REQUEST: Final = Struct("!ii").pack(8, 1234 << 16 | 5679)
 _LONGEST_MESSAGE: Final = 100_000
 _CHUNK: Final = 1 << 16
 _CANCEL_TIME: Final = 2.0
+_LAST: Final = frozenset({"FATAL", "PANIC"})
+"""The severities of errors that end the session."""
 _MOST_NOTICES: Final = 100
 _VALUE_SIZE: Final = 20
 """The characters that a page needs for a value besides its text."""
@@ -171,6 +173,8 @@ class Session:
                 break
             if kind == b"E":
                 error = error or messages.decode_message(payload)
+                if error.severity in _LAST:
+                    raise StatementError(error)
             elif kind in (b"G", b"H"):
                 error = PostgresMessage(severity="ERROR", message=_COPY)
                 if kind == b"G":
