@@ -1,6 +1,7 @@
 """Statements on a branch with a real database: values, bounds, errors, and changes."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from typing import NamedTuple
@@ -197,7 +198,7 @@ async def test_slow_statement_is_cancelled(branch: Branch) -> None:
 async def test_broken_connection_is_an_error_without_the_address(branch: Branch) -> None:
     killed = await branch.error("SELECT pg_terminate_backend(pg_backend_pid())")
     assert killed.sqlstate == "57P01"
-    uri = branch.uri.replace("@127.0.0.1:", "@127.0.0.1:1")
+    uri = re.sub(r":\d+/", ":1/", branch.uri)
     with pytest.raises(StatementError) as caught:
         await run_statement(uri, "SELECT 1")
     assert caught.value.message.sqlstate == "08006"
