@@ -74,6 +74,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/console/pages/people/test_members.py",
         "pages decode responses to these records",
     ),
+    "neonctl_async/local/console/sql/session.py": (
+        "tests/local/console/sql/test_statements.py",
+        "statements run in sessions",
+    ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",
