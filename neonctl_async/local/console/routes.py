@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from neonctl_async.local.console.pages import projects
+from neonctl_async.local.console.pages import branches, computes, projects, restores
 from neonctl_async.local.console.visits import Visit
 
 Page = Callable[[Visit], Awaitable[web.StreamResponse]]
@@ -24,8 +24,44 @@ class PageRoute(NamedTuple):
         return self.path.replace("}", ":[^/]+}")
 
 
+_PROJECT: Final = "/projects/{project_id}"
+_BRANCH: Final = f"{_PROJECT}/branches/{{branch_id}}"
+_COMPUTE: Final = f"{_PROJECT}/computes/{{endpoint_id}}"
+
 PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("GET", "", projects.show),
     PageRoute("GET", "/projects/new", projects.show_new),
     PageRoute("POST", "/projects/new", projects.create),
+    PageRoute("GET", f"{_PROJECT}/branches/new", branches.show_new),
+    PageRoute("POST", f"{_PROJECT}/branches/new", branches.create),
+    PageRoute("GET", _BRANCH, branches.show),
+    PageRoute("GET", f"{_BRANCH}/rename", branches.to_branch),
+    PageRoute("POST", f"{_BRANCH}/rename", branches.rename),
+    PageRoute("GET", f"{_BRANCH}/expiry", branches.to_branch),
+    PageRoute("POST", f"{_BRANCH}/expiry", branches.set_expiry),
+    PageRoute("GET", f"{_BRANCH}/protection", branches.to_branch),
+    PageRoute("POST", f"{_BRANCH}/protection", branches.set_protection),
+    PageRoute("GET", f"{_BRANCH}/default", branches.to_branch),
+    PageRoute("POST", f"{_BRANCH}/default", branches.set_default),
+    PageRoute("GET", f"{_BRANCH}/delete", branches.show_delete),
+    PageRoute("POST", f"{_BRANCH}/delete", branches.delete),
+    PageRoute("GET", f"{_BRANCH}/recover", branches.to_branch),
+    PageRoute("POST", f"{_BRANCH}/recover", branches.recover),
+    PageRoute("GET", f"{_BRANCH}/reset", restores.show_reset),
+    PageRoute("POST", f"{_BRANCH}/reset", restores.reset),
+    PageRoute("GET", f"{_BRANCH}/restore", restores.show_restore),
+    PageRoute("POST", f"{_BRANCH}/restore", restores.restore),
+    PageRoute("GET", f"{_BRANCH}/computes/new", computes.show_new),
+    PageRoute("POST", f"{_BRANCH}/computes/new", computes.create),
+    PageRoute("GET", _COMPUTE, computes.show),
+    PageRoute("GET", f"{_COMPUTE}/start", computes.show),
+    PageRoute("POST", f"{_COMPUTE}/start", computes.start),
+    PageRoute("GET", f"{_COMPUTE}/suspend", computes.show),
+    PageRoute("POST", f"{_COMPUTE}/suspend", computes.suspend),
+    PageRoute("GET", f"{_COMPUTE}/restart", computes.show),
+    PageRoute("POST", f"{_COMPUTE}/restart", computes.restart),
+    PageRoute("GET", f"{_COMPUTE}/edit", computes.show_edit),
+    PageRoute("POST", f"{_COMPUTE}/edit", computes.edit),
+    PageRoute("GET", f"{_COMPUTE}/delete", computes.show_delete),
+    PageRoute("POST", f"{_COMPUTE}/delete", computes.delete),
 )
