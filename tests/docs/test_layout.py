@@ -62,6 +62,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/commands/test_people.py",
         "the commands decode responses to these records",
     ),
+    "neonctl_async/local/console/pages/branch_context.py": (
+        "tests/local/console/pages/test_branches.py",
+        "what the pages show is tested on the pages",
+    ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",

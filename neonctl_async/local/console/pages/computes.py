@@ -153,7 +153,7 @@ def _sizes(visit: Visit) -> dict[str, object]:
 
 
 def _redirect(visit: Visit, changed: EndpointChanged, text: str) -> web.Response:
-    """Redirect to where the person was: the dashboard if the form says so, or the branch."""
+    """Redirect to the branch, or to the dashboard if the field ``back`` names it."""
     project_id, branch_id = visit.path["project_id"], changed.endpoint.branch_id
     done = sentence(text, changed.endpoint.id)
     notice = started(done, project_id, branch_id, changed.operations)
