@@ -1,40 +1,43 @@
 """Renders the templates. All of them are compiled at the start: rendering reads no file."""
 
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from neonctl_async.local.console import formats
 
+# Any: Jinja2 infers a type that lists its own filters.
+_FILTERS: Final[dict[str, Any]] = {
+    "duration": formats.duration,
+    "size": formats.size,
+    "age": formats.age,
+    "moment": formats.moment,
+}
+
 
 class Rendering:
-    """The Jinja environment. Creating the first one reads files."""
+    """The Jinja environment. Creating it reads files."""
 
     def __init__(self) -> None:
-        self._environment = _environment()
+        self._environment = Environment(
+            loader=PackageLoader("neonctl_async.local.console"),
+            autoescape=True,
+            undefined=StrictUndefined,
+            auto_reload=False,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(_FILTERS)
+        for name in self._environment.list_templates():
+            self._environment.get_template(name)
 
     def render(self, name: str, /, **context: object) -> str:
         """Return a page."""
         return self._environment.get_template(name).render(context)
 
 
-@cache  # compiling all templates takes longer than starting a local control plane
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("neonctl_async.local.console"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        auto_reload=False,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    filters: dict[str, Any] = {  # Any: Jinja's filters have no common type
-        "duration": formats.duration,
-        "size": formats.size,
-        "age": formats.age,
-    }
-    environment.filters.update(filters)
-    for name in environment.list_templates():
-        environment.get_template(name)
-    return environment
+@cache
+def shared_rendering() -> Rendering:
+    """Return the Jinja environment of all servers of this process."""
+    return Rendering()
