@@ -193,7 +193,11 @@ async def test_refused_name_stays_in_its_field(visitor: Visitor, child: str) -> 
     page = await change(visitor, child, "rename", name="main")
     assert page.status == 409
     assert page.form(f"{child}/rename").fields["name"] == "main"
-    assert (await visitor.get(f"{child}/rename")).path == child
+    assert (await visitor.get(f"{child}/rename")).form(f"{child}/rename").fields["name"] == "child"
+
+
+async def test_address_of_a_button_leads_to_the_branch(visitor: Visitor, child: str) -> None:
+    assert (await visitor.get(f"{child}/protection")).path == child
 
 
 async def test_expiry_is_set_and_removed(api: Client, visitor: Visitor, child: str) -> None:
@@ -279,3 +283,22 @@ async def test_parent_of_a_branch_is_not_deleted(
 
 async def test_unknown_branch_is_not_found(visitor: Visitor, branches: str) -> None:
     assert (await visitor.get(f"{branches}/br-unknown")).status == 404
+
+
+async def test_typed_name_is_kept_while_a_person_signs_in_again(
+    visitor: Visitor, child: str
+) -> None:
+    page = await visitor.get(child)
+    page.form(f"{child}/rename").fields["csrf"] = "of an older session"
+    refused = await visitor.post(page, f"{child}/rename", name="typed")
+    assert refused.status == 403
+    page = await visitor.get(f"{child}/rename")
+    assert page.form(f"{child}/rename").fields["name"] == "typed"
+
+
+async def test_branch_of_somebody_else_is_not_found(api: Client, child: str, branches: str) -> None:
+    key = await api.new_user_key("other@example.com")
+    async with Visitor(api.control_plane) as other:
+        await other.sign_in_with_key(key)
+        for path in (child, f"{child}/delete", f"{branches}/new", f"{child}/restore"):
+            assert (await other.get(path)).status == 404
