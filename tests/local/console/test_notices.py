@@ -10,7 +10,7 @@ def test_names_are_escaped_and_isolated() -> None:
 
 def test_operations_are_named_counted_and_linked() -> None:
     actions = ["suspend_compute", "suspend_compute", "create_branch"]
-    operations = [StartedOperation(action) for action in actions]
+    operations = [StartedOperation(action, action) for action in actions]
     notice = started(sentence("Done."), "late-frost-1", "br-1", operations)
     assert notice == (
         "Done. Started: Suspend compute (2), Create branch. "

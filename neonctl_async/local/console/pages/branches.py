@@ -6,6 +6,7 @@ from markupsafe import Markup
 
 from neonctl_async.local.console.fields import drop_empty, moment, typed_or
 from neonctl_async.local.console.notices import sentence, started
+from neonctl_async.local.console.pages import connections, databases
 from neonctl_async.local.console.pages.branch_context import (
     Choice,
     branch_path,
@@ -16,7 +17,7 @@ from neonctl_async.local.console.pages.branch_context import (
     read_choice,
     read_deleted,
 )
-from neonctl_async.local.console.records import BranchChanged, Databases, Roles
+from neonctl_async.local.console.records import BranchChanged
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, invalid
 
@@ -75,6 +76,8 @@ async def show_branch(
         if missing.status != 404:
             raise
         return await _show_deleted(visit, branch_id, error)
+    objects = await databases.read(visit, subject.project.id, branch_id)
+    url = f"{objects.url}#connect-title"
     expires_at = (subject.branch.expires_at or "").removesuffix("Z")
     return visit.page(
         "branch.html",
@@ -82,6 +85,9 @@ async def show_branch(
         failed=failed,
         subject=subject,
         project=subject.project,
+        branch=subject.branch,
+        objects=objects,
+        connection=await connections.read(visit, objects, visit.query, choose_url=url),
         new_name=visit.typed("name", subject.branch.name),
         new_expiry=visit.typed("expires_at", expires_at),
         has_postgres=visit.state.databases is not None,
@@ -120,15 +126,13 @@ async def set_default(visit: Visit) -> web.StreamResponse:
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET .../branches/{branch_id}/delete``: ask for confirmation, and name what is lost."""
     subject = await find_subject(visit, visit.path["branch_id"])
-    databases = await call_branch(visit, "GET", "/databases", Databases)
-    roles = await call_branch(visit, "GET", "/roles", Roles)
+    objects = await databases.read(visit, subject.project.id, subject.branch.id)
     return visit.page(
         "branch_delete.html",
         error=error,
         subject=subject,
         project=subject.project,
-        databases=databases.databases,
-        roles=roles.roles,
+        objects=objects,
     )
 
 

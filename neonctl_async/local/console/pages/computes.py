@@ -158,5 +158,5 @@ def _redirect(visit: Visit, changed: EndpointChanged, text: str) -> web.Response
     done = sentence(text, changed.endpoint.id)
     notice = started(done, project_id, branch_id, changed.operations)
     if visit.typed("back") == "dashboard":
-        return visit.redirect(f"/projects/{project_id}", notice)
+        return visit.redirect(f"/projects/{project_id}?branch={branch_id}", notice)
     return visit.redirect(branch_path(project_id, branch_id), notice)

@@ -250,7 +250,7 @@ async def test_deleted_branch_is_recovered(api: Client, visitor: Visitor, child:
     assert "Recoverable until 2026-01-08" in page.text
     page = await visitor.post(page, f"{child}/recover")
     assert "Branch child recovered." in page.text
-    assert "Suspended" in page.text
+    assert "Idle" in page.text
     assert (await branch_at(api, child))["name"] == "child"
 
 
