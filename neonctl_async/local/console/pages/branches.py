@@ -160,11 +160,6 @@ async def recover(visit: Visit) -> web.StreamResponse:
     return _redirect(visit, changed, sentence("Branch {} recovered.", changed.branch.name))
 
 
-async def to_branch(visit: Visit) -> web.StreamResponse:
-    """Redirect to the branch, for the addresses of forms that have no page of their own."""
-    return visit.redirect(_path(visit))
-
-
 async def _create(visit: Visit) -> BranchChanged:
     project = await find_project(visit)
     typed = visit.typed

@@ -293,6 +293,7 @@ async def test_typed_name_is_kept_while_a_person_signs_in_again(
     refused = await visitor.post(page, f"{child}/rename", name="typed")
     assert refused.status == 403
     page = await visitor.get(f"{child}/rename")
+    assert page.path == child
     assert page.form(f"{child}/rename").fields["name"] == "typed"
 
 
