@@ -19,7 +19,7 @@ ON_LOOPS = tests/connections tests/waiting tests/transport tests/resources tests
 	tests/test_pagination.py
 
 # The tests of make test and the long ones.
-WITH_LONG = not soak and not conformance and not contract and not scale and not release and (not postgres or process)
+WITH_LONG = not soak and not conformance and not contract and not browser and not scale and not release and (not postgres or process)
 
 # Versions of Node.js packages: the published description of the API, a server that validates
 # requests against it, Neon's TypeScript SDK, and node-postgres.
@@ -33,12 +33,16 @@ PACKAGES = @neondatabase/api-client@$(DESCRIPTION) @stoplight/prism-cli@$(PRISM)
 	pg@$(NODE_POSTGRES) neon@$(NEON_CLI)
 NODE_READY = .contract/ready-$(DESCRIPTION)-$(PRISM)-$(SDK)-$(NODE_POSTGRES)-$(NEON_CLI)
 
+# Checks the accessibility of the pages of the console.
+AXE = 4.14.1
+AXE_READY = .browser/ready-$(AXE)
+
 # The benchmarks use the Node.js of the machine. Without it, they use the one of the environment.
 SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage hostile loops contract conformance endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
+.PHONY: help demo screens pictures test coverage hostile loops contract conformance browser endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
@@ -65,7 +69,7 @@ test-%: .venv-%/ready-test
 
 # Also runs the long tests, and those that start Postgres servers.
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not conformance and not contract and not scale and not release"
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not conformance and not contract and not browser and not scale and not release"
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
@@ -79,6 +83,10 @@ contract: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Compare every method w
 
 conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis and Neon's own clients on the local control plane
 	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal -m conformance tests/conformance
+
+browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the console in Chromium
+	@$(BIN)/python -m tools.chromium
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser --timeout 60 tests/browser
 
 endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints
@@ -149,7 +157,7 @@ dist: .venv-$(NEWEST)/ready-check ## Build the wheel and the sdist into dist/ an
 	$(BIN)/python -X dev -m pytest -m release --timeout 120 tests/release
 
 clean: ## Delete everything that make has created
-	rm -rf site dist .venv-* .bench .bench-cli .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf site dist .venv-* .bench .bench-cli .browser .contract .coverage .fuzz mutants .hypothesis .mypy_cache .ruff_cache .import_linter_cache
 
 # A change of pyproject.toml rebuilds the environments. Dependency groups require pip 25.1.
 .venv-%/ready-test: pyproject.toml
@@ -167,13 +175,20 @@ define GROUP
 	touch $$@
 
 endef
-$(foreach group,check docs contract conformance bench fuzz mutation,$(eval $(call GROUP,$(group))))
+$(foreach group,check docs contract conformance browser bench fuzz mutation,$(eval $(call GROUP,$(group))))
 
 $(NODE_READY): | .venv-$(NEWEST)/ready-contract
 	rm -rf .contract
 	mkdir .contract
 	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --loglevel=error --no-save --no-package-lock --no-audit \
 		--no-fund --prefix .contract $(PACKAGES)
+	touch $@
+
+$(AXE_READY): | .venv-$(NEWEST)/ready-browser
+	rm -rf .browser
+	mkdir .browser
+	PATH="$(CURDIR)/$(BIN):$$PATH" npm install --loglevel=error --no-save --no-package-lock --no-audit --no-fund \
+		--prefix .browser axe-core@$(AXE)
 	touch $@
 
 $(SDK_READY): | .venv-$(NEWEST)/ready-bench

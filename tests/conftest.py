@@ -74,7 +74,7 @@ def refuse_unmarked_processes(
     def refuse(*_arguments: object, **_options: object) -> None:
         raise AssertionError("this test starts a process: mark it with pytest.mark.process")
 
-    allowed = ("process", "postgres", "conformance", "contract", "release")
+    allowed = ("process", "postgres", "conformance", "contract", "browser", "release")
     if not any(map(request.node.get_closest_marker, allowed)):
         monkeypatch.setattr(subprocess.Popen, "__init__", refuse)
 

@@ -33,7 +33,7 @@ LIMIT = 600.0
 DROPPED = {"PYTHONUNBUFFERED", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
 """Variables of development machines that hide defects or slow the tests down."""
 NOT_COPIED = shutil.ignore_patterns(
-    ".git", ".venv*", ".*_cache", ".hypothesis", ".bench*", ".contract", ".fuzz"
+    ".git", ".venv*", ".*_cache", ".hypothesis", ".bench*", ".browser", ".contract", ".fuzz"
 )
 OPTIONS = (
     *("-m", "", "--timeout=60", "-p", "no:randomly", "-p", "no:xdist"),
@@ -234,7 +234,7 @@ def main(names: Sequence[str]) -> int:
     wanted = [one for one in CONDITIONS if not names or any(name in one.name for name in names)]
     selection = Selection()
     marks = " and ".join(
-        f"not {marker}" for marker in ("soak", "conformance", "contract", "release")
+        f"not {marker}" for marker in ("soak", "conformance", "contract", "browser", "release")
     )
     marks = f"{marks} and (not postgres or process)"
     if pytest.main(["--collect-only", "-p", "no:terminal", "-m", marks], [selection]) != 0:

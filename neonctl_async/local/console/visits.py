@@ -76,6 +76,11 @@ class Visit:
         )
         self._rendering = rendering
 
+    @property
+    def is_refresh(self) -> bool:
+        """True if a script reads the page to update an open one, which shows no notice."""
+        return "Console-Refresh" in self.request.headers
+
     async def call(
         self,
         name: str,

@@ -1,0 +1,1 @@
+"""Tests of the console in Chromium, which ``make browser`` runs."""
