@@ -64,12 +64,19 @@ test: $(VERSIONS:%=test-%) ## Run the tests on the oldest and the newest CPython
 # Tests of what does not differ between versions run on the newest one only.
 NEWEST_ONLY = tests/benchmarks tests/docs tests/examples tests/tools
 
+# .ci/run sets MEASURE, so that no test runs twice on the newest CPython: make test measures the
+# coverage of its tests there, and make coverage runs the others and adds theirs.
+WITHOUT_REPORT = --cov --cov-report= --cov-fail-under=0
+
 test-%: .venv-%/ready-test
-	.venv-$*/bin/python -X dev -m pytest --numprocesses 4 $(if $(filter-out $(NEWEST),$*),$(NEWEST_ONLY:%=--ignore %))
+	.venv-$*/bin/python -X dev -m pytest --numprocesses 4 $(if $(filter-out $(NEWEST),$*),$(NEWEST_ONLY:%=--ignore %),$(if $(MEASURE),$(WITHOUT_REPORT)))
 
 # Also runs the long tests, and those that start Postgres servers.
+COVERED = not soak and not conformance and not contract and not browser and not scale and not release
+NOT_IN_TEST = (long or (postgres and not process))
+
 coverage: .venv-$(NEWEST)/ready-test ## Run the tests on the newest CPython and measure coverage
-	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov -m "not soak and not conformance and not contract and not browser and not scale and not release"
+	$(BIN)/python -X dev -m pytest --numprocesses 4 --cov $(if $(MEASURE),--cov-append) -m "$(COVERED)$(if $(MEASURE), and $(NOT_IN_TEST))"
 
 hostile: .venv-$(NEWEST)/ready-test ## Run tests with closed streams, odd paths and the like, or under CONDITIONS=umask
 	$(BIN)/python -m tools.hostile $(CONDITIONS)
@@ -111,7 +118,7 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
-	$(BIN)/python -X dev -m pytest -m scale
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m scale
 
 soak: .venv-$(NEWEST)/ready-test ## Kill servers that 12 or 50 clients use; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak

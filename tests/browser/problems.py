@@ -2,7 +2,7 @@
 
 import re
 
-from playwright.async_api import BrowserContext, ConsoleMessage, Request, Response, WebError
+from playwright.async_api import BrowserContext, ConsoleMessage, Dialog, Request, Response, WebError
 
 ABORTED = "net::ERR_ABORTED"
 """A request that its page has cancelled, for example because the person went to another page."""
@@ -11,11 +11,20 @@ REPORTED = "Failed to load resource: the server responded with a status of"
 """The start of a console error about a response. The response itself is a problem already."""
 
 
+SECRET = re.compile(r"napi_|npg_|[?&](password|key|csrf|token)=[^&]")
+"""A key, a password or a token in an address."""
+
+SIGN_IN = "/console/sign-in?token="
+"""The start of a link, in which the token is valid once."""
+
+
 class Problems:
     """Collects the problems of pages. A test fails if it has one that it does not expect.
 
     - errors and warnings in the console, which include violations of the content security policy
     - exceptions that no code of the page catches
+    - dialogs, which names with markup could open
+    - secrets in addresses
     - requests to another origin than ``origin``
     - requests that fail, and responses with a status of 400 or above
     """
@@ -29,6 +38,7 @@ class Problems:
         """Collect the problems of all pages of a context."""
         context.on("console", self._on_console)
         context.on("weberror", self._on_error)
+        context.on("dialog", self._on_dialog)
         context.on("request", self._on_request)
         context.on("requestfailed", self._on_failure)
         context.on("response", self._on_response)
@@ -59,9 +69,15 @@ class Problems:
     def _on_error(self, error: WebError) -> None:
         self.found.append(f"exception: {error.error}")
 
+    async def _on_dialog(self, dialog: Dialog) -> None:
+        self.found.append(f"dialog: {dialog.message}")
+        await dialog.dismiss()
+
     def _on_request(self, request: Request) -> None:
         if not request.url.startswith(f"{self.origin}/"):
             self.found.append(f"foreign request: {request.method} {request.url}")
+        if SECRET.search(request.url.removeprefix(f"{self.origin}{SIGN_IN}")):
+            self.found.append(f"secret in an address: {self._named(request)}")
 
     def _on_failure(self, request: Request) -> None:
         if request.failure != ABORTED:

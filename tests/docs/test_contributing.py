@@ -1,9 +1,11 @@
 """The page for contributors, the Makefile and the workflows agree."""
 
+import itertools
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,40 @@ def test_trial_change_breaks_one_test(tmp_path: Path) -> None:
     )
     assert re.findall(r"(\d+) failed", run.stdout) == ["1"]
     assert text in run.stdout
+
+
+@pytest.mark.process
+def test_run_of_the_tests_that_are_left_completes_the_measured_coverage() -> None:
+    """``.ci/run`` sets MEASURE: each test runs in ``make test`` or in ``make coverage``."""
+    everything, rest = (
+        re.findall(r'-m "(.+)"', dry_run("coverage", *settings))[0]
+        for settings in ((), ["MEASURE=1"])
+    )
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    options = settings["pytest"]["ini_options"]
+    default = options["addopts"][-1]
+    markers = [marker.partition(":")[0] for marker in options["markers"]]
+    for chosen in itertools.product([False, True], repeat=len(markers)):
+        marked = dict(zip(markers, chosen, strict=True))
+        in_test, in_rest, in_all = (eval(text, {}, marked) for text in (default, rest, everything))
+        assert in_all == (in_test or in_rest), marked
+        assert not (in_test and in_rest), marked
+
+
+@pytest.mark.process
+def test_coverage_is_measured_on_the_newest_python_only() -> None:
+    commands = dry_run("test", "MEASURE=1", "VERSIONS=3.11 3.13")
+    oldest, newest = re.findall(r"-m pytest (.+)", commands)
+    assert "--cov" not in oldest
+    assert "--cov" in newest
+    assert "--cov" not in dry_run("test", "VERSIONS=3.11 3.13")
+
+
+def dry_run(target: str, *settings: str) -> str:
+    """Return the commands of a target of make."""
+    return subprocess.check_output(
+        ["make", "--silent", "--dry-run", target, "MEASURE=", *settings], cwd=ROOT, text=True
+    )
 
 
 def test_workflow_runs_the_targets_of_the_local_run() -> None:

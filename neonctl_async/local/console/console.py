@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
 
-from neonctl_async.local.console.sessions import Sessions
+from neonctl_async.local.console.access.headers import secure
+from neonctl_async.local.console.access.sessions import Sessions
+from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.tenant_state import TenantState
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ class Console:
     ) -> None:
         self.tenants: Final = tenants
         self.clock: Final = clock
-        self.sessions: Final[Sessions[TenantState]] = Sessions()
+        self.sessions: Final[Sessions[TenantState]] = Sessions(clock)
         self._site: Site | None = None
         self._loading = asyncio.Lock()
 
@@ -46,11 +48,20 @@ class Console:
         try:
             site = await self._load()
         except ModuleNotFoundError:
-            return web.Response(status=501, text=f"{INSTALL}\n")
+            return _without_packages()
         return await site.respond(request)
 
+    async def refuse(self, error: ApiError) -> web.StreamResponse:
+        """Return the page of an error that the server found before it read the request."""
+        try:
+            site = await self._load()
+        except ModuleNotFoundError:
+            return _without_packages()
+        return site.refuse(error)
+
     async def close(self) -> None:
-        """End all streams."""
+        """End all sessions and streams."""
+        self.sessions.end_all()
         if self._site is not None:
             await self._site.close()
 
@@ -64,3 +75,7 @@ class Console:
         from neonctl_async.local.console.site import Site  # noqa: PLC0415 - needs an extra
 
         return Site(self.tenants, self.sessions, self.clock)
+
+
+def _without_packages() -> web.StreamResponse:
+    return secure(web.Response(status=501, text=f"{INSTALL}\n"))

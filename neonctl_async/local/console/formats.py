@@ -3,6 +3,8 @@
 from datetime import datetime
 from typing import Final
 
+from neonctl_async.local.clock import Instant, in_seconds, parse
+
 _AGES: Final = (("day", 86_400), ("hour", 3600), ("minute", 60))
 
 
@@ -39,3 +41,8 @@ def age(then: str, now: str) -> str:
             count = int(seconds // length)
             return f"{count} {unit}{'' if count == 1 else 's'} ago"
     return "just now"
+
+
+def moment(time: str | Instant) -> str:
+    """Return a time in UTC, from a timestamp of the API or an instant: ``2026-11-23T01:02:03Z``."""
+    return in_seconds(parse(time) if isinstance(time, str) else time)

@@ -1,8 +1,19 @@
 """Renders the templates. All of them are compiled at the start: rendering reads no file."""
 
+from functools import cache
+from typing import Any, Final
+
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from neonctl_async.local.console import formats
+
+# Any: Jinja2 infers a type that lists its own filters.
+_FILTERS: Final[dict[str, Any]] = {
+    "duration": formats.duration,
+    "size": formats.size,
+    "age": formats.age,
+    "moment": formats.moment,
+}
 
 
 class Rendering:
@@ -17,12 +28,16 @@ class Rendering:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters.update(
-            duration=formats.duration, size=formats.size, age=formats.age
-        )
+        self._environment.filters.update(_FILTERS)
         for name in self._environment.list_templates():
             self._environment.get_template(name)
 
     def render(self, name: str, /, **context: object) -> str:
         """Return a page."""
         return self._environment.get_template(name).render(context)
+
+
+@cache
+def shared_rendering() -> Rendering:
+    """Return the Jinja environment of all servers of this process."""
+    return Rendering()

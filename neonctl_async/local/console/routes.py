@@ -12,11 +12,15 @@ Page = Callable[[Visit], Awaitable[web.StreamResponse]]
 
 
 class PageRoute(NamedTuple):
-    """A page, or a form that is posted."""
+    """A page, a form that is posted, or a stream of events.
+
+    The page of a stream runs until ``visit.stream_end`` is set.
+    """
 
     method: str
     path: str
     page: Page
+    is_stream: bool = False
 
     @property
     def pattern(self) -> str:

@@ -1,19 +1,21 @@
 """The site: finds the page of a request and the session of its person."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from aiohttp import web
 
-from neonctl_async.local.console.forms import read_form
-from neonctl_async.local.console.headers import secure
-from neonctl_async.local.console.rendering import Rendering
-from neonctl_async.local.console.routes import PAGES
-from neonctl_async.local.console.sessions import Session, Sessions
+from neonctl_async.local.console.access.forms import CSRF, read_form
+from neonctl_async.local.console.access.headers import check_fetch, secure
+from neonctl_async.local.console.access.sessions import Draft, Session, Sessions
+from neonctl_async.local.console.access.sign_in import SignIn, draft_of
+from neonctl_async.local.console.access.streams import Streams
+from neonctl_async.local.console.rendering import shared_rendering
+from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.static_files import StaticFiles
 from neonctl_async.local.console.visits import Visit, read_person
-from neonctl_async.local.errors import ApiError
+from neonctl_async.local.errors import ApiError, forbidden
 from neonctl_async.local.server.bodies import query_parameters
 from neonctl_async.local.server.tenant_state import TenantState
 
@@ -31,83 +33,154 @@ class Site:
         sessions: Sessions[TenantState],
         clock: Callable[[], float],
     ) -> None:
-        self._tenants = tenants
         self._sessions = sessions
-        self._clock = clock
-        self._rendering = Rendering()
+        self._streams = Streams(clock)
+        self._rendering = shared_rendering()
         self._static = StaticFiles()
+        self._sign_in = SignIn(tenants, sessions, self._rendering, clock)
         self._router = web.UrlDispatcher()
-        self._pages = {
-            self._router.add_route(page.method, f"{PATH}{page.pattern}", _unused): page
-            for page in PAGES
-        }
-        self._static_route = self._router.add_get(f"{PATH}/static/{{name}}", _unused)
-        self._sign_in_route = self._router.add_get(f"{PATH}/sign-in", _unused)
+        self._pages: dict[web.AbstractRoute, PageRoute] = {}
+        for page in PAGES:
+            for pattern in (page.pattern, "/") if page.pattern == "" else (page.pattern,):
+                self._pages[self._add(page.method, pattern)] = page
+        self._static_route = self._add("GET", "/static/{name}")
+        self._sign_in_routes = (self._add("GET", "/sign-in"), self._add("POST", "/sign-in"))
+        self._sign_out_route = self._add("POST", "/sign-out")
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Return the response to a request."""
         try:
+            check_fetch(request)
             return secure(await self._respond(request))
         except ApiError as error:
-            return secure(self._error(error))
+            return self.refuse(error)
         except ConnectionError:
             raise
         except Exception:
             _logger.exception("a page of the console failed")
-            return secure(self._error(ApiError(500, "internal server error")))
+            return self.refuse(ApiError(500, "internal server error"))
+
+    def refuse(
+        self, error: ApiError, visit: Visit | None = None, *, back: str = ""
+    ) -> web.StreamResponse:
+        """Return the page of an error. Without a visit, it shows nothing of a person.
+
+        ``back`` is the path of a page to open instead.
+        """
+        person = {} if visit is None else {"visit": visit, "csrf": visit.session.csrf}
+        text = self._rendering.render(
+            "error.html", path=PATH, notice="", error=error, back=back, **person
+        )
+        response = web.Response(status=error.status, text=text, content_type="text/html")
+        response.headers.update(error.headers)
+        if error.headers.get("Connection") == "close":
+            response.force_close()
+        return secure(response)
 
     async def close(self) -> None:
-        """End all streams."""
+        """End all streams and sessions."""
+        self._streams.close()
+
+    def _add(self, method: str, pattern: str) -> web.AbstractRoute:
+        return self._router.add_route(method, f"{PATH}{pattern}", _unused)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
-        found = await self._router.resolve(request)
+        found = await self._find(request)
         if found.http_exception is not None:
-            raise ApiError(found.http_exception.status, "there is no such page")
+            raise _no_page(found.http_exception)
         if found.route is self._static_route:
             return self._static.respond(request, found["name"])
-        if found.route is self._sign_in_route:
-            return await self._sign_in(request)
-        session = self._session(request)
+        if found.route in self._sign_in_routes:
+            return await (
+                self._sign_in.submit(request)
+                if request.method == "POST"
+                else self._sign_in.show(request)
+            )
+        form: Mapping[str, str] = {}
+        page_path = ""
+        if request.method == "POST":
+            page_path = await self._path_of_form(request)
+            form = await read_form(request)
+        session = self._sign_in.session(request)
         if session is None:
-            return self._sign_in_page()
-        visit = Visit(
-            session=session,
-            request=request,
-            path=dict(found),
-            query=query_parameters(request.query),
-            form=await read_form(request, session.csrf) if request.method == "POST" else {},
-            person=await session.tenant.database.read(read_person, session.user_id),
-            rendering=self._rendering,
-        )
-        return await self._pages[found.route].page(visit)
+            return self._sign_in_again(request, page_path, form)
+        if request.method == "POST" and not session.accepts(form.get(CSRF, "")):
+            session.keep_draft(Draft(page_path, draft_of(form)))
+            error = forbidden("the form is out of date, and nothing was changed: open it again")
+            return self.refuse(error, back=page_path)
+        if found.route is self._sign_out_route:
+            return self._sign_in.sign_out(request)
+        return await self._visit(request, found, session, form)
 
-    def _session(self, request: web.Request) -> Session[TenantState] | None:
-        return self._sessions.find(request.cookies.get(_cookie(request), ""), self._clock())
+    async def _visit(
+        self,
+        request: web.Request,
+        found: web.UrlMappingMatchInfo,
+        session: Session[TenantState],
+        form: Mapping[str, str],
+    ) -> web.StreamResponse:
+        if request.method == "POST":
+            form = {name: value for name, value in form.items() if name != CSRF}
+        elif "Console-Refresh" not in request.headers:
+            form = session.take_draft(request.rel_url.raw_path)
+        visit: Visit | None = None
+        try:
+            database = session.tenant.database
+            visit = Visit(
+                session=session,
+                request=request,
+                path=dict(found),
+                query=query_parameters(request.query),
+                form=form,
+                person=await database.read(read_person, session.user_id, session.key_id),
+                rendering=self._rendering,
+            )
+            return await self._show(self._pages[found.route], visit)
+        except ApiError as error:
+            if error.status != 401:
+                return self.refuse(error, visit)
+            self._sign_in.end(request)
+            return self._sign_in.page(request, error=error)
 
-    async def _sign_in(self, request: web.Request) -> web.StreamResponse:
-        cookie = self._sessions.redeem(request.query.get("token", ""), self._clock())
-        if cookie is None:
-            return self._sign_in_page()
-        response = web.Response(
-            text=self._rendering.render("signed_in.html"), content_type="text/html"
-        )
-        response.set_cookie(_cookie(request), cookie, path=PATH, httponly=True, samesite="Strict")
-        return response
+    async def _show(self, page: PageRoute, visit: Visit) -> web.StreamResponse:
+        if not page.is_stream:
+            return await page.page(visit)
+        if visit.request.method == "HEAD":
+            raise ApiError(405, "a stream has no HEAD: send GET", headers={"Allow": "GET"})
+        with self._streams.open(visit.session) as visit.stream_end:
+            return await page.page(visit)
 
-    def _sign_in_page(self) -> web.Response:
-        page = self._rendering.render("sign_in.html")
-        return web.Response(status=401, text=page, content_type="text/html")
+    def _sign_in_again(
+        self, request: web.Request, page_path: str, form: Mapping[str, str]
+    ) -> web.StreamResponse:
+        if request.method != "POST":
+            return self._sign_in.page(request)
+        return self._sign_in.page(request, next_page=page_path, draft=draft_of(form))
 
-    def _error(self, error: ApiError) -> web.Response:
-        page = self._rendering.render("error.html", error=error)
-        return web.Response(status=error.status, text=page, content_type="text/html")
+    async def _find(self, request: web.Request) -> web.UrlMappingMatchInfo:
+        if request.method == "HEAD":
+            request = request.clone(method="GET")
+        return await self._router.resolve(request)
+
+    async def _path_of_form(self, request: web.Request) -> str:
+        """Return the path of the page with the form that is posted to the path of a request."""
+        path = request.rel_url.raw_path
+        while path.count("/") > 1:
+            found = await self._router.resolve(request.clone(method="GET", rel_url=path))
+            if found.http_exception is None:
+                return path
+            path = path.rpartition("/")[0]
+        return PATH
+
+
+def _no_page(error: web.HTTPException) -> ApiError:
+    if isinstance(error, web.HTTPMethodNotAllowed):
+        allowed = ", ".join(sorted(error.allowed_methods))
+        message = f"this page does not support {error.method}: expected {allowed}"
+        return ApiError(405, message, headers={"Allow": allowed})
+    return ApiError(error.status, "there is no such page")
 
 
 async def _unused(request: web.Request) -> web.StreamResponse:
     # The router demands a handler. The site calls the page itself, because it needs a visit.
     raise NotImplementedError
-
-
-def _cookie(request: web.Request) -> str:
-    # Browsers send cookies to all ports of a host.
-    return f"neonctl-console-{request.url.port}"

@@ -1,5 +1,6 @@
 """A visit: one request of a signed-in person for a page."""
 
+import asyncio
 from collections.abc import Callable, Mapping
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
@@ -9,20 +10,21 @@ from aiohttp import web
 from neonctl_async.local.api.description.checks import check_request
 from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.console.access.sessions import Session
 from neonctl_async.local.console.rendering import Rendering
-from neonctl_async.local.console.sessions import Session
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, unauthorized
 from neonctl_async.local.server.responses import respond
 from neonctl_async.local.server.routes import LOCAL_ROUTES, ROUTES
 from neonctl_async.local.server.tenant_state import TenantState
-from neonctl_async.local.storage.tables import Organization, User
+from neonctl_async.local.storage.tables import ApiKey, Organization, User
 from neonctl_async.local.storage.transactions import Transaction
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 PATH: Final = "/console"
+_VALID: Final = "WHERE id = ? AND ended_at IS NULL"
 _ROUTES: Final = {str(route): route for route in (*ROUTES, *LOCAL_ROUTES)}
 
 
@@ -33,11 +35,13 @@ class Person(msgspec.Struct, frozen=True):
     organizations: list[Organization]
 
 
-def read_person(tx: Transaction, user_id: str) -> Person:
-    """Return a person. Raise 401 if the user was deleted."""
+def read_person(tx: Transaction, user_id: str, key_id: int | None) -> Person:
+    """Return a person. Raise 401 if the user was deleted, or the key of the sign-in revoked."""
     user = tx.first(User, "WHERE id = ?", user_id)
     if user is None:
         raise unauthorized("your account was deleted: sign in again")
+    if key_id is not None and tx.first(ApiKey, _VALID, key_id) is None:
+        raise unauthorized("the API key that you signed in with was revoked: sign in again")
     mine = "WHERE id IN (SELECT org_id FROM members WHERE user_id = ?) ORDER BY created_at, rowid"
     return Person(user, tx.select(Organization, mine, user_id))
 
@@ -74,6 +78,8 @@ class Visit:
             org_id=None,
             project_id=None,
         )
+        self.stream_end = asyncio.Event()
+        """Set when a stream of events must end: the server stops, or the session ends."""
         self._rendering = rendering
 
     @property
@@ -108,11 +114,6 @@ class Visit:
         """Read what the API has no request for."""
         return await self.state.database.read(function, *args, **kwargs)
 
-    @property
-    def refreshing(self) -> bool:
-        """True if a script fetches the page to update it. It must not take what is shown once."""
-        return "Console-Refresh" in self.request.headers
-
     def typed(self, name: str, default: str = "") -> str:
         """Return what was typed into a field of the posted form, to show it again."""
         return self.form.get(name, default)
@@ -132,7 +133,7 @@ class Visit:
             visit=self,
             path=PATH,
             csrf=self.session.csrf,
-            notice="" if self.refreshing else self.session.take_notice(),
+            notice="" if self.is_refresh else self.session.take_notice(),
             now=in_seconds(self.state.now()),
             error=error,
             **context,

@@ -78,6 +78,9 @@ class Pages(Protocol):
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Return the response to a request for a path below ``/console``."""
 
+    async def refuse(self, error: ApiError) -> web.StreamResponse:
+        """Return the page of an error that was found before the request was read."""
+
     async def close(self) -> None:
         """End all streams, because the server stops."""
 
@@ -207,6 +210,8 @@ class Application:
             refuse_if_full(connection_of(request))
             check_admission(request, self._names)
         except ApiError as error:
+            if self._pages is not None and self._is_page(request):
+                return await self._pages.refuse(error)
             return _identified(_error_response(error))
         return await handler(request)
 

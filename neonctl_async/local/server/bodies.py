@@ -39,7 +39,7 @@ def query_parameters(query: "MultiMapping[str]") -> dict[str, str]:
 
 async def read_json(request: web.Request) -> bytes:
     """Return the body. Raise 408 if it arrives too late, and 415 if it is not JSON."""
-    content = await _read(request)
+    content = await read_body(request)
     if content and request.content_type != "application/json":
         raise ApiError(415, f"the body is {request.content_type!r}: send 'application/json'")
     return content
@@ -50,10 +50,11 @@ async def read_early(request: web.Request) -> None:
     # This keeps the request of a client that disconnects during the delay. A body that is too large
     # or too late is rejected later.
     with suppress(OSError, web.HTTPException, *BODY_ERRORS, ApiError):
-        await _read(request)
+        await read_body(request)
 
 
-async def _read(request: web.Request) -> bytes:
+async def read_body(request: web.Request) -> bytes:
+    """Return the body. Raise 408 if it arrives too late."""
     connection = connection_of(request)
     try:
         async with asyncio.timeout_at(connection.body_deadline):

@@ -1,12 +1,13 @@
 """A person who visits pages without a browser: keeps cookies, reads pages, posts forms."""
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from html.parser import HTMLParser
 from typing import Any, Self
 from urllib.parse import urlsplit
 
 import aiohttp
+from yarl import URL
 
 from neonctl_async.local import LocalControlPlane
 
@@ -33,6 +34,7 @@ class Page(HTMLParser):
         self.forms: list[Form] = []
         self.links: list[str] = []
         self.text = ""
+        self.cookies: list[str] = []
         self._select = ""
         self._textarea = ""
         self.feed(html)
@@ -72,7 +74,10 @@ class Page(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag == "select":
             self._select = ""
-        elif tag == "textarea":
+        elif tag == "textarea" and self.forms:
+            # Browsers ignore a line feed after the start tag.
+            fields = self.forms[-1].fields
+            fields[self._textarea] = fields[self._textarea].removeprefix("\n")
             self._textarea = ""
 
     def handle_data(self, data: str) -> None:
@@ -104,9 +109,24 @@ class Visitor:
         page = await self.get("/sign-in")
         return await self.post(page, "/sign-in", key=key)
 
-    async def get(self, path: str) -> Page:
+    async def sign_out(self) -> Page:
+        """Post a form to sign out, as the menu of each page does."""
+        page = await self.get("/projects/new")
+        csrf = page.form("/projects/new").fields["csrf"]
+        return await self.request("POST", "/sign-out", data={"csrf": csrf})
+
+    def cookies(self) -> dict[str, str]:
+        """Return the values of the cookies."""
+        return {cookie.key: cookie.value for cookie in self.http.cookie_jar}
+
+    def cookie_header(self) -> str:
+        """Return the cookies as a header."""
+        return "; ".join(f"{name}={value}" for name, value in self.cookies().items())
+
+    # Any: as request.
+    async def get(self, path: str, **options: Any) -> Page:
         """Return a page, after redirects."""
-        return await self._request("GET", path)
+        return await self.request("GET", path, **options)
 
     async def post(self, page: Page, action: str, **values: str) -> Page:
         """Fill in the form of a page that has this action, and post it. Return the next page."""
@@ -114,16 +134,30 @@ class Visitor:
         assert form.method == "post"
         unknown = values.keys() - form.fields.keys()
         assert not unknown, f"the form has no fields {unknown}, only {list(form.fields)}"
-        return await self._request("POST", action, data=form.fields | values)
+        return await self.request("POST", action, data=form.fields | values)
 
     # Any: the options of aiohttp.
-    async def _request(self, method: str, path: str, **options: Any) -> Page:
-        url = f"{self._server}/console{path}"
+    async def request(
+        self, method: str, path: str, *, cookies: bool = True, encoded: bool = False, **options: Any
+    ) -> Page:
+        """Send a request as a browser does, and return the page after redirects.
+
+        Without ``cookies``, the cookies of this visitor are not sent. With ``encoded``, the path is
+        sent unchanged.
+        """
+        url = URL(f"{self._server}/console{path}", encoded=encoded)
         if method == "POST":
-            options["headers"] = {"Origin": self._server}
-        async with self.http.request(method, url, **options) as response:
+            options["headers"] = {"Origin": self._server} | options.get("headers", {})
+        async with AsyncExitStack() as stack:
+            http = self.http
+            if not cookies:
+                jar = aiohttp.DummyCookieJar()
+                http = await stack.enter_async_context(aiohttp.ClientSession(cookie_jar=jar))
+            response = await stack.enter_async_context(http.request(method, url, **options))
             path = response.url.path_qs.removeprefix("/console")
-            return Page(response.status, response.headers, path, await response.text())
+            page = Page(response.status, response.headers, path, await response.text())
+            page.cookies = response.headers.getall("Set-Cookie", [])
+            return page
 
 
 @asynccontextmanager

@@ -1,0 +1,1 @@
+"""Tests of sessions, sign-in, forms and headers."""
