@@ -1,6 +1,6 @@
 """Waits until what is shown of a project changes.
 
-One task watches each project that somebody looks at. It observes the project after each write, and
+One task watches each project that somebody has open. It observes the project after each write, and
 when an operation changes by itself. It also runs the background work that is due, so people see,
 for example, that an idle compute is suspended. Watching neither wakes a project nor keeps it from
 being detached.
@@ -8,13 +8,12 @@ being detached.
 
 import asyncio
 import logging
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Final
 
 from neonctl_async.local.clock import SECOND, Instant
 from neonctl_async.local.engine import background, watching
-from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.tenant_state import TenantState
 from neonctl_async.local.storage.tables import Project
 from neonctl_async.local.storage.transactions import Transaction
@@ -24,7 +23,7 @@ GAP: Final = 0.1
 LONGEST_SLEEP: Final = 60.0
 """The longest time in seconds until a watcher reads the wall clock again, which may be set."""
 POLL: Final = 1.0
-"""The time in seconds between two looks at another clock, which only its owner moves."""
+"""The time in seconds until a watcher reads another clock again, which only its owner moves."""
 RETRY_DELAY: Final = 1.0
 """The seconds until a failed observation is repeated. They double with each failure."""
 MAX_RETRY_DELAY: Final = 30.0
@@ -47,7 +46,7 @@ class Changes:
         return len(self._watched)
 
     @contextmanager
-    def watch(self, state: TenantState, project_id: str) -> "Iterator[ProjectChanges]":
+    def watch(self, state: TenantState, project_id: str) -> Generator["ProjectChanges", None, None]:
         """Watch a project of a tenant."""
         key = (state, project_id)
         watched = self._watched.get(key)
@@ -98,9 +97,9 @@ class ProjectChanges:
             written = self._state.database.changed
             try:
                 changes_at = await self._observe()
-            except Exception as error:
+            except Exception:
                 if delay == RETRY_DELAY:
-                    _log_failure(self._project_id, error)
+                    _logger.exception("the pages of project %s are not live now", self._project_id)
                 await asyncio.sleep(delay)
                 delay = min(2 * delay, MAX_RETRY_DELAY)
             else:
@@ -142,12 +141,3 @@ def _catch_up(tx: Transaction, project_id: str) -> None:
     """Run the background work that is due, unless the project was deleted in the meantime."""
     if tx.first(Project, "WHERE id = ? AND deleted_at IS NULL", project_id) is not None:
         background.catch_up(tx, project_id)
-
-
-def _log_failure(project_id: str, error: Exception) -> None:
-    _logger.warning(
-        "project %s cannot be watched now, and the pages of it are not live: %s",
-        project_id,
-        error,
-        exc_info=None if isinstance(error, ApiError) else error,
-    )

@@ -1,4 +1,4 @@
-"""What is shown of a project, and when that changes by itself.
+"""Observations of a project: the content that is shown, and when it changes by itself.
 
 A watcher compares the fingerprints of two observations. It observes the project again after each
 write, and at the time at which the next operation changes or the next background event is due.
