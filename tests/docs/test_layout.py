@@ -66,6 +66,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/commands/test_people.py",
         "the commands decode responses to these records",
     ),
+    "neonctl_async/local/console/operation_list.py": (
+        "tests/local/console/pages/test_operations.py",
+        "the page shows the rows and the choices of its filters",
+    ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",

@@ -26,7 +26,7 @@ def path(project_id: str) -> str:
 def rows(page: Page) -> list[list[str]]:
     """Return the texts of the cells of each row, without the details."""
     assert page.status == 200
-    found = []
+    found: list[list[str]] = []
     for row in re.findall(r'<tr id="operation-.*?</tr>', page.html, re.DOTALL):
         cells = re.findall(r"<t[hd] .*?</t[hd]>", row, re.DOTALL)
         texts = [re.sub(r"<details.*?</details>", "", cell, flags=re.DOTALL) for cell in cells]
@@ -205,7 +205,7 @@ async def test_filter_without_matches_can_be_cleared(
     assert f"/console{path}" in page.links
 
 
-async def test_project_without_operations_says_what_to_do(
+async def test_project_without_operations_shows_what_to_do(
     visitor: Visitor, api: Client, project_id: str, path: str
 ) -> None:
     state = api.control_plane._state  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - no request deletes operations
