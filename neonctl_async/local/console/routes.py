@@ -10,11 +10,13 @@ from neonctl_async.local.console.pages import (
     computes,
     connections,
     databases,
+    operations,
     project,
     project_changes,
     projects,
     restores,
     roles,
+    streams,
 )
 from neonctl_async.local.console.pages.people import (
     invitations,
@@ -63,6 +65,8 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("POST", "/projects/{project_id}/rename", project_changes.rename),
     PageRoute("GET", "/projects/{project_id}/delete", project_changes.show_delete),
     PageRoute("POST", "/projects/{project_id}/delete", project_changes.delete),
+    PageRoute("GET", "/projects/{project_id}/operations", operations.show),
+    PageRoute("GET", "/projects/{project_id}/changes", streams.project_changes, is_stream=True),
     PageRoute("GET", f"{_BRANCH}/connection", connections.show),
     PageRoute("POST", f"{_BRANCH}/connection", connections.show_password),
     PageRoute("GET", f"{_BRANCH}/databases/new", databases.show_new),
