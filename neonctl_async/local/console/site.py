@@ -11,6 +11,7 @@ from neonctl_async.local.console.access.headers import check_fetch
 from neonctl_async.local.console.access.sessions import Draft, Session, Sessions
 from neonctl_async.local.console.access.sign_in import SignIn, draft_of
 from neonctl_async.local.console.access.streams import Streams
+from neonctl_async.local.console.changes import Changes
 from neonctl_async.local.console.rendering import shared_rendering
 from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.static_files import StaticFiles
@@ -36,6 +37,7 @@ class Site:
     ) -> None:
         self._sessions = sessions
         self._streams = Streams(clock)
+        self._changes = Changes()
         self._rendering = shared_rendering()
         self._static = StaticFiles()
         self._sign_in = SignIn(tenants, sessions, self._rendering, clock)
@@ -81,6 +83,7 @@ class Site:
     async def close(self) -> None:
         """End all streams and sessions."""
         self._streams.close()
+        await self._changes.close()
 
     def _add(self, method: str, pattern: str) -> web.AbstractRoute:
         return self._router.add_route(method, f"{PATH}{pattern}", _unused)
@@ -135,6 +138,7 @@ class Site:
                 form=form,
                 person=await database.read(read_person, session.user_id, session.key_id),
                 rendering=self._rendering,
+                changes=self._changes,
             )
             return await self._show(self._pages[found.route], visit)
         except ApiError as error:

@@ -118,7 +118,7 @@ async def plan_failure(visit: Visit) -> web.StreamResponse:
     try:
         await Tenant(visit.state).fail_next(
             form.get("action", ""),
-            times=_whole(form, "failure_times", "Times", 1) or 1,
+            times=_whole(form, "failure_times", "Times") or 1,
             retry_after=_decimal(form, "retry_after", "Retry after"),
             status=form.get("failure_status", ""),
             error=form.get("failure_message", "").strip() or PLANNED_ERROR,
@@ -189,7 +189,9 @@ def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 16 else 0
 
 
-def _whole(form: Mapping[str, str], name: str, label: str, default: int | None = None) -> int | None:
+def _whole(
+    form: Mapping[str, str], name: str, label: str, default: int | None = None
+) -> int | None:
     """Return a whole number of a form, or the default if the field is empty."""
     text = form.get(name, "").strip()
     if not text:
