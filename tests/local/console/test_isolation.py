@@ -41,7 +41,7 @@ async def everything(control_plane: LocalControlPlane, world: World) -> str:
     )
     async with Client(control_plane) as api:
         seen = {path: await api.get(path) for path in paths}
-    # These go on by themselves: an operation is running.
+    # These fields change without a request, because an operation is running.
     return re.sub(r"'(last_used_at|total_duration_ms)': ('[^']*'|\d+)", "", repr(seen))
 
 
@@ -105,6 +105,22 @@ async def test_member_sees_what_only_administrators_may_change() -> None:
         assert page.status == 403
         async with visiting(control_plane) as first:
             assert (await first.get(path_in(world, "/projects/{project_id}"))).status == 200
+
+
+async def test_pages_contain_no_password_and_each_form_has_the_token() -> None:
+    async with created_world() as world, visiting(world.control_plane) as visitor:
+        ids = world.ids
+        role = f"/projects/{ids['project_id']}/branches/{ids['branch_id']}/roles/{ids['role']}"
+        world.control_plane.clear_faults()
+        async with Client(world.control_plane) as api:
+            password = (await api.get(f"{role}/reveal_password"))["password"]
+        for path in shown_pages():
+            page = await visitor.get(path_in(world, path))
+            assert password not in page.html, path
+            assert world.control_plane.api_key not in page.html, path
+            for form in page.forms:
+                assert ("csrf" in form.fields) == (form.method == "post"), (path, form.action)
+                assert form.action.startswith("/console/") or form.method == "get", path
 
 
 async def test_difficult_names_are_escaped_and_pages_stay_small() -> None:
