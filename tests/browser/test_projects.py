@@ -5,6 +5,7 @@ import re
 from playwright.async_api import Page, expect
 
 from neonctl_async import NeonClient
+from tests.browser.problems import Problems
 
 
 async def names(neon: NeonClient) -> list[str]:
@@ -13,9 +14,8 @@ async def names(neon: NeonClient) -> list[str]:
 
 async def test_first_project_is_created_from_the_empty_list(page: Page, neon: NeonClient) -> None:
     await expect(page.get_by_text("There are no projects yet.")).to_be_visible()
-    await expect(page.get_by_label("command that creates a project")).to_contain_text(
-        "curl -X POST"
-    )
+    command = page.get_by_label("command that creates a project", exact=True)
+    await expect(command).to_contain_text("curl -X POST")
     await page.get_by_role("link", name="New project").click()
     await page.get_by_label("Name").fill("shop")
     await page.get_by_label("Postgres version").select_option("Postgres 16")
@@ -50,7 +50,10 @@ async def test_project_is_found_renamed_and_deleted(page: Page, neon: NeonClient
     assert await names(neon) == ["blog"]
 
 
-async def test_refused_project_keeps_what_was_typed(page: Page, neon: NeonClient) -> None:
+async def test_refused_project_keeps_what_was_typed(
+    page: Page, neon: NeonClient, problems: Problems
+) -> None:
+    problems.expect("status 400: POST /console/projects/new")
     await page.get_by_role("link", name="New project").click()
     await page.get_by_label("Name").evaluate("field => field.removeAttribute('maxlength')")
     await page.get_by_label("Name").fill("x" * 257)
