@@ -74,6 +74,18 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/console/pages/people/test_members.py",
         "pages decode responses to these records",
     ),
+    "neonctl_async/local/console/records.py": (
+        "tests/local/console/pages/test_project.py",
+        "pages decode responses to these records",
+    ),
+    "neonctl_async/local/console/routes.py": (
+        "tests/local/console/test_site.py",
+        "the site serves the pages of the table",
+    ),
+    "neonctl_async/local/console/static_files.py": (
+        "tests/local/console/test_site.py",
+        "the site serves the files",
+    ),
     "neonctl_async/local/console/sql/session.py": (
         "tests/local/console/sql/test_statements.py",
         "statements run in sessions",
