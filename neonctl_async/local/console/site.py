@@ -87,10 +87,8 @@ class Site:
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         found = await self._find(request)
-        if found.http_exception is not None:
-            raise _no_page(found.http_exception)
-        if found.route is self._static_route:
-            return self._static.respond(request, found["name"])
+        if found.http_exception is not None or found.route is self._static_route:
+            return await self._without_session(request, found)
         if found.route in self._sign_in_routes:
             return await (
                 self._sign_in.submit(request)
@@ -112,6 +110,18 @@ class Site:
         if found.route is self._sign_out_route:
             return self._sign_in.sign_out(request)
         return await self._visit(request, found, session, form)
+
+    async def _without_session(
+        self, request: web.Request, found: web.UrlMappingMatchInfo
+    ) -> web.StreamResponse:
+        error = found.http_exception
+        if error is None:
+            return self._static.respond(request, found["name"])
+        if request.method == "GET" and error.status == 405:
+            # The address of a form that was refused. Its page is nearby.
+            path = await self._path_of_form(request)
+            return web.Response(status=303, headers={"Location": path})
+        raise _no_page(error)
 
     async def _visit(
         self,
