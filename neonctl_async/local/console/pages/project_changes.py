@@ -5,6 +5,7 @@ from typing import Final
 from aiohttp import web
 
 from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.console.notices import sentence
 from neonctl_async.local.console.project_overview import may_delete, read_losses
 from neonctl_async.local.console.records import ProjectFound, Projects
 from neonctl_async.local.console.visits import Visit
@@ -32,7 +33,9 @@ async def rename(visit: Visit) -> web.StreamResponse:
     except ApiError as error:
         return await show_rename(visit, error=error)
     name = changed.project.name
-    return visit.redirect(f"/projects/{visit.path['project_id']}", f"Project renamed to {name}.")
+    return visit.redirect(
+        f"/projects/{visit.path['project_id']}", sentence("Project renamed to {}.", name)
+    )
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -52,7 +55,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
         await visit.call(f"DELETE {_PROJECT}", object, project_id=visit.path["project_id"])
     except ApiError as error:
         return await show_delete(visit, error=error)
-    return visit.redirect("", f"Project {found.project.name} deleted.")
+    return visit.redirect("", sentence("Project {} deleted.", found.project.name))
 
 
 async def show_deleted(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -76,4 +79,5 @@ async def recover(visit: Visit) -> web.StreamResponse:
         found = await visit.call(f"POST {_PROJECT}/recover", ProjectFound, project_id=project_id)
     except ApiError as error:
         return await show_deleted(visit, error=error)
-    return visit.redirect(f"/projects/{project_id}", f"Project {found.project.name} recovered.")
+    done = sentence("Project {} recovered.", found.project.name)
+    return visit.redirect(f"/projects/{project_id}", done)
