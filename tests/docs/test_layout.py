@@ -42,6 +42,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/testing/test_fake_clock.py",
         "the fake clock replaces it",
     ),
+    "neonctl_async/local/console/project_overview.py": (
+        "tests/local/console/pages/test_project.py",
+        "the dashboard and the confirmation of a deletion show it",
+    ),
     "neonctl_async/local/api/billing/metrics.py": (
         "tests/local/api/billing/test_consumption.py",
         "metrics are tested in the lists of consumption",

@@ -33,16 +33,28 @@ def size(count: int) -> str:
     return f"{value / 1024:.1f} TB"
 
 
+def period(seconds: int) -> str:
+    """Return a length of time in its largest whole unit: ``7 days``, ``90 minutes``, ``none``."""
+    if seconds == 0:
+        return "none"
+    units = (*_AGES, ("second", 1))
+    unit, length = next((unit, length) for unit, length in units if seconds % length == 0)
+    return _counted(seconds // length, unit)
+
+
 def age(then: str, now: str) -> str:
     """Return how long ago a timestamp is: ``3 minutes ago``, ``just now``."""
     seconds = (datetime.fromisoformat(now) - datetime.fromisoformat(then)).total_seconds()
     for unit, length in _AGES:
         if seconds >= length:
-            count = int(seconds // length)
-            return f"{count} {unit}{'' if count == 1 else 's'} ago"
+            return f"{_counted(int(seconds // length), unit)} ago"
     return "just now"
 
 
 def moment(time: str | Instant) -> str:
     """Return a time in UTC, from a timestamp of the API or an instant: ``2026-11-23T01:02:03Z``."""
     return in_seconds(parse(time) if isinstance(time, str) else time)
+
+
+def _counted(count: int, unit: str) -> str:
+    return f"{count} {unit}{'' if count == 1 else 's'}"

@@ -2,9 +2,17 @@
 
 import msgspec
 
+from neonctl_async.local.console import states
+
+
+class Pagination(msgspec.Struct, frozen=True):
+    """The cursor of the next page."""
+
+    cursor: str = ""
+
 
 class Project(msgspec.Struct, frozen=True, kw_only=True):
-    """A project in a list."""
+    """A project."""
 
     id: str
     name: str
@@ -12,12 +20,8 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     pg_version: int
     created_at: str
     org_id: str | None = None
-
-
-class Pagination(msgspec.Struct, frozen=True):
-    """The cursor of the next page."""
-
-    cursor: str = ""
+    store_passwords: bool = True
+    history_retention_seconds: int = 0
 
 
 class Projects(msgspec.Struct, frozen=True):
@@ -27,7 +31,143 @@ class Projects(msgspec.Struct, frozen=True):
     pagination: Pagination = Pagination()
 
 
-class ProjectCreated(msgspec.Struct, frozen=True):
+class ProjectFound(msgspec.Struct, frozen=True):
+    """The response to a request for a project."""
+
+    project: Project
+
+
+class Region(msgspec.Struct, frozen=True):
+    """A region in which a project can be created."""
+
+    region_id: str
+    name: str
+    default: bool
+
+
+class Regions(msgspec.Struct, frozen=True):
+    """All regions."""
+
+    regions: list[Region]
+
+
+class StartedOperation(msgspec.Struct, frozen=True):
+    """An operation that a request has started."""
+
+    id: str
+    action: str
+
+
+class Started(msgspec.Struct, frozen=True):
+    """The response to a request that starts operations."""
+
+    operations: list[StartedOperation]
+
+
+class ProjectCreated(Started, frozen=True):
     """The response to the creation of a project."""
 
     project: Project
+
+
+class Branch(msgspec.Struct, frozen=True):
+    """A branch."""
+
+    id: str
+    name: str
+
+
+class BranchFound(msgspec.Struct, frozen=True):
+    """The response to a request for a branch."""
+
+    branch: Branch
+
+
+class Database(msgspec.Struct, frozen=True):
+    """A database of a branch."""
+
+    name: str
+    owner_name: str
+    created_at: str
+
+
+class Databases(msgspec.Struct, frozen=True):
+    """All databases of a branch."""
+
+    databases: list[Database]
+
+
+class Role(msgspec.Struct, frozen=True, kw_only=True):
+    """A role of a branch. ``password`` is set in the response that creates it."""
+
+    name: str
+    created_at: str
+    authentication_method: str
+    password: str | None = None
+
+    @property
+    def can_log_in(self) -> bool:
+        """True if the role has a password."""
+        return self.authentication_method != "no_login"
+
+
+class Roles(msgspec.Struct, frozen=True):
+    """All roles of a branch."""
+
+    roles: list[Role]
+
+
+class RoleChanged(Started, frozen=True):
+    """The response to the creation of a role, or to a reset of its password."""
+
+    role: Role
+
+
+class Password(msgspec.Struct, frozen=True):
+    """The password of a role."""
+
+    password: str
+
+
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """A compute."""
+
+    id: str
+    branch_id: str
+    type: str
+    current_state: str
+    autoscaling_limit_min_cu: float
+    autoscaling_limit_max_cu: float
+    disabled: bool = False
+    pending_state: str | None = None
+    last_active: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The state, as pages show it."""
+        return states.compute_state(self.current_state, self.pending_state)
+
+    @property
+    def is_running(self) -> bool:
+        """True if the compute is active or starting."""
+        return (self.pending_state or self.current_state) == "active"
+
+    @property
+    def size(self) -> str:
+        """The size, or the limits of the size, in compute units."""
+        smallest, largest = self.autoscaling_limit_min_cu, self.autoscaling_limit_max_cu
+        if smallest == largest:
+            return f"{smallest:g} CU"
+        return f"{smallest:g} to {largest:g} CU"
+
+
+class Endpoints(msgspec.Struct, frozen=True):
+    """The computes of a branch."""
+
+    endpoints: list[Endpoint]
+
+
+class ConnectionUri(msgspec.Struct, frozen=True):
+    """A connection URI, which includes the password."""
+
+    uri: str

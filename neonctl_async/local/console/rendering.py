@@ -1,11 +1,11 @@
-"""Renders the templates. All of them are compiled at the start: rendering reads no file."""
+"""Rendering of pages. All templates are compiled at the start: rendering reads no file."""
 
 from functools import cache
 from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from neonctl_async.local.console import formats
+from neonctl_async.local.console import formats, states
 
 # Any: Jinja2 infers a type that lists its own filters.
 _FILTERS: Final[dict[str, Any]] = {
@@ -13,6 +13,8 @@ _FILTERS: Final[dict[str, Any]] = {
     "size": formats.size,
     "age": formats.age,
     "moment": formats.moment,
+    "period": formats.period,
+    "state_kind": states.kind,
 }
 
 

@@ -5,7 +5,14 @@ from typing import Final, NamedTuple
 
 from aiohttp import web
 
-from neonctl_async.local.console.pages import projects
+from neonctl_async.local.console.pages import (
+    connections,
+    databases,
+    project,
+    project_changes,
+    projects,
+    roles,
+)
 from neonctl_async.local.console.visits import Visit
 
 Page = Callable[[Visit], Awaitable[web.StreamResponse]]
@@ -28,8 +35,29 @@ class PageRoute(NamedTuple):
         return self.path.replace("}", ":[^/]+}")
 
 
+_BRANCH: Final = "/projects/{project_id}/branches/{branch_id}"
+
 PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("GET", "", projects.show),
     PageRoute("GET", "/projects/new", projects.show_new),
     PageRoute("POST", "/projects/new", projects.create),
+    PageRoute("GET", "/projects/{project_id}", project.show),
+    PageRoute("GET", "/projects/{project_id}/rename", project_changes.show_rename),
+    PageRoute("POST", "/projects/{project_id}/rename", project_changes.rename),
+    PageRoute("GET", "/projects/{project_id}/delete", project_changes.show_delete),
+    PageRoute("POST", "/projects/{project_id}/delete", project_changes.delete),
+    PageRoute("GET", f"{_BRANCH}/connection", connections.show),
+    PageRoute("POST", f"{_BRANCH}/connection", connections.show_password),
+    PageRoute("GET", f"{_BRANCH}/databases/new", databases.show_new),
+    PageRoute("POST", f"{_BRANCH}/databases/new", databases.create),
+    PageRoute("GET", f"{_BRANCH}/databases/delete", databases.show_delete),
+    PageRoute("POST", f"{_BRANCH}/databases/delete", databases.delete),
+    PageRoute("GET", f"{_BRANCH}/roles/new", roles.show_new),
+    PageRoute("POST", f"{_BRANCH}/roles/new", roles.create),
+    PageRoute("GET", f"{_BRANCH}/roles/delete", roles.show_delete),
+    PageRoute("POST", f"{_BRANCH}/roles/delete", roles.delete),
+    PageRoute("GET", f"{_BRANCH}/roles/reset", roles.show_reset),
+    PageRoute("POST", f"{_BRANCH}/roles/reset", roles.reset),
+    PageRoute("GET", f"{_BRANCH}/roles/password", roles.show_new_password),
+    PageRoute("POST", f"{_BRANCH}/roles/password", roles.show_password),
 )

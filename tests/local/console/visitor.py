@@ -40,8 +40,9 @@ class Page(HTMLParser):
         self.feed(html)
 
     def form(self, action: str) -> Form:
-        """Return the form with this action below ``/console``."""
-        (form,) = [form for form in self.forms if form.action == f"/console{action}"]
+        """Return the form with this action below ``/console``: the one to post, if it has both."""
+        found = [form for form in self.forms if form.action == f"/console{action}"]
+        (form,) = [form for form in found if form.method == "post"] or found
         return form
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

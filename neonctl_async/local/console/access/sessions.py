@@ -27,6 +27,13 @@ class Draft(NamedTuple):
     fields: Mapping[str, str]
 
 
+class NewPassword(NamedTuple):
+    """The password of a role, to show it once."""
+
+    role: str
+    password: str
+
+
 class Account(NamedTuple, Generic[T]):
     """The user of a session. ``key_id`` is the API key of the sign-in, if there was one."""
 
@@ -47,6 +54,7 @@ class Session(Generic[T]):
         self.is_ended = False
         self.notice = ""
         self.created_key: str | None = None
+        self.new_password: NewPassword | None = None
         self._draft: Draft | None = None
         self._at_end: set[Callable[[], object]] = set()
 
@@ -63,6 +71,11 @@ class Session(Generic[T]):
         """Return the API key that was just created, once."""
         key, self.created_key = self.created_key, None
         return key
+
+    def take_new_password(self) -> NewPassword | None:
+        """Return the password that was just created, once."""
+        password, self.new_password = self.new_password, None
+        return password
 
     def keep_draft(self, draft: Draft) -> None:
         """Keep the fields of a form until its page is opened."""
@@ -87,7 +100,7 @@ class Session(Generic[T]):
     def end(self) -> None:
         """End the session."""
         self.is_ended = True
-        self.created_key = self._draft = None
+        self.created_key = self.new_password = self._draft = None
         while self._at_end:
             self._at_end.pop()()
 

@@ -1,29 +1,109 @@
 """The list of projects, and the form that creates one."""
 
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import urlencode
+
 from aiohttp import web
 
-from neonctl_async.local.console.records import ProjectCreated, Projects
-from neonctl_async.local.console.visits import Visit
+from neonctl_async.local.api.description.published import description
+from neonctl_async.local.api.projects import DEFAULT_PG_VERSION
+from neonctl_async.local.console.records import ProjectCreated, Projects, Regions
+from neonctl_async.local.console.visits import PATH, Visit
 from neonctl_async.local.errors import ApiError
+from neonctl_async.local.server.application import BASE_PATH
+
+PAGE_SIZE: Final = 20
+"""The number of projects on a page."""
 
 
 async def show(visit: Visit) -> web.StreamResponse:
-    """``GET /console``: the projects that the person can access."""
-    found = await visit.call("GET /projects", Projects, query=visit.query)
-    return visit.page("projects.html", projects=found.projects)
+    """``GET /console``: the projects of the person and of the person's organizations."""
+    query = {name: visit.query.get(name, "") for name in ("search", "org_id", "cursor")}
+    given = {name: value for name, value in query.items() if value}
+    filters = {name: value for name, value in given.items() if name != "cursor"}
+    found = await visit.call("GET /projects", Projects, query=_limited(given))
+    shared = Projects([])
+    if not given:
+        shared = await visit.call("GET /projects/shared", Projects, query=_limited({}))
+    is_full = len(found.projects) == PAGE_SIZE
+    return visit.page(
+        "projects.html",
+        projects=found.projects,
+        shared=shared.projects,
+        owners=_owners(visit),
+        search=query["search"],
+        org_id=query["org_id"],
+        first_page=_url(filters, "") if query["cursor"] else "",
+        next_page=_url(filters, found.pagination.cursor) if is_full else "",
+        create_command=_create_command(f"{visit.request.url.origin()}{BASE_PATH}"),
+    )
 
 
 async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET /console/projects/new``: the form that creates a project."""
-    return visit.page("project_new.html", error=error)
+    found = await visit.call("GET /regions", Regions)
+    versions, default_version = _postgres_versions(visit)
+    return visit.page(
+        "project_new.html",
+        error=error,
+        versions=[(str(version), f"Postgres {version}") for version in versions],
+        default_version=default_version,
+        regions=[(region.region_id, region.name) for region in found.regions],
+        default_region=next(region.region_id for region in found.regions if region.default),
+        owners=list(_owners(visit).items()),
+        default_owner=visit.query.get("org_id", ""),
+    )
 
 
 async def create(visit: Visit) -> web.StreamResponse:
     """``POST /console/projects/new``: create a project."""
+    version = visit.typed("pg_version")
+    spec = {
+        "name": visit.typed("name"),
+        # The API refuses a text that is no number, with a message that names the field.
+        "pg_version": int(version) if version.isdecimal() and version.isascii() else version,
+        "region_id": visit.typed("region_id"),
+        "org_id": visit.typed("owner"),
+    }
+    body = {"project": {name: value for name, value in spec.items() if value != ""}}
     try:
-        created = await visit.call(
-            "POST /projects", ProjectCreated, body={"project": {"name": visit.typed("name")}}
-        )
+        created = await visit.call("POST /projects", ProjectCreated, body=body)
     except ApiError as error:
         return await show_new(visit, error=error)
-    return visit.redirect("", f"Project {created.project.name} created.")
+    project = created.project
+    return visit.redirect(f"/projects/{project.id}", f"Project {project.name} created.")
+
+
+def _create_command(base_url: str) -> str:
+    return (
+        f"curl -X POST {base_url}/projects \\\n"
+        '  -H "Authorization: Bearer $NEON_API_KEY" \\\n'
+        '  -H "Content-Type: application/json" \\\n'
+        """  -d '{"project": {"name": "shop"}}'"""
+    )
+
+
+def _limited(query: Mapping[str, str]) -> dict[str, str]:
+    return {**query, "limit": str(PAGE_SIZE)}
+
+
+def _url(query: Mapping[str, str], cursor: str) -> str:
+    return f"{PATH}?{urlencode({**query, 'cursor': cursor} if cursor else query)}"
+
+
+def _owners(visit: Visit) -> dict[str, str]:
+    """Return the possible owners of a project by id. The id of the person's account is empty."""
+    organizations = {found.id: found.name for found in visit.person.organizations}
+    return {"": "Your account", **organizations}
+
+
+def _postgres_versions(visit: Visit) -> tuple[list[int], int]:
+    """Return the Postgres versions that a project can have, newest first, and the default."""
+    postgres = visit.state.database.rules.postgres
+    if postgres is not None:
+        return list(postgres.versions), postgres.versions[0]
+    schema = description().schemas["PgVersion"]
+    assert schema.minimum is not None
+    assert schema.maximum is not None
+    return list(range(int(schema.maximum), int(schema.minimum) - 1, -1)), DEFAULT_PG_VERSION

@@ -1,0 +1,151 @@
+"""The databases and roles of a branch, and the forms that create and delete a database."""
+
+import msgspec
+from aiohttp import web
+
+from neonctl_async.local.console.records import (
+    Branch,
+    BranchFound,
+    Database,
+    Databases,
+    Project,
+    ProjectFound,
+    Role,
+    Roles,
+    Started,
+)
+from neonctl_async.local.console.visits import Visit
+from neonctl_async.local.errors import ApiError, not_found
+
+BRANCH = "/projects/{project_id}/branches/{branch_id}"
+
+
+class BranchObjects(msgspec.Struct, frozen=True, kw_only=True):
+    """The databases and roles of a branch, for the templates ``branch_….html``."""
+
+    project_id: str
+    branch_id: str
+    databases: list[Database]
+    roles: list[Role]
+
+    @property
+    def url(self) -> str:
+        """The path of the page of the branch."""
+        return f"/console/projects/{self.project_id}/branches/{self.branch_id}"
+
+    def owned_by(self, role_name: str) -> list[str]:
+        """Return the names of the databases that a role owns. Such a role cannot be deleted."""
+        return [found.name for found in self.databases if found.owner_name == role_name]
+
+
+async def read(visit: Visit, project_id: str, branch_id: str) -> BranchObjects:
+    """Read the databases and roles of a branch."""
+    databases = await visit.call(
+        f"GET {BRANCH}/databases", Databases, project_id=project_id, branch_id=branch_id
+    )
+    roles = await visit.call(
+        f"GET {BRANCH}/roles", Roles, project_id=project_id, branch_id=branch_id
+    )
+    return BranchObjects(
+        project_id=project_id,
+        branch_id=branch_id,
+        databases=databases.databases,
+        roles=roles.roles,
+    )
+
+
+async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
+    """``GET …/databases/new``: the form that creates a database."""
+    return show_found(visit, await read_context(visit), "database_new.html", error=error)
+
+
+async def create(visit: Visit) -> web.StreamResponse:
+    """``POST …/databases/new``: create a database."""
+    name = visit.typed("name")
+    body = {"database": {"name": name, "owner_name": visit.typed("owner_name")}}
+    try:
+        await visit.call(
+            f"POST {BRANCH}/databases",
+            Started,
+            body=body,
+            project_id=visit.path["project_id"],
+            branch_id=visit.path["branch_id"],
+        )
+    except ApiError as error:
+        return await show_new(visit, error=error)
+    return visit.redirect(branch_path(visit), f"Database {name} created.")
+
+
+async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
+    """``GET …/databases/delete?name=…``: the confirmation that deletes a database."""
+    name = chosen_name(visit)
+    found = await read_context(visit)
+    if name not in [database.name for database in found.objects.databases]:
+        raise not_found("database", name)
+    return show_found(visit, found, "database_delete.html", error=error, name=name)
+
+
+async def delete(visit: Visit) -> web.StreamResponse:
+    """``POST …/databases/delete``: delete a database."""
+    name = chosen_name(visit)
+    route = f"DELETE {BRANCH}/databases/{{database_name}}"
+    try:
+        await visit.call(
+            route,
+            object,
+            project_id=visit.path["project_id"],
+            branch_id=visit.path["branch_id"],
+            database_name=name,
+        )
+    except ApiError as error:
+        return await show_delete(visit, error=error)
+    return visit.redirect(branch_path(visit), f"Database {name} deleted.")
+
+
+class BranchContext(msgspec.Struct, frozen=True, kw_only=True):
+    """A branch with its project and its objects, for the pages about one of the objects."""
+
+    project: Project
+    branch: Branch
+    objects: BranchObjects
+
+
+async def read_context(visit: Visit) -> BranchContext:
+    """Read the branch of the path, with its project and its objects."""
+    project_id, branch_id = visit.path["project_id"], visit.path["branch_id"]
+    project = await visit.call("GET /projects/{project_id}", ProjectFound, project_id=project_id)
+    branch = await visit.call(
+        f"GET {BRANCH}", BranchFound, project_id=project_id, branch_id=branch_id
+    )
+    objects = await read(visit, project_id, branch_id)
+    return BranchContext(project=project.project, branch=branch.branch, objects=objects)
+
+
+def show_found(
+    visit: Visit,
+    found: BranchContext,
+    template: str,
+    *,
+    error: ApiError | None = None,
+    **context: object,
+) -> web.StreamResponse:
+    """Return a page about an object of a branch."""
+    return visit.page(
+        template,
+        error=error,
+        status=None,
+        project=found.project,
+        branch=found.branch,
+        objects=found.objects,
+        **context,
+    )
+
+
+def branch_path(visit: Visit) -> str:
+    """Return the path, below ``/console``, of the page of the branch of the path."""
+    return f"/projects/{visit.path['project_id']}/branches/{visit.path['branch_id']}"
+
+
+def chosen_name(visit: Visit) -> str:
+    """Return the name of the chosen object. It is no part of the path: it can be ``..``."""
+    return visit.form.get("name") or visit.query.get("name", "")

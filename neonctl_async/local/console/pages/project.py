@@ -1,0 +1,67 @@
+"""The dashboard of a project: its branches, and the computes and databases of one branch."""
+
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from neonctl_async.local.api.regions import REGIONS
+from neonctl_async.local.console.pages import connections, databases
+from neonctl_async.local.console.project_overview import read_overview
+from neonctl_async.local.console.records import Endpoints, ProjectFound
+from neonctl_async.local.console.visits import PATH, Visit
+
+_REGIONS: Final = {region.region_id: region.name for region in REGIONS}
+
+
+async def show(visit: Visit) -> web.StreamResponse:
+    """``GET /console/projects/{project_id}``."""
+    project_id = visit.path["project_id"]
+    found = await visit.call("GET /projects/{project_id}", ProjectFound, project_id=project_id)
+    overview = await visit.read(
+        read_overview,
+        visit.principal,
+        project_id,
+        branch=visit.query.get("branch", ""),
+        search=visit.query.get("search", ""),
+        number=_number(visit.query.get("page", "")),
+    )
+    branch = overview.chosen
+    objects = await databases.read(visit, project_id, branch.id)
+    computes = await visit.call(
+        f"GET {databases.BRANCH}/endpoints",
+        Endpoints,
+        project_id=project_id,
+        branch_id=branch.id,
+    )
+    url = f"{PATH}/projects/{project_id}"
+    connection = await connections.read(
+        visit, objects, visit.query, choose_url=f"{url}#connect-title"
+    )
+    return visit.page(
+        "project.html",
+        project=found.project,
+        overview=overview,
+        branch=branch,
+        objects=objects,
+        connection=msgspec.structs.replace(
+            connection, branch=branch.name, branches=overview.branch_names
+        ),
+        endpoints=computes.endpoints,
+        search=visit.query.get("search", ""),
+        owner=_owner(visit, found.project.org_id),
+        region=_REGIONS.get(found.project.region_id, ""),
+        has_postgres=visit.state.databases is not None,
+    )
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
+
+
+def _owner(visit: Visit, org_id: str | None) -> str:
+    """Return the name of the owner of a project, as far as the person may know it."""
+    if org_id is None:
+        return "Account"
+    names = {found.id: found.name for found in visit.person.organizations}
+    return names.get(org_id, org_id)
