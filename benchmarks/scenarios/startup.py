@@ -83,7 +83,8 @@ def _environment(folder: str) -> Generator[Mapping[str, str]]:
     # PYTHONDONTWRITEBYTECODE would have Python compile our modules at each start.
     inherited = {name: each for name, each in os.environ.items() if not name.startswith("PYTHON")}
     environment = {**inherited, "PYTHONPYCACHEPREFIX": folder, "HOME": folder, "NO_COLOR": "1"}
-    command = (sys.executable, "-m", "neonctl_async.local", "--port", "0", "--quiet")
+    options = ("--port", "0", "--quiet", "--no-console")
+    command = (sys.executable, "-m", "neonctl_async.local", *options)
     with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as server:
         try:
             assert server.stdout is not None

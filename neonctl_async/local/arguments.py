@@ -39,7 +39,8 @@ def new_parser(prog: str) -> argparse.ArgumentParser:
     parser = Parser(
         prog=prog,
         description="Serve a local control plane until interrupted. Prints lines to paste into a "
-        "shell: the base URL and, at the first start, the first API key. The subcommands user, "
+        "shell: the base URL and, at the first start, the first API key. Prints the link of the "
+        "console to standard error. The subcommands user, "
         "org and member change a running server; export and import copy data files. Each has "
         "--help.",
         epilog="Example: %(prog)s --port 0 --data control-plane.db",
@@ -84,6 +85,12 @@ def _add_address(add: AddArgument) -> None:
         default=ConnectionLimits(),
         metavar="JSON",
         help='the number of connections and their time limits, e.g. {"maximum": 100, "idle": 20}',
+    )
+    add(
+        "--no-console",
+        dest="console",
+        action="store_false",
+        help="do not serve the console, and print no link to it",
     )
 
 

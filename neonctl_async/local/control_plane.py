@@ -74,6 +74,7 @@ class LocalControlPlane(Tenant):
     - ``connections``: the number of connections, and the time limits of requests.
     - ``postgres``: give each branch a real Postgres database. True uses any Postgres of this
       machine or of the extra ``[postgres]``; a path is a directory with the programs of Postgres.
+    - ``console``: serve the console, a web page, under ``/console`` of the same address.
 
     Raises ValueError for another ``host`` without ``expose``, if ``expose`` or an allowed host is
     not a name, and if ``postgres`` is empty.
@@ -95,6 +96,7 @@ class LocalControlPlane(Tenant):
         allowed_hosts: Sequence[str] = (),
         connections: ConnectionLimits = _CONNECTIONS,
         postgres: bool | str | os.PathLike[str] | PostgresSettings = False,
+        console: bool = True,
     ) -> None:
         self._public_host = public_host(host, expose=expose)
         if not is_loopback(host):
@@ -121,6 +123,7 @@ class LocalControlPlane(Tenant):
         self._tenants = [self._state]
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
+        self._has_console = console
         self._console: Console | None = None
         self._base_url = ""
 
@@ -151,7 +154,7 @@ class LocalControlPlane(Tenant):
             if self._postgres is not None:
                 await self._open_databases(self._postgres)
             self._state.clear_requests()
-            self._console = Console(self._tenants)
+            self._console = Console(self._tenants) if self._has_console else None
             application = Application(
                 self._tenants, self._names, self._connection_limits, self._console
             )
@@ -239,12 +242,15 @@ class LocalControlPlane(Tenant):
 
     @property
     def console_url(self) -> str:
-        """A link that signs in the first user to the console. It works once.
+        """A link that signs in the first user to the console. It works once, within 12 hours.
 
-        Each use of this property returns a new link. Raises RuntimeError without Jinja2.
+        Each use of this property returns a new link. Raises RuntimeError with ``console=False``,
+        and without the package Jinja2 of the extra ``[console]``.
         """
-        if self._console is None or self._runner is None:
+        if self._runner is None:
             raise RuntimeError("the local control plane is not running: start it first")
+        if self._console is None:
+            raise RuntimeError("the console is switched off: pass console=True to serve it")
         path = self._console.sign_in_path(self._state, self.user_id)
         return f"{self._base_url.removesuffix(BASE_PATH)}{path}"
 

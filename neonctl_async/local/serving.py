@@ -36,6 +36,8 @@ async def serve(options: argparse.Namespace) -> None:
         for failure in options.fail:
             await control_plane.fail_next(**msgspec.structs.asdict(failure))
         await _announce(control_plane, options.create_key, sys.stdout)
+        if options.console:
+            sys.stderr.write(f"console: {_console_link(control_plane)}\n")
         await stopped.wait()
         planned = await control_plane.planned_failures()
     for injected in control_plane.faults:
@@ -62,7 +64,15 @@ def _control_plane(options: argparse.Namespace) -> LocalControlPlane:
         allowed_hosts=options.allow_host,
         connections=options.connections,
         postgres=_postgres(options),
+        console=options.console,
     )
+
+
+def _console_link(control_plane: LocalControlPlane) -> str:
+    try:
+        return control_plane.console_url
+    except RuntimeError as error:
+        return str(error)
 
 
 def _postgres_port(options: argparse.Namespace) -> int:

@@ -6,10 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Final, Self
 
 from aiohttp import web
-from jinja2 import ChoiceLoader, DictLoader, Environment, PackageLoader, StrictUndefined
 
-from neonctl_async.local.console import formats
 from neonctl_async.local.console.access.headers import secure
+from neonctl_async.local.console.rendering import shared_rendering
 from neonctl_async.local.console.static_files import StaticFiles
 
 PATH: Final = "/console/rows"
@@ -51,17 +50,7 @@ class LivePage:
         self.origin = ""
         self.followed = asyncio.Event()
         """Set when the page has opened its stream, and then fetches itself."""
-        self._environment = Environment(
-            loader=ChoiceLoader(
-                [DictLoader({"page": template}), PackageLoader("neonctl_async.local.console")]
-            ),
-            autoescape=True,
-            undefined=StrictUndefined,
-            auto_reload=False,
-        )
-        self._environment.filters["moment"] = formats.moment
-        for name in ("page", "base.html", "components.html"):
-            self._environment.get_template(name)
+        self._template = shared_rendering().environment.from_string(template)
         self._static = StaticFiles()
         self._closing = False
 
@@ -102,7 +91,7 @@ class LivePage:
             self.fetches.append(asyncio.get_running_loop().time())
             self.followed.set()
         await asyncio.sleep(self.delay)
-        text = self._environment.get_template("page").render(
+        text = self._template.render(
             rows=self.rows, changes=f"{PATH}/changes", created="2026-11-23T01:00:00Z", now=self.now
         )
         page = web.Response(text=text, status=self.status, content_type="text/html")

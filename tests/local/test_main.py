@@ -4,7 +4,9 @@ import signal
 import sys
 from pathlib import Path
 
+import aiohttp
 import pytest
+from yarl import URL
 
 from neonctl_async import NeonClient
 from neonctl_async.local.__main__ import main
@@ -67,7 +69,7 @@ async def test_command_creates_another_key_on_request(tmp_path: Path) -> None:
 async def test_options_configure_the_server() -> None:
     arguments = (
         *("--duration", "0", "--duration-of", "start_compute=1000", "--lock", "project"),
-        *("--intervals", '{"suspend_after": 5}', "--quiet"),
+        *("--intervals", '{"suspend_after": 5}', "--quiet", "--no-console"),
         *("--fault", '{"route": "GET /users/me", "status": 503, "times": 1}'),
         *("--fail", '{"action": "create_timeline"}'),
         *("--allow-host", "neon.test", "--allow-host", "b:81", "--connections", '{"head": 0.2}'),
@@ -84,12 +86,24 @@ async def test_options_configure_the_server() -> None:
         assert (await api.send("POST", path, {})).status == 423
         for host, status in (("neon.test:1", 200), ("b:81", 200), ("b:82", 421)):
             assert (await api.send("GET", "/users/me", headers={"Host": host})).status == status
+        async with aiohttp.request("GET", URL(api.base_url).with_path("/console")) as response:
+            assert (response.status, response.content_type) == (401, "application/json")
         assert (await reply_to(api, b"GET")).status == 408
         _, _, err = await served.end()
     fault, failure = err.splitlines()
     assert fault.startswith("fired 1 times: Fault(")
     assert failure.startswith("fired 1 times: PlannedFailure(")
     assert "create_timeline" in failure
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)])
+async def test_link_of_the_console_is_printed_to_standard_error(options: tuple[str, ...]) -> None:
+    async with serving(*options) as served, aiohttp.ClientSession() as http:
+        async with http.get(await served.console_url()) as response:
+            assert response.status == 200
+            assert "Continue to the console" in await response.text()
+        _, out, _ = await served.end()
+    assert out == ""
 
 
 async def test_killed_server_loses_nothing_that_it_acknowledged(tmp_path: Path) -> None:

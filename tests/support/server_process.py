@@ -18,6 +18,14 @@ class Served:
         self.process = process
         self.base_url = self.api_key = ""
 
+    async def console_url(self) -> str:
+        """Return the link that the server has printed to standard error."""
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            if line.startswith(b"console: "):
+                return line.decode().strip().removeprefix("console: ")
+        raise AssertionError("the server printed no link")
+
     async def kill(self) -> str:
         """Kill the process. Return its log."""
         self.process.kill()

@@ -59,6 +59,10 @@ class Console:
             return _without_packages()
         return site.refuse(error)
 
+    def protect(self, response: web.StreamResponse) -> None:
+        """Add the security headers to a response."""
+        secure(response)
+
     async def close(self) -> None:
         """End all sessions and streams."""
         self.sessions.end_all()
@@ -78,4 +82,4 @@ class Console:
 
 
 def _without_packages() -> web.StreamResponse:
-    return secure(web.Response(status=501, text=f"{INSTALL}\n"))
+    return web.Response(status=501, text=f"{INSTALL}\n")

@@ -22,7 +22,7 @@ class Rendering:
     """The Jinja environment. Creating it reads files."""
 
     def __init__(self) -> None:
-        self._environment = Environment(
+        self.environment: Final = Environment(
             loader=PackageLoader("neonctl_async.local.console"),
             autoescape=True,
             undefined=StrictUndefined,
@@ -30,13 +30,13 @@ class Rendering:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters.update(_FILTERS)
-        for name in self._environment.list_templates():
-            self._environment.get_template(name)
+        self.environment.filters.update(_FILTERS)
+        for name in self.environment.list_templates():
+            self.environment.get_template(name)
 
     def render(self, name: str, /, **context: object) -> str:
         """Return a page."""
-        return self._environment.get_template(name).render(context)
+        return self.environment.get_template(name).render(context)
 
 
 @cache

@@ -7,16 +7,17 @@ from typing import Final
 from aiohttp import web
 
 from neonctl_async.local.console.access.forms import CSRF, read_form
-from neonctl_async.local.console.access.headers import check_fetch, secure
+from neonctl_async.local.console.access.headers import check_fetch
 from neonctl_async.local.console.access.sessions import Draft, Session, Sessions
 from neonctl_async.local.console.access.sign_in import SignIn, draft_of
 from neonctl_async.local.console.access.streams import Streams
 from neonctl_async.local.console.rendering import shared_rendering
 from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.static_files import StaticFiles
-from neonctl_async.local.console.visits import Visit, read_person
+from neonctl_async.local.console.visits import REFRESH, Visit, read_person
 from neonctl_async.local.errors import ApiError, forbidden
 from neonctl_async.local.server.bodies import query_parameters
+from neonctl_async.local.server.connections import connection_of
 from neonctl_async.local.server.tenant_state import TenantState
 
 PATH: Final = "/console"
@@ -51,7 +52,7 @@ class Site:
         """Return the response to a request."""
         try:
             check_fetch(request)
-            return secure(await self._respond(request))
+            return await self._respond(request)
         except ApiError as error:
             return self.refuse(error)
         except ConnectionError:
@@ -75,7 +76,7 @@ class Site:
         response.headers.update(error.headers)
         if error.headers.get("Connection") == "close":
             response.force_close()
-        return secure(response)
+        return response
 
     async def close(self) -> None:
         """End all streams and sessions."""
@@ -121,7 +122,7 @@ class Site:
     ) -> web.StreamResponse:
         if request.method == "POST":
             form = {name: value for name, value in form.items() if name != CSRF}
-        elif "Console-Refresh" not in request.headers:
+        elif REFRESH not in request.headers:
             form = session.take_draft(request.rel_url.raw_path)
         visit: Visit | None = None
         try:
@@ -147,8 +148,13 @@ class Site:
             return await page.page(visit)
         if visit.request.method == "HEAD":
             raise ApiError(405, "a stream has no HEAD: send GET", headers={"Allow": "GET"})
+        connection = connection_of(visit.request)
         with self._streams.open(visit.session) as visit.stream_end:
-            return await page.page(visit)
+            connection.when_lost = visit.stream_end.set
+            try:
+                return await page.page(visit)
+            finally:
+                connection.when_lost = None
 
     def _sign_in_again(
         self, request: web.Request, page_path: str, form: Mapping[str, str]

@@ -24,6 +24,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 PATH: Final = "/console"
+REFRESH: Final = "Console-Refresh"
+"""The header of a request by a script that updates a page."""
+
 _VALID: Final = "WHERE id = ? AND ended_at IS NULL"
 _ROUTES: Final = {str(route): route for route in (*ROUTES, *LOCAL_ROUTES)}
 
@@ -79,13 +82,13 @@ class Visit:
             project_id=None,
         )
         self.stream_end = asyncio.Event()
-        """Set when a stream of events must end: the server stops, or the session ends."""
+        """Set when a stream of events must end, also because the client has disconnected."""
         self._rendering = rendering
 
     @property
     def is_refresh(self) -> bool:
         """True if a script reads the page to update an open one, which shows no notice."""
-        return "Console-Refresh" in self.request.headers
+        return REFRESH in self.request.headers
 
     async def call(
         self,

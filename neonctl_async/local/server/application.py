@@ -77,9 +77,14 @@ class Pages(Protocol):
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         """Return the response to a request for a path below ``/console``."""
+        raise NotImplementedError
 
     async def refuse(self, error: ApiError) -> web.StreamResponse:
         """Return the page of an error that was found before the request was read."""
+        raise NotImplementedError
+
+    def protect(self, response: web.StreamResponse) -> None:
+        """Add the headers that protect a page to a response, before it is sent."""
 
     async def close(self) -> None:
         """End all streams, because the server stops."""
@@ -124,7 +129,7 @@ class Application:
                 if route.path in FIXED_PATHS:
                     app.router.add_route("*", path, unrouted.refuse_on(base))
         app.on_shutdown.append(self._stop)
-        app.on_response_prepare.append(_remove_server_header)
+        app.on_response_prepare.append(self._complete_headers)
         return app
 
     def connections(self) -> Connections:
@@ -214,6 +219,11 @@ class Application:
                 return await self._pages.refuse(error)
             return _identified(_error_response(error))
         return await handler(request)
+
+    async def _complete_headers(self, request: web.Request, response: web.StreamResponse) -> None:
+        response.headers.pop("Server", None)
+        if self._pages is not None and self._is_page(request):
+            self._pages.protect(response)
 
     def _is_page(self, request: web.Request) -> bool:
         # A path such as /console/%2e%2e is a page too, because the rest is compared undecoded.
@@ -346,11 +356,6 @@ def _identified(response: web.StreamResponse) -> web.StreamResponse:
 def _http_date(state: TenantState) -> str:
     # Timestamps of records are on the clock of the local control plane, so the date is too.
     return format_datetime(state.utc_now().astimezone(UTC), usegmt=True)
-
-
-async def _remove_server_header(request: web.Request, response: web.StreamResponse) -> None:
-    del request
-    response.headers.pop("Server", None)
 
 
 def _path_for_log(request: web.Request) -> str:

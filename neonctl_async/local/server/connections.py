@@ -109,6 +109,8 @@ class Connection(web.RequestHandler):
         """The time of the event loop at which the current body must be complete."""
         self._is_handling = False
         self._body: StreamReader = EMPTY_PAYLOAD
+        self.when_lost: Callable[[], object] | None = None
+        """Called when the client closes the connection during a request."""
         self.is_refused = False
         """True if the server has too many connections. Its request gets a 503."""
 
@@ -127,6 +129,8 @@ class Connection(web.RequestHandler):
         if self._client is not None:
             self._client = None
             self._connections.disconnect(self)
+        if self.when_lost is not None:
+            self.when_lost()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:

@@ -101,6 +101,10 @@ class Visitor:
     async def __aexit__(self, *exc_info: object) -> None:
         await self.http.close()
 
+    def url(self, path: str, *, encoded: bool = False) -> URL:
+        """Return the URL of a page."""
+        return URL(f"{self._server}/console{path}", encoded=encoded)
+
     async def sign_in(self, console_url: str) -> Page:
         """Sign in with the link of a control plane."""
         return await self.get(console_url.removeprefix(f"{self._server}/console"))
@@ -146,7 +150,7 @@ class Visitor:
         Without ``cookies``, the cookies of this visitor are not sent. With ``encoded``, the path is
         sent unchanged.
         """
-        url = URL(f"{self._server}/console{path}", encoded=encoded)
+        url = self.url(path, encoded=encoded)
         if method == "POST":
             options["headers"] = {"Origin": self._server} | options.get("headers", {})
         async with AsyncExitStack() as stack:

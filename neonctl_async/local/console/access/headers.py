@@ -26,12 +26,10 @@ HEADERS: Final = {
 _OTHER_SITES: Final = frozenset({"cross-site", "same-site"})
 
 
-def secure(response: web.StreamResponse) -> web.StreamResponse:
+def secure(response: web.StreamResponse) -> None:
     """Add the headers to a response, and forbid storing it unless it allows that itself."""
-    if not response.prepared:
-        response.headers.update(HEADERS)
-        response.headers.setdefault("Cache-Control", "no-store")
-    return response
+    response.headers.update(HEADERS)
+    response.headers.setdefault("Cache-Control", "no-store")
 
 
 def comes_from_another_page(request: web.Request) -> bool:

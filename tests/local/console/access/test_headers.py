@@ -20,10 +20,12 @@ def test_policy_allows_no_inline_script_and_no_other_origin() -> None:
 
 
 def test_headers_are_added_and_storing_is_forbidden_by_default() -> None:
-    response = secure(web.Response())
+    response = web.Response()
+    secure(response)
     assert response.headers["Cache-Control"] == "no-store"
     assert HEADERS.items() <= dict(response.headers).items()
-    response = secure(web.Response(headers={"Cache-Control": "no-cache", "X-Frame-Options": "x"}))
+    response = web.Response(headers={"Cache-Control": "no-cache", "X-Frame-Options": "x"})
+    secure(response)
     assert response.headers["Cache-Control"] == "no-cache"
     assert response.headers["X-Frame-Options"] == "DENY"
 
