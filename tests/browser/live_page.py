@@ -46,6 +46,7 @@ class LivePage:
         self.status = 200
         self.delay = 0.0
         self.fetches: list[float] = []
+        self.posts: list[dict[str, str]] = []
         self.streams: set[asyncio.Event] = set()
         self.origin = ""
         self.followed = asyncio.Event()
@@ -71,6 +72,7 @@ class LivePage:
         self._closing = False
         app = web.Application()
         app.router.add_get(PATH, self._page)
+        app.router.add_post(PATH, self._post)
         app.router.add_get(f"{PATH}/changes", self._changes)
         app.router.add_get("/console/static/{name}", self._file)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -97,6 +99,11 @@ class LivePage:
         page = web.Response(text=text, status=self.status, content_type="text/html")
         secure(page)
         return page
+
+    async def _post(self, request: web.Request) -> web.Response:
+        self.posts.append({name: str(value) for name, value in (await request.post()).items()})
+        await asyncio.sleep(self.delay)
+        return web.Response(text="Posted")
 
     async def _changes(self, request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

@@ -66,6 +66,18 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/commands/test_people.py",
         "the commands decode responses to these records",
     ),
+    "neonctl_async/local/console/pages/people/memberships.py": (
+        "tests/local/console/pages/people/test_members.py",
+        "roles are tested on the pages that depend on them",
+    ),
+    "neonctl_async/local/console/pages/people/records.py": (
+        "tests/local/console/pages/people/test_members.py",
+        "pages decode responses to these records",
+    ),
+    "neonctl_async/local/console/sql/session.py": (
+        "tests/local/console/sql/test_statements.py",
+        "statements run in sessions",
+    ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
         "the state of a snapshot is visible in its record",

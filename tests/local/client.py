@@ -9,7 +9,8 @@ from typing import Any, Self
 import aiohttp
 from yarl import URL
 
-from neonctl_async.local import LocalControlPlane
+from neonctl_async.local import LocalControlPlane, Tenant
+from neonctl_async.local.server.tenant_state import TenantState
 
 
 class Reply:
@@ -179,3 +180,8 @@ def branch_path_of(response: Any) -> str:
 def actions_of(response: Any) -> list[str]:
     """Return the actions of the operations of a response."""
     return [operation["action"] for operation in response["operations"]]
+
+
+def state_of(tenant: Tenant) -> TenantState:
+    """Return the state of a tenant, which the console reads."""
+    return tenant._state  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - it has no public name

@@ -13,6 +13,14 @@ from neonctl_async.local.console.pages import (
     projects,
     roles,
 )
+from neonctl_async.local.console.pages.people import (
+    invitations,
+    keys,
+    members,
+    organization_keys,
+    organizations,
+    users,
+)
 from neonctl_async.local.console.visits import Visit
 
 Page = Callable[[Visit], Awaitable[web.StreamResponse]]
@@ -36,6 +44,10 @@ class PageRoute(NamedTuple):
 
 
 _BRANCH: Final = "/projects/{project_id}/branches/{branch_id}"
+_ORGANIZATION = "/organizations/{org_id}"
+_KEYS = f"{_ORGANIZATION}/keys"
+_MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
+_INVITATION = f"{_ORGANIZATION}/invitations/{{invitation_id}}"
 
 PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("GET", "", projects.show),
@@ -60,4 +72,32 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("POST", f"{_BRANCH}/roles/reset", roles.reset),
     PageRoute("GET", f"{_BRANCH}/roles/password", roles.show_new_password),
     PageRoute("POST", f"{_BRANCH}/roles/password", roles.show_password),
+    PageRoute("GET", "/account/keys", keys.show),
+    PageRoute("GET", "/account/keys/new", keys.show_new),
+    PageRoute("POST", "/account/keys/new", keys.create),
+    PageRoute("GET", "/account/keys/{key_id}/revoke", keys.confirm_revocation),
+    PageRoute("POST", "/account/keys/{key_id}/revoke", keys.revoke),
+    PageRoute("GET", "/created-keys/{key_id}", keys.show_created),
+    PageRoute("GET", "/organizations", organizations.show),
+    PageRoute("GET", "/organizations/new", organizations.show_new),
+    PageRoute("POST", "/organizations/new", organizations.create),
+    PageRoute("GET", f"{_ORGANIZATION}/leave", organizations.confirm_leaving),
+    PageRoute("POST", f"{_ORGANIZATION}/leave", organizations.leave),
+    PageRoute("GET", _KEYS, organization_keys.show),
+    PageRoute("GET", f"{_KEYS}/new", organization_keys.show_new),
+    PageRoute("POST", f"{_KEYS}/new", organization_keys.create),
+    PageRoute("GET", f"{_KEYS}/{{key_id}}/revoke", organization_keys.confirm_revocation),
+    PageRoute("POST", f"{_KEYS}/{{key_id}}/revoke", organization_keys.revoke),
+    PageRoute("GET", f"{_ORGANIZATION}/members", members.show),
+    PageRoute("POST", f"{_ORGANIZATION}/members", members.invite),
+    PageRoute("GET", f"{_MEMBER}/role", members.show_role),
+    PageRoute("POST", f"{_MEMBER}/role", members.change_role),
+    PageRoute("GET", f"{_MEMBER}/remove", members.confirm_removal),
+    PageRoute("POST", f"{_MEMBER}/remove", members.remove),
+    PageRoute("POST", f"{_INVITATION}/revoke", invitations.revoke),
+    PageRoute("GET", f"{_INVITATION}/accept", invitations.show_acceptance),
+    PageRoute("POST", f"{_INVITATION}/accept", invitations.accept),
+    PageRoute("GET", "/users", users.show),
+    PageRoute("GET", "/users/new", users.show_new),
+    PageRoute("POST", "/users/new", users.create),
 )

@@ -132,6 +132,16 @@ def planned_failures(tx: Transaction) -> list[PlannedFailure]:
     return tx.select(PlannedFailure, "ORDER BY id")
 
 
+def remove_planned_failure(tx: Transaction, failure_id: int) -> None:
+    """Remove a planned failure. Do nothing if there is none with this id."""
+    tx.execute("DELETE FROM planned_failures WHERE id = ?", failure_id)
+
+
+def clear_planned_failures(tx: Transaction) -> None:
+    """Remove all planned failures."""
+    tx.execute("DELETE FROM planned_failures")
+
+
 def _take_planned_failure(tx: Transaction, action: str) -> Failure | None:
     where = "WHERE action = ? AND fired < times ORDER BY id"
     planned = tx.first(PlannedFailure, where, action)

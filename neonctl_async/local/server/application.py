@@ -67,6 +67,7 @@ class Context(msgspec.Struct):
     state: TenantState
     principal: Principal | None = None
     dropped: bool = False
+    has_fault: bool = False
 
 
 _context: ContextVar[Context] = ContextVar("_context")
@@ -185,22 +186,28 @@ class Application:
         state = await self._tenant_of(request)
         context = Context(requested if is_valid else ids.uuid_text(), state)
         _context.set(context)
-        started = time.perf_counter()
+        received, started = state.now(), time.perf_counter()
         status = 0
         try:
             response = await handler(request)
             status = 0 if context.dropped else response.status
         finally:
+            seconds = time.perf_counter() - started
             method, path = ids.mask(request.method), _path_for_log(request)
-            relative = path.removeprefix(BASE_PATH)
             if not self._is_page(request):
-                state.note(ServedRequest(method, relative, status))
+                state.note(
+                    ServedRequest(method, path.removeprefix(BASE_PATH), status),
+                    at=received,
+                    seconds=seconds,
+                    principal=context.principal,
+                    has_fault=context.has_fault,
+                )
             _logger.info(
                 "%s %s %d %.1f ms key=%s request_id=%s",
                 method,
                 path,
                 status,
-                (time.perf_counter() - started) * 1000,
+                seconds * 1000,
                 context.principal.key_id if context.principal else "-",
                 context.request_id,
             )
@@ -245,6 +252,7 @@ class Application:
         fault = _context.get().state.faults.next_for(_route_of(request))
         if fault is None:
             return _identified(await handler(request))
+        _context.get().has_fault = True
         if fault.when == "before":
             if fault.delay:
                 await read_early(request)

@@ -122,6 +122,10 @@ class Faults:
         self._injected.append(injected)
         return injected
 
+    def remove(self, injected: InjectedFault) -> None:
+        """Remove a fault. Do nothing if it is not active."""
+        self._injected = [other for other in self._injected if other is not injected]
+
     def clear(self) -> None:
         """Remove all faults."""
         self._injected.clear()

@@ -7,11 +7,10 @@ from typing import Final
 
 from neonctl_async.local.clock import SECOND, Instant
 from neonctl_async.local.errors import ApiError
-from neonctl_async.local.server.routes import ROUTE_NAMES
+from neonctl_async.local.server.history import limited_route, route_limit
 from neonctl_async.local.settings import RateLimits
 
 _MINUTE: Final = 60 * SECOND
-_UNMATCHED: Final = "unmatched"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -35,9 +34,8 @@ class LimitWindow:
 class Limiter:
     """Counts the admitted requests of each account and route. Rejected requests do not count."""
 
-    def __init__(self, limits: RateLimits, key_route: str) -> None:
+    def __init__(self, limits: RateLimits) -> None:
         self._limits = limits
-        self._key_route = key_route
         self._accounts = defaultdict[str, LimitWindow](self._account_window)
         self._routes: dict[tuple[str, str], LimitWindow] = {}
 
@@ -54,14 +52,10 @@ class Limiter:
         return LimitWindow(self._limits.account_per_minute, _MINUTE)
 
     def _route_window(self, account: str, route: str) -> LimitWindow:
-        if route not in ROUTE_NAMES:
-            # Unknown paths share one window: their number is unbounded.
-            route = _UNMATCHED
+        route = limited_route(route)
         window = self._routes.get((account, route))
         if window is None:
-            limits = self._limits
-            keys = route == self._key_route
-            limit = limits.organization_keys_per_second if keys else limits.route_per_second
+            limit = route_limit(self._limits, route)
             window = self._routes[account, route] = LimitWindow(limit, SECOND)
         return window
 

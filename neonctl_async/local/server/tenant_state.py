@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from neonctl_async.local.clock import Clock, Instant, instant
 from neonctl_async.local.engine import api_keys
+from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.server.faults import Faults
+from neonctl_async.local.server.history import AnsweredRequest, RequestHistory, Usage
 from neonctl_async.local.server.limits import Limiter
 from neonctl_async.local.server.lists import ShortLists
-from neonctl_async.local.server.routes import CREATE_ORGANIZATION_KEY
 from neonctl_async.local.settings import RateLimits, Rules
 from neonctl_async.local.storage.database import Database
 
@@ -45,6 +46,7 @@ class TenantState:
     ) -> None:
         self.database: Final = Database(path, clock, rules, durable=durable)
         self.faults: Final = Faults()
+        self.history: Final = RequestHistory()
         self.short_lists: Final = ShortLists()
         self.databases: TenantDatabases | None = None
         self._clock = clock
@@ -68,18 +70,51 @@ class TenantState:
         """Forget all received requests, also for the rate limits."""
         self.requests: deque[ServedRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         self.requests_served: int = 0
+        self.history.clear()
         limits = self._limits
-        self._limiter = None if limits is None else Limiter(limits, CREATE_ORGANIZATION_KEY)
+        self._limiter = None if limits is None else Limiter(limits)
 
-    def note(self, request: ServedRequest) -> None:
-        """Record a received request."""
+    def note(
+        self,
+        request: ServedRequest,
+        *,
+        at: Instant,
+        seconds: float,
+        principal: Principal | None = None,
+        has_fault: bool = False,
+    ) -> None:
+        """Record a request: the time at which it was received, and how long it took."""
         self.requests.append(request)
         self.requests_served += 1
+        self.history.add(
+            AnsweredRequest(
+                number=self.requests_served,
+                at=at,
+                method=request.method,
+                path=request.path,
+                status=request.status,
+                seconds=seconds,
+                account="" if principal is None else principal.account,
+                key_id=None if principal is None else principal.key_id,
+                has_fault=has_fault,
+            )
+        )
 
     def admit(self, account: str, route: str) -> None:
         """Admit a request. Raise a 429 if it exceeds the rate limits."""
+        now = self.now()
         if self._limiter is not None:
-            self._limiter.admit(account, route, self.now())
+            self._limiter.admit(account, route, now)
+        self.history.count(account, route, now)
+
+    @property
+    def enforces_limits(self) -> bool:
+        """True if requests above the rate limits are rejected."""
+        return self._limits is not None
+
+    def usage(self, account: str) -> Usage:
+        """Return how much of the rate limits an account uses, enforced or not."""
+        return self.history.usage(account, self._limits or RateLimits(), self.now())
 
     def new_tenant(self) -> "TenantState":
         """Return an empty state with the same settings, in memory."""

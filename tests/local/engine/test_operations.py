@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from neonctl_async.local import Durations, LocalControlPlane, ManualClock
-from tests.local.client import Client
+from neonctl_async.local.engine import operations
+from tests.local.client import Client, state_of
 
 T = TypeVar("T")
 FINAL = {"finished", "failed"}
@@ -161,6 +162,23 @@ async def test_planned_failures_report_how_often_they_fired(api: Client, project
             ("delete_timeline", 1, 0),
         ]
         await api.branch(project_id)
+
+
+async def test_removed_planned_failure_does_not_fire(
+    api: Client, clock: ManualClock, project_id: str
+) -> None:
+    database = state_of(api.control_plane).database
+    for error in ("first", "second"):
+        await api.control_plane.fail_next("create_branch", error=error)
+    first, second = await api.control_plane.planned_failures()
+    await database.run(operations.remove_planned_failure, first.id)
+    await database.run(operations.remove_planned_failure, first.id)
+    assert await api.control_plane.planned_failures() == [second]
+    await api.branch(project_id)
+    clock.advance(2)
+    assert (await api.operations(project_id))[-1]["error"] == "second"
+    await database.run(operations.clear_planned_failures)
+    assert await api.control_plane.planned_failures() == []
 
 
 async def test_planned_failure_with_retry_after_is_retried(

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 
 from neonctl_async.local import Fault
+from neonctl_async.local.server.faults import Faults
 from tests.local.client import Client
 from tests.support.until import until
 
@@ -52,6 +53,14 @@ async def test_only_the_first_matching_fault_fires(api: Client) -> None:
     second = api.control_plane.inject(Fault(status=502, times=1))
     statuses = [(await api.send("GET", "/projects")).status for _ in range(3)]
     assert (statuses, first.fired, second.fired) == ([500, 502, 200], 1, 1)
+
+
+def test_removed_fault_leaves_an_equal_one_active() -> None:
+    faults = Faults()
+    one, other = (faults.inject(Fault(status=500)) for _ in range(2))
+    faults.remove(one)
+    faults.remove(one)
+    assert faults.injected == (other,)
 
 
 async def test_fault_fires_before_the_key_is_checked(api: Client) -> None:

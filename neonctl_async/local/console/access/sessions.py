@@ -10,6 +10,8 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Final, Generic, NamedTuple, TypeVar
 
+from neonctl_async.local.console.access.created_keys import CreatedKeys
+
 T = TypeVar("T")
 
 LIFETIME: Final = 12 * 3600.0
@@ -53,7 +55,7 @@ class Session(Generic[T]):
         self.csrf: Final = secrets.token_urlsafe(32)
         self.is_ended = False
         self.notice = ""
-        self.created_key: str | None = None
+        self.created_keys: Final = CreatedKeys()
         self.new_password: NewPassword | None = None
         self._draft: Draft | None = None
         self._at_end: set[Callable[[], object]] = set()
@@ -66,11 +68,6 @@ class Session(Generic[T]):
         """Return the notice for the next page, once."""
         notice, self.notice = self.notice, ""
         return notice
-
-    def take_created_key(self) -> str | None:
-        """Return the API key that was just created, once."""
-        key, self.created_key = self.created_key, None
-        return key
 
     def take_new_password(self) -> NewPassword | None:
         """Return the password that was just created, once."""
@@ -100,7 +97,8 @@ class Session(Generic[T]):
     def end(self) -> None:
         """End the session."""
         self.is_ended = True
-        self.created_key = self.new_password = self._draft = None
+        self.new_password = self._draft = None
+        self.created_keys.clear()
         while self._at_end:
             self._at_end.pop()()
 

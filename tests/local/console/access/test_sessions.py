@@ -3,6 +3,7 @@
 import pytest
 
 from neonctl_async.local.console.access import sessions as module
+from neonctl_async.local.console.access.created_keys import CreatedKey
 from neonctl_async.local.console.access.sessions import (
     LIFETIME,
     MAXIMUM_SESSIONS,
@@ -11,6 +12,15 @@ from neonctl_async.local.console.access.sessions import (
     Attempts,
     Draft,
     Sessions,
+)
+
+KEY = CreatedKey(
+    key_id="1",
+    name="laptop",
+    token="neon_api_key_1",
+    access="It has access to a project.",
+    example="/users/me",
+    back="/account/keys",
 )
 
 
@@ -97,11 +107,11 @@ def test_end_of_a_session_calls_back_and_forgets_secrets(sessions: Sessions[str]
     session.at_end(lambda: called.append("kept"))
     cancel = session.at_end(lambda: called.append("cancelled"))
     cancel()
-    session.created_key = "neon_api_key_1"
+    session.created_keys.keep(KEY)
     session.keep_draft(Draft("/console", {"name": "typed"}))
     sessions.end(cookie)
     assert (called, session.is_ended, sessions.find(cookie)) == (["kept"], True, None)
-    assert (session.take_created_key(), session.take_draft("/console")) == (None, {})
+    assert (session.created_keys.take("1"), session.take_draft("/console")) == (None, {})
 
 
 def test_stop_ends_all_sessions_and_tokens(sessions: Sessions[str]) -> None:
@@ -112,12 +122,11 @@ def test_stop_ends_all_sessions_and_tokens(sessions: Sessions[str]) -> None:
     assert sessions.redeem(token) is None
 
 
-def test_notice_key_and_draft_are_returned_once(sessions: Sessions[str]) -> None:
+def test_notice_and_draft_are_returned_once(sessions: Sessions[str]) -> None:
     session = sessions.find(sessions.create(Account("tenant", "user")))
     assert session is not None
-    session.notice, session.created_key = "done", "neon_api_key_1"
+    session.notice = "done"
     assert [session.take_notice(), session.take_notice()] == ["done", ""]
-    assert [session.take_created_key(), session.take_created_key()] == ["neon_api_key_1", None]
     session.keep_draft(Draft("/console/projects/new", {"name": "typed"}))
     assert session.take_draft("/console") == {}
     assert session.take_draft("/console/projects/new") == {"name": "typed"}

@@ -1,4 +1,4 @@
-"""The components of pages escape what people type, and are complete without scripts."""
+"""Rendering of pages: the components escape what people type, and are complete without scripts."""
 
 import pytest
 

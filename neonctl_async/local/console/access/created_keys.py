@@ -1,0 +1,51 @@
+"""The API keys that a session just created. A page shows each of them once (section 2.1)."""
+
+from typing import Final
+
+import msgspec
+
+MAXIMUM: Final = 10
+"""The number of keys that a session keeps: the newest."""
+
+
+class CreatedKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A key, with the texts of the page that shows it.
+
+    ``access`` describes what the key can do. ``example`` is the path of a request that it can send.
+    ``back`` is the path of the list of its owner's keys, below ``/console``.
+    """
+
+    key_id: str
+    name: str
+    token: str
+    access: str
+    example: str
+    back: str
+    org_id: str = ""
+    owner: str = ""
+    """The name of the new user that the key belongs to, or empty."""
+
+    def __repr__(self) -> str:
+        """Return a text without the token."""
+        return f"<CreatedKey {self.key_id}>"
+
+
+class CreatedKeys:
+    """The created keys of a session that no page has shown yet."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, CreatedKey] = {}
+
+    def keep(self, created: CreatedKey) -> None:
+        """Keep a key until it is shown."""
+        while len(self._keys) >= MAXIMUM:
+            del self._keys[next(iter(self._keys))]
+        self._keys[created.key_id] = created
+
+    def take(self, key_id: str) -> CreatedKey | None:
+        """Return a key, once."""
+        return self._keys.pop(key_id, None)
+
+    def clear(self) -> None:
+        """Forget all keys."""
+        self._keys.clear()

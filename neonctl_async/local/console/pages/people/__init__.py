@@ -1,0 +1,1 @@
+"""Pages of API keys, organizations, members, invitations and users."""

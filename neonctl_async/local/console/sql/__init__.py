@@ -1,0 +1,1 @@
+"""Runs SQL statements for the console."""
