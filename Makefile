@@ -42,19 +42,22 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage hostile loops contract conformance browser endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
+.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv-$(NEWEST)/ready-test ## Create 20 branches on a local control plane and wait for them
 	$(BIN)/neonctl-async demo
 
 screens: .venv-$(NEWEST)/ready-test ## Take the pictures of docs/command-line.md (needs tmux)
 	$(BIN)/python -m tools.screens
+
+console-pictures: .venv-$(NEWEST)/ready-browser ## Take the pictures of docs/console.md (needs Chromium)
+	$(BIN)/python -m tools.console_pictures
 
 pictures: .venv-$(NEWEST)/ready-test ## Draw the pictures of docs/waiting.md
 	$(BIN)/python -m tools.pictures
@@ -93,7 +96,7 @@ conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis
 
 browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the console in Chromium
 	@$(BIN)/python -m tools.chromium
-	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser --timeout 60 tests/browser
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser tests/browser
 
 endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints

@@ -45,15 +45,17 @@ PICTURES_BY_NAME: Final[Mapping[str, Picture]] = {
 }
 
 
-class Story:
+class Sample:
     """The sample data: a shop, its previews, and the programs that use it."""
 
-    def __init__(self, control_plane: LocalControlPlane, neon: NeonClient, clock: ManualClock):
+    def __init__(
+        self, control_plane: LocalControlPlane, neon: NeonClient, clock: ManualClock
+    ) -> None:
         self._control_plane = control_plane
         self._neon = neon
         self._clock = clock
 
-    async def tell(self) -> dict[str, str]:
+    async def create(self) -> dict[str, str]:
         """Create the data. Return ids for the paths of pages."""
         neon, org_id = self._neon, self._control_plane.org_id
         shop = await neon.projects.create(name="shop", org_id=org_id)
@@ -117,7 +119,7 @@ async def main() -> None:
         NeonClient(control_plane.api_key, base_url=control_plane.base_url) as neon,
         async_playwright() as playwright,
     ):
-        ids = await Story(control_plane, neon, clock).tell()
+        ids = await Sample(control_plane, neon, clock).create()
         browser = await playwright.chromium.launch(
             executable_path=find_chromium(), args=list(ARGUMENTS)
         )

@@ -83,13 +83,14 @@ async def test_key_that_another_person_has_just_revoked_is_reported(
 
 
 async def test_person_who_signed_in_with_a_revoked_key_is_signed_out(
-    second_page: Page, control_plane: LocalControlPlane
+    second_page: Page, problems: Problems
 ) -> None:
     await second_page.goto("/console/account/keys")
     row = second_page.get_by_role("row").filter(has_text="mine")
     await row.get_by_role("link", name="Revoke").click()
     await second_page.get_by_role("button", name="Revoke").click()
     await expect(second_page.get_by_role("heading", level=1)).to_have_text("Sign in")
+    problems.expect("status 401: GET /console/account/keys")
 
 
 @pytest.mark.parametrize("name", ["from the first", "from the second"])
