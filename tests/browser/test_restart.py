@@ -1,6 +1,6 @@
 """The server stops and starts again while pages are open."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -22,11 +22,16 @@ class Restarting:
 
     async def restart(self) -> None:
         """Stop the server, and start it again at the same address."""
+        start_again = await self.stop()
+        await start_again()
+
+    async def stop(self) -> Callable[[], Awaitable[None]]:
+        """Stop the server. Return the function that starts it at the same address."""
         port = urlsplit(self.control_plane.base_url).port
         assert port is not None
         await self.control_plane.stop()
         self.control_plane = LocalControlPlane(data=self._data, port=port)
-        await self.control_plane.start()
+        return self.control_plane.start
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -66,13 +71,21 @@ async def test_typed_text_survives_a_restart(page: Page, restarting: Restarting)
 
 
 @pytest.mark.usefixtures("expected_problems")
-async def test_open_page_reports_the_restart(page: Page, restarting: Restarting) -> None:
+async def test_open_page_reports_the_stop_and_leads_to_the_sign_in(
+    page: Page, restarting: Restarting
+) -> None:
     project_id = await new_project(page)
     await page.goto(f"/console/projects/{project_id}")
     message = page.get_by_role("complementary", name="Connection")
     await expect(message).to_be_hidden()
-    await restarting.control_plane.stop()
+    key = restarting.control_plane.api_key
+    start_again = await restarting.stop()
     await expect(message).to_contain_text("Not connected")
+    await start_again()
+    await message.get_by_role("link", name="Sign in again").click()
+    await page.get_by_label("Personal API key or sign-in link").fill(key)
+    await page.get_by_role("button", name="Sign in").click()
+    await expect(page.get_by_role("heading", name="Branches")).to_be_visible()
 
 
 async def new_project(page: Page) -> str:
@@ -89,6 +102,7 @@ async def test_person_signs_in_again_after_a_restart(
     page = await open_page()
     key = restarting.control_plane.api_key
     await sign_in_with_key(page, key)
+    await page.wait_for_load_state("networkidle")
     await restarting.restart()
     await sign_in_with_key(page, key)
     await expect(page.get_by_role("heading", level=1)).to_have_text("Projects")

@@ -1,5 +1,6 @@
 """The first visit: from the link that the command prints to a finished branch."""
 
+import re
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -42,7 +43,7 @@ async def test_key_is_created_and_used_and_the_operations_of_a_branch_are_watche
 async def create_key(page: Page, name: str) -> str:
     """Create a personal key in the pages. Return it."""
     await page.locator("summary", has_text="First User").click()
-    await page.get_by_role("link", name="API keys").click()
+    await page.get_by_role("link", name="API keys", exact=True).click()
     await page.get_by_role("link", name="Create new API key").first.click()
     await page.get_by_label("Name").fill(name)
     await page.get_by_role("button", name="Create").click()
@@ -73,7 +74,7 @@ async def create_project(page: Page, name: str) -> None:
 async def create_branch(page: Page, name: str) -> None:
     """Create a branch with a compute in the pages."""
     await page.get_by_role("link", name="New branch").click()
-    await page.get_by_label("Name", exact=True).fill(name)
+    await page.get_by_label(re.compile("^Name")).fill(name)
     await page.get_by_label("Create a compute").check()
     await page.get_by_role("button", name="Create branch").click()
     await expect(page.get_by_role("heading", level=1)).to_have_text(name)
