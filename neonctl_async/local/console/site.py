@@ -7,10 +7,11 @@ from typing import Final
 from aiohttp import web
 
 from neonctl_async.local.console.access.forms import CSRF, read_form
-from neonctl_async.local.console.access.headers import check_fetch
+from neonctl_async.local.console.access.headers import check_fetch, comes_from_another_page
 from neonctl_async.local.console.access.sessions import Draft, Session, Sessions
 from neonctl_async.local.console.access.sign_in import SignIn, draft_of
 from neonctl_async.local.console.access.streams import Streams
+from neonctl_async.local.console.changes import Changes
 from neonctl_async.local.console.rendering import shared_rendering
 from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.static_files import StaticFiles
@@ -36,6 +37,7 @@ class Site:
     ) -> None:
         self._sessions = sessions
         self._streams = Streams(clock)
+        self._changes = Changes()
         self._rendering = shared_rendering()
         self._static = StaticFiles()
         self._sign_in = SignIn(tenants, sessions, self._rendering, clock)
@@ -81,6 +83,7 @@ class Site:
     async def close(self) -> None:
         """End all streams and sessions."""
         self._streams.close()
+        await self._changes.close()
 
     def _add(self, method: str, pattern: str) -> web.AbstractRoute:
         return self._router.add_route(method, f"{PATH}{pattern}", _unused)
@@ -145,6 +148,7 @@ class Site:
                 form=form,
                 person=await database.read(read_person, session.user_id, session.key_id),
                 rendering=self._rendering,
+                changes=self._changes,
             )
             return await self._show(self._pages[found.route], visit)
         except ApiError as error:
@@ -169,6 +173,8 @@ class Site:
     def _sign_in_again(
         self, request: web.Request, page_path: str, form: Mapping[str, str]
     ) -> web.StreamResponse:
+        if request.method != "POST" and comes_from_another_page(request):
+            return self._sign_in.reload(request)
         if request.method != "POST":
             return self._sign_in.page(request)
         return self._sign_in.page(request, next_page=page_path, draft=draft_of(form))
