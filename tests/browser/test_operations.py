@@ -165,4 +165,3 @@ async def test_list_is_complete_without_scripts(
     await page.get_by_role("link", name="Clear the filter").click()
     await row(page, "Create branch").locator("summary").click()
     await expect(page.get_by_text("create_branch", exact=True)).to_be_visible()
-
