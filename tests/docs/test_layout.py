@@ -97,11 +97,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/local/console/sql/session.py": (
         "tests/local/console/sql/test_statements.py",
         "statements run in sessions",
-
-    ),
-    "neonctl_async/local/console/operation_list.py": (
-        "tests/local/console/pages/test_operations.py",
-        "the page shows the rows and the choices of its filters",
     ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
