@@ -121,12 +121,12 @@ async def test_failure_of_operations_is_planned_and_cleared(
 ) -> None:
     page = await visitor.get("/faults")
     assert "No planned failures" in page.text
-    typed = {"failure_times": "2", "retry_after": "2.5", "failure_message": "no room"}
+    typed = {"failure_times": "2", "retry_after": "2.5", "failure_message": "out of space"}
     page = await visitor.post(page, "/faults/failures/plan", operation="create_branch", **typed)
-    assert "create_branch failed no room after 2.5 s 0 of 2" in page.text
+    assert "create_branch failed out of space after 2.5 s 0 of 2" in page.text
     await api.branch(project_id)
     clock.advance(1.5)
-    assert (await api.operations(project_id))[-1]["error"] == "no room"
+    assert (await api.operations(project_id))[-1]["error"] == "out of space"
     page = await visitor.get("/faults")
     assert "1 of 2" in page.text
     await visitor.post(page, "/faults/failures/plan", operation="start_compute")
