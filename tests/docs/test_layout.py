@@ -70,6 +70,10 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/console/pages/test_branches.py",
         "what the pages show is tested on the pages",
     ),
+    "neonctl_async/local/console/operation_list.py": (
+        "tests/local/console/pages/test_operations.py",
+        "the page shows the rows and the choices of its filters",
+    ),
     "neonctl_async/local/console/pages/people/memberships.py": (
         "tests/local/console/pages/people/test_members.py",
         "roles are tested on the pages that depend on them",
@@ -93,10 +97,6 @@ COVERED: Mapping[str, tuple[str, str]] = {
     "neonctl_async/local/console/sql/session.py": (
         "tests/local/console/sql/test_statements.py",
         "statements run in sessions",
-    ),
-    "neonctl_async/local/console/operation_list.py": (
-        "tests/local/console/pages/test_operations.py",
-        "the page shows the rows and the choices of its filters",
     ),
     "neonctl_async/local/engine/snapshots.py": (
         "tests/local/api/test_snapshots.py",
