@@ -7,7 +7,7 @@ from typing import Final
 from aiohttp import web
 
 from neonctl_async.local.console.access.forms import CSRF, read_form
-from neonctl_async.local.console.access.headers import check_fetch
+from neonctl_async.local.console.access.headers import check_fetch, comes_from_another_page
 from neonctl_async.local.console.access.sessions import Draft, Session, Sessions
 from neonctl_async.local.console.access.sign_in import SignIn, draft_of
 from neonctl_async.local.console.access.streams import Streams
@@ -173,6 +173,8 @@ class Site:
     def _sign_in_again(
         self, request: web.Request, page_path: str, form: Mapping[str, str]
     ) -> web.StreamResponse:
+        if request.method != "POST" and comes_from_another_page(request):
+            return self._sign_in.reload(request)
         if request.method != "POST":
             return self._sign_in.page(request)
         return self._sign_in.page(request, next_page=page_path, draft=draft_of(form))
