@@ -17,7 +17,13 @@ LONG = "W" * 256
 VERY_LONG = "long " * 2000
 """Where the API limits a length, it is 256. Elsewhere, a name has 10,000 characters."""
 
-QUERIES: Mapping[str, str] = {}
+BRANCH = "/projects/{project_id}/branches/{branch_id}"
+QUERIES: Mapping[str, str] = {
+    f"{BRANCH}/databases/delete": "?name={database}",
+    f"{BRANCH}/roles/delete": "?name={role}",
+    f"{BRANCH}/roles/password": "?name={role}",
+    f"{BRANCH}/roles/reset": "?name={role}",
+}
 """The query of each page that needs one. It may contain parameters, as a path does."""
 
 

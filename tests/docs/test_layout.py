@@ -66,6 +66,14 @@ COVERED: Mapping[str, tuple[str, str]] = {
         "tests/local/commands/test_people.py",
         "the commands decode responses to these records",
     ),
+    "neonctl_async/local/console/pages/branch_context.py": (
+        "tests/local/console/pages/test_branches.py",
+        "what the pages show is tested on the pages",
+    ),
+    "neonctl_async/local/console/operation_list.py": (
+        "tests/local/console/pages/test_operations.py",
+        "the page shows the rows and the choices of its filters",
+    ),
     "neonctl_async/local/console/pages/people/memberships.py": (
         "tests/local/console/pages/people/test_members.py",
         "roles are tested on the pages that depend on them",

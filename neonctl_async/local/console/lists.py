@@ -1,7 +1,7 @@
-"""Pages of a list that the API returns completely, with a search."""
+"""Pages and searches of long lists."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Self, TypeVar
 from urllib.parse import urlencode
 
 import msgspec
@@ -15,7 +15,10 @@ _MAX_DIGITS: Final = 6
 
 
 class ListPage(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A page of a list. ``newer`` and ``older`` are the queries of its neighbours, or empty."""
+    """A page of a list. ``newer`` and ``older`` are the queries of its neighbours, or empty.
+
+    ``found`` rows of ``total`` match the search.
+    """
 
     rows: Sequence[T]
     total: int
@@ -33,37 +36,58 @@ class ListPage(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
         return f"{self.first + 1:,} to {self.first + len(self.rows):,} of {self.found:,}"
 
 
+class ListQuery(msgspec.Struct, frozen=True):
+    """The page of a list that a person wants: its number, from 1, and a search."""
+
+    search: str
+    number: int
+
+    @classmethod
+    def of(cls, query: Mapping[str, str]) -> Self:
+        """Return the wanted page. A number that is not valid means the first page."""
+        text = query.get("page", "")
+        is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
+        return cls(query.get("search", "").strip(), max(1, int(text)) if is_number else 1)
+
+    @property
+    def first(self) -> int:
+        """The number of rows before the page."""
+        return (self.number - 1) * ROWS
+
+    def within(self, found: int) -> Self:
+        """Return the last page instead of a later one, because rows may have been deleted."""
+        last = -(-found // ROWS) or 1
+        return msgspec.structs.replace(self, number=min(self.number, last))
+
+    def page(self, rows: Sequence[T], *, found: int, total: int) -> ListPage[T]:
+        """Return the page with these rows."""
+        has_older = self.first + ROWS < found
+        return ListPage(
+            rows=rows,
+            total=total,
+            found=found,
+            first=self.first,
+            search=self.search,
+            newer=self._query(self.number - 1) if self.number > 1 else "",
+            older=self._query(self.number + 1) if has_older else "",
+        )
+
+    def _query(self, number: int) -> str:
+        query = {"search": self.search} if self.search else {}
+        return "?" + urlencode(query | {"page": str(number)})
+
+
 def list_page(
     newest_first: Sequence[T], query: Mapping[str, str], texts: Callable[[T], Iterable[str]]
 ) -> ListPage[T]:
-    """Return the rows of the page in ``query`` that contain its search, ignoring case.
+    """Return the wanted page of a complete list. A search ignores case.
 
-    ``texts`` returns the texts of a row that can contain the search. After the last page comes the
-    last page, because rows may have been deleted since.
+    ``texts`` returns the texts of a row that can contain the search.
     """
-    search = query.get("search", "").strip()
-    sought = search.casefold()
-    rows = newest_first
+    wanted, rows = ListQuery.of(query), newest_first
+    sought = wanted.search.casefold()
     if sought:
         rows = [row for row in rows if any(sought in text.casefold() for text in texts(row))]
-    number = min(_number(query.get("page", "")), -(-len(rows) // ROWS) or 1)
-    first = (number - 1) * ROWS
-    return ListPage(
-        rows=rows[first : first + ROWS],
-        total=len(newest_first),
-        found=len(rows),
-        first=first,
-        search=search,
-        newer=_query(search, number - 1) if number > 1 else "",
-        older=_query(search, number + 1) if first + ROWS < len(rows) else "",
-    )
-
-
-def _number(text: str) -> int:
-    is_number = text.isascii() and text.isdecimal() and len(text) <= _MAX_DIGITS
-    return max(1, int(text)) if is_number else 1
-
-
-def _query(search: str, number: int) -> str:
-    query = {"search": search} if search else {}
-    return "?" + urlencode(query | {"page": str(number)})
+    wanted = wanted.within(len(rows))
+    shown = rows[wanted.first : wanted.first + ROWS]
+    return wanted.page(shown, found=len(rows), total=len(newest_first))

@@ -70,11 +70,37 @@ class ProjectCreated(Started, frozen=True):
     project: Project
 
 
-class Branch(msgspec.Struct, frozen=True):
+class Creator(msgspec.Struct, frozen=True):
+    """The person who created a branch."""
+
+    name: str = ""
+
+
+class Branch(msgspec.Struct, frozen=True, kw_only=True):
     """A branch."""
 
     id: str
+    project_id: str
     name: str
+    current_state: str
+    created_at: str
+    default: bool
+    protected: bool
+    pending_state: str | None = None
+    parent_id: str | None = None
+    parent_lsn: str | None = None
+    parent_timestamp: str | None = None
+    logical_size: int | None = None
+    expires_at: str | None = None
+    last_reset_at: str | None = None
+    init_source: str = ""
+    restored_from: str | None = None
+    created_by: Creator = Creator()
+
+    @property
+    def label(self) -> str:
+        """The state, as pages show it."""
+        return states.branch_state(self.current_state, self.pending_state)
 
 
 class BranchFound(msgspec.Struct, frozen=True):
@@ -130,7 +156,7 @@ class Password(msgspec.Struct, frozen=True):
 
 
 class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
-    """A compute."""
+    """A compute, which the API calls endpoint."""
 
     id: str
     branch_id: str
@@ -138,8 +164,10 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
     current_state: str
     autoscaling_limit_min_cu: float
     autoscaling_limit_max_cu: float
+    suspend_timeout_seconds: int
     disabled: bool = False
     pending_state: str | None = None
+    name: str | None = None
     last_active: str | None = None
 
     @property
@@ -161,10 +189,30 @@ class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
         return f"{smallest:g} to {largest:g} CU"
 
 
+class EndpointFound(msgspec.Struct, frozen=True):
+    """The response to a request for a compute."""
+
+    endpoint: Endpoint
+
+
 class Endpoints(msgspec.Struct, frozen=True):
     """The computes of a branch."""
 
     endpoints: list[Endpoint]
+
+
+class BranchChanged(msgspec.Struct, frozen=True):
+    """A branch after a request, and the operations that the request started."""
+
+    branch: Branch
+    operations: list[StartedOperation] = []
+
+
+class EndpointChanged(msgspec.Struct, frozen=True):
+    """A compute after a request, and the operations that the request started."""
+
+    endpoint: Endpoint
+    operations: list[StartedOperation] = []
 
 
 class ConnectionUri(msgspec.Struct, frozen=True):

@@ -6,12 +6,20 @@ from typing import Final, NamedTuple
 from aiohttp import web
 
 from neonctl_async.local.console.pages import (
+    branches,
+    computes,
     connections,
     databases,
+    faults,
+    operations,
     project,
     project_changes,
     projects,
+    requests,
+    restores,
     roles,
+    statements,
+    streams,
 )
 from neonctl_async.local.console.pages.people import (
     invitations,
@@ -43,7 +51,9 @@ class PageRoute(NamedTuple):
         return self.path.replace("}", ":[^/]+}")
 
 
-_BRANCH: Final = "/projects/{project_id}/branches/{branch_id}"
+_PROJECT: Final = "/projects/{project_id}"
+_BRANCH: Final = f"{_PROJECT}/branches/{{branch_id}}"
+_COMPUTE: Final = f"{_PROJECT}/computes/{{endpoint_id}}"
 _ORGANIZATION = "/organizations/{org_id}"
 _KEYS = f"{_ORGANIZATION}/keys"
 _MEMBER = f"{_ORGANIZATION}/members/{{member_id}}"
@@ -58,6 +68,8 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("POST", "/projects/{project_id}/rename", project_changes.rename),
     PageRoute("GET", "/projects/{project_id}/delete", project_changes.show_delete),
     PageRoute("POST", "/projects/{project_id}/delete", project_changes.delete),
+    PageRoute("GET", "/projects/{project_id}/operations", operations.show),
+    PageRoute("GET", "/projects/{project_id}/changes", streams.project_changes, is_stream=True),
     PageRoute("GET", f"{_BRANCH}/connection", connections.show),
     PageRoute("POST", f"{_BRANCH}/connection", connections.show_password),
     PageRoute("GET", f"{_BRANCH}/databases/new", databases.show_new),
@@ -72,6 +84,30 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("POST", f"{_BRANCH}/roles/reset", roles.reset),
     PageRoute("GET", f"{_BRANCH}/roles/password", roles.show_new_password),
     PageRoute("POST", f"{_BRANCH}/roles/password", roles.show_password),
+    PageRoute("GET", f"{_PROJECT}/branches/new", branches.show_new),
+    PageRoute("POST", f"{_PROJECT}/branches/new", branches.create),
+    PageRoute("GET", _BRANCH, branches.show),
+    PageRoute("POST", f"{_BRANCH}/rename", branches.rename),
+    PageRoute("POST", f"{_BRANCH}/expiry", branches.set_expiry),
+    PageRoute("POST", f"{_BRANCH}/protection", branches.set_protection),
+    PageRoute("POST", f"{_BRANCH}/default", branches.set_default),
+    PageRoute("GET", f"{_BRANCH}/delete", branches.show_delete),
+    PageRoute("POST", f"{_BRANCH}/delete", branches.delete),
+    PageRoute("POST", f"{_BRANCH}/recover", branches.recover),
+    PageRoute("GET", f"{_BRANCH}/reset", restores.show_reset),
+    PageRoute("POST", f"{_BRANCH}/reset", restores.reset),
+    PageRoute("GET", f"{_BRANCH}/restore", restores.show_restore),
+    PageRoute("POST", f"{_BRANCH}/restore", restores.restore),
+    PageRoute("GET", f"{_BRANCH}/computes/new", computes.show_new),
+    PageRoute("POST", f"{_BRANCH}/computes/new", computes.create),
+    PageRoute("GET", _COMPUTE, computes.show),
+    PageRoute("POST", f"{_COMPUTE}/start", computes.start),
+    PageRoute("POST", f"{_COMPUTE}/suspend", computes.suspend),
+    PageRoute("POST", f"{_COMPUTE}/restart", computes.restart),
+    PageRoute("GET", f"{_COMPUTE}/edit", computes.show_edit),
+    PageRoute("POST", f"{_COMPUTE}/edit", computes.edit),
+    PageRoute("GET", f"{_COMPUTE}/delete", computes.show_delete),
+    PageRoute("POST", f"{_COMPUTE}/delete", computes.delete),
     PageRoute("GET", "/account/keys", keys.show),
     PageRoute("GET", "/account/keys/new", keys.show_new),
     PageRoute("POST", "/account/keys/new", keys.create),
@@ -100,4 +136,14 @@ PAGES: Final[tuple[PageRoute, ...]] = (
     PageRoute("GET", "/users", users.show),
     PageRoute("GET", "/users/new", users.show_new),
     PageRoute("POST", "/users/new", users.create),
+    PageRoute("GET", "/projects/{project_id}/sql", statements.show),
+    PageRoute("POST", "/projects/{project_id}/sql", statements.run),
+    PageRoute("GET", "/requests", requests.show),
+    PageRoute("GET", "/requests/changes", requests.changes, is_stream=True),
+    PageRoute("GET", "/limits", requests.show_limits),
+    PageRoute("GET", "/faults", faults.show),
+    PageRoute("POST", "/faults/plan", faults.plan),
+    PageRoute("POST", "/faults/clear", faults.clear),
+    PageRoute("POST", "/faults/failures/plan", faults.plan_failure),
+    PageRoute("POST", "/faults/failures/clear", faults.clear_failure),
 )

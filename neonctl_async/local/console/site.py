@@ -7,10 +7,11 @@ from typing import Final
 from aiohttp import web
 
 from neonctl_async.local.console.access.forms import CSRF, read_form
-from neonctl_async.local.console.access.headers import check_fetch
+from neonctl_async.local.console.access.headers import check_fetch, comes_from_another_page
 from neonctl_async.local.console.access.sessions import Draft, Session, Sessions
 from neonctl_async.local.console.access.sign_in import SignIn, draft_of
 from neonctl_async.local.console.access.streams import Streams
+from neonctl_async.local.console.changes import Changes
 from neonctl_async.local.console.rendering import shared_rendering
 from neonctl_async.local.console.routes import PAGES, PageRoute
 from neonctl_async.local.console.static_files import StaticFiles
@@ -36,6 +37,7 @@ class Site:
     ) -> None:
         self._sessions = sessions
         self._streams = Streams(clock)
+        self._changes = Changes()
         self._rendering = shared_rendering()
         self._static = StaticFiles()
         self._sign_in = SignIn(tenants, sessions, self._rendering, clock)
@@ -81,16 +83,15 @@ class Site:
     async def close(self) -> None:
         """End all streams and sessions."""
         self._streams.close()
+        await self._changes.close()
 
     def _add(self, method: str, pattern: str) -> web.AbstractRoute:
         return self._router.add_route(method, f"{PATH}{pattern}", _unused)
 
     async def _respond(self, request: web.Request) -> web.StreamResponse:
         found = await self._find(request)
-        if found.http_exception is not None:
-            raise _no_page(found.http_exception)
-        if found.route is self._static_route:
-            return self._static.respond(request, found["name"])
+        if found.http_exception is not None or found.route is self._static_route:
+            return await self._without_session(request, found)
         if found.route in self._sign_in_routes:
             return await (
                 self._sign_in.submit(request)
@@ -112,6 +113,18 @@ class Site:
         if found.route is self._sign_out_route:
             return self._sign_in.sign_out(request)
         return await self._visit(request, found, session, form)
+
+    async def _without_session(
+        self, request: web.Request, found: web.UrlMappingMatchInfo
+    ) -> web.StreamResponse:
+        error = found.http_exception
+        if error is None:
+            return self._static.respond(request, found["name"])
+        if request.method == "GET" and error.status == 405:
+            # The address of a form that was refused. Its page is nearby.
+            path = await self._path_of_form(request)
+            return web.Response(status=303, headers={"Location": path})
+        raise _no_page(error)
 
     async def _visit(
         self,
@@ -135,6 +148,7 @@ class Site:
                 form=form,
                 person=await database.read(read_person, session.user_id, session.key_id),
                 rendering=self._rendering,
+                changes=self._changes,
             )
             return await self._show(self._pages[found.route], visit)
         except ApiError as error:
@@ -159,6 +173,8 @@ class Site:
     def _sign_in_again(
         self, request: web.Request, page_path: str, form: Mapping[str, str]
     ) -> web.StreamResponse:
+        if request.method != "POST" and comes_from_another_page(request):
+            return self._sign_in.reload(request)
         if request.method != "POST":
             return self._sign_in.page(request)
         return self._sign_in.page(request, next_page=page_path, draft=draft_of(form))

@@ -13,6 +13,7 @@ _COMPUTE: Final[Mapping[tuple[str, str | None], str]] = {
     ("init", None): "Creating",
     ("init", "active"): "Starting",
     ("idle", "active"): "Starting",
+    ("active", "active"): "Restarting",
     ("active", "idle"): "Suspending",
 }
 KINDS: Final[Mapping[str, str]] = {
@@ -20,6 +21,7 @@ KINDS: Final[Mapping[str, str]] = {
     "Archiving": "busy",
     "Unarchiving": "busy",
     "Starting": "busy",
+    "Restarting": "busy",
     "Suspending": "busy",
     "Ready": "ok",
     "Active": "ok",
@@ -49,6 +51,5 @@ def kind(label: str) -> str:
 
 
 def _label(labels: Mapping[tuple[str, str | None], str], state: str, pending: str | None) -> str:
-    pending = None if pending == state else pending
     # A state that Neon adds later is shown as it is.
     return labels.get((state, pending), state.replace("_", " ").capitalize())

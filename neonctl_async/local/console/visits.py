@@ -11,6 +11,7 @@ from neonctl_async.local.api.description.checks import check_request
 from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.clock import in_seconds
 from neonctl_async.local.console.access.sessions import Session
+from neonctl_async.local.console.changes import Changes
 from neonctl_async.local.console.rendering import Rendering
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.errors import ApiError, unauthorized
@@ -65,6 +66,7 @@ class Visit:
         form: Mapping[str, str],
         person: Person,
         rendering: Rendering,
+        changes: Changes,
     ) -> None:
         self.session: Final = session
         self.state: Final = session.tenant
@@ -73,6 +75,7 @@ class Visit:
         self.query: Final = query
         self.form: Final = form
         self.person: Final = person
+        self.changes: Final = changes
         self.principal: Final = Principal(
             key_id=None,
             kind="personal",

@@ -111,6 +111,8 @@ class Connection(web.RequestHandler):
         self._body: StreamReader = EMPTY_PAYLOAD
         self.when_lost: Callable[[], object] | None = None
         """Called when the client closes the connection during a request."""
+        self.lost: Final = asyncio.Event()
+        """Set when the connection is closed."""
         self.is_refused = False
         """True if the server has too many connections. Its request gets a 503."""
 
@@ -125,6 +127,7 @@ class Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Stop the timers."""
+        self.lost.set()
         self._cancel_timers()
         if self._client is not None:
             self._client = None

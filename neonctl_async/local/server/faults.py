@@ -4,6 +4,7 @@ Faults act before everything else, like a network or a proxy in front of the ser
 """
 
 import random
+from itertools import count
 from typing import Literal
 
 import msgspec
@@ -82,10 +83,14 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class InjectedFault:
-    """An active fault, and the number of times that it ``fired``."""
+    """An active fault, and the number of times that it ``fired``.
 
-    def __init__(self, fault: Fault) -> None:
+    ``number`` is unique among the faults of a tenant.
+    """
+
+    def __init__(self, fault: Fault, number: int = 0) -> None:
         self.fault = fault
+        self.number = number
         self.fired: int = 0
         self._random = random.Random(fault.seed)
 
@@ -110,6 +115,7 @@ class Faults:
 
     def __init__(self) -> None:
         self._injected: list[InjectedFault] = []
+        self._numbers = count(1)
 
     @property
     def injected(self) -> tuple[InjectedFault, ...]:
@@ -118,13 +124,16 @@ class Faults:
 
     def inject(self, fault: Fault) -> InjectedFault:
         """Activate a fault."""
-        injected = InjectedFault(fault)
+        injected = InjectedFault(fault, next(self._numbers))
         self._injected.append(injected)
         return injected
 
-    def remove(self, injected: InjectedFault) -> None:
-        """Remove a fault. Do nothing if it is not active."""
-        self._injected = [other for other in self._injected if other is not injected]
+    def remove(self, number: int) -> bool:
+        """Remove the fault with a number. Return False if no active fault has it."""
+        left = [injected for injected in self._injected if injected.number != number]
+        found = len(left) < len(self._injected)
+        self._injected = left
+        return found
 
     def clear(self) -> None:
         """Remove all faults."""

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -17,6 +16,9 @@ DETAILED_REQUESTS: Final = 1000
 
 COUNTED_REQUESTS: Final = 10_000
 """The number of requests of an account that are counted."""
+
+NOTICE_DELAY: Final = 0.2
+"""The seconds from a request to the notice. Requests within this time share a notice."""
 
 UNMATCHED: Final = "unmatched"
 """The route of all paths that no route has. They share a limit: their number is unbounded."""
@@ -62,7 +64,7 @@ class RequestHistory:
     def __init__(self) -> None:
         self._answered: deque[AnsweredRequest] = deque(maxlen=DETAILED_REQUESTS)
         self._admitted: dict[str, deque[tuple[Instant, str]]] = {}
-        self._watchers: set[asyncio.Event] = set()
+        self._changed: asyncio.Event | None = None
 
     @property
     def answered(self) -> Sequence[AnsweredRequest]:
@@ -70,7 +72,7 @@ class RequestHistory:
         return tuple(self._answered)
 
     def add(self, request: AnsweredRequest) -> None:
-        """Remember a request, and notify the watchers."""
+        """Remember a request, and notify those who wait for a change."""
         self._answered.append(request)
         self._notify()
 
@@ -102,19 +104,18 @@ class RequestHistory:
         self._admitted.clear()
         self._notify()
 
-    @contextmanager
-    def watching(self) -> Generator[asyncio.Event]:
-        """Return an event that each new request sets. The watcher clears it."""
-        changed = asyncio.Event()
-        self._watchers.add(changed)
-        try:
-            yield changed
-        finally:
-            self._watchers.discard(changed)
+    @property
+    def changed(self) -> asyncio.Event:
+        """An event that is set soon after the next request. Requests that follow share it."""
+        if self._changed is None or self._changed.is_set():
+            self._changed = asyncio.Event()
+        return self._changed
 
     def _notify(self) -> None:
-        for changed in self._watchers:
-            changed.set()
+        changed = self._changed
+        if changed is not None:
+            self._changed = None
+            asyncio.get_running_loop().call_later(NOTICE_DELAY, changed.set)
 
 
 def limited_route(route: str) -> str:

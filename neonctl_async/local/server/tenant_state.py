@@ -5,7 +5,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from neonctl_async.local.clock import Clock, Instant, instant
+from neonctl_async.local.clock import Clock, Instant, instant, utc_now
 from neonctl_async.local.engine import api_keys
 from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.server.faults import Faults
@@ -65,6 +65,11 @@ class TenantState:
     def now(self) -> Instant:
         """Return the time of the local control plane as an instant."""
         return instant(self._clock())
+
+    @property
+    def follows_wall_clock(self) -> bool:
+        """True unless the time is that of a clock which a test or another program moves."""
+        return self._clock is utc_now
 
     def clear_requests(self) -> None:
         """Forget all received requests, also for the rate limits."""

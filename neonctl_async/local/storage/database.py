@@ -65,6 +65,8 @@ class Database:
         self._next_store = 0.0
         self._writes = 0
         self._has_warned = False
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._changed: asyncio.Event | None = None
         self._lock: FileLock | None = None
         self._connection: sqlite3.Connection | None = None
         self._saved: sqlite3.Connection | None = None
@@ -98,6 +100,7 @@ class Database:
             self._open_readers.pop()
         await self._submit(self._disconnect)
         self._is_open = False
+        self._changed = None
         if self._worker is not None:
             self._worker.shutdown(wait=False)  # a cancelled wait may not have started
             await asyncio.to_thread(self._worker.shutdown)
@@ -144,6 +147,17 @@ class Database:
             return await self._lists.run_shared(key, partial(self._read_on, function=function))
         finally:
             self._store_later()
+
+    @property
+    def changed(self) -> asyncio.Event:
+        """An event that is set when the next transaction has changed a row.
+
+        What reads have noted is stored without setting it.
+        """
+        if self._changed is None:
+            self._loop = asyncio.get_running_loop()
+            self._changed = asyncio.Event()
+        return self._changed
 
     async def save(self) -> None:
         """Keep a copy of all data in memory, for :meth:`restore`."""
@@ -194,25 +208,43 @@ class Database:
         with full_disk.reported(self._path):
             self._saved.backup(self._connection)
         self._later.clear()
+        self._report_change()
         return True
 
     def _transact(self, function: Callable[[Transaction], T], now: Instant | None = None) -> T:
         if self._connection is None:
             raise RuntimeError("the database is not open")
         now = self._advance() if now is None else now
-        with full_disk.reported(self._path), _atomic(self._connection):
-            if self._path is not None:
-                self._connection.execute(
-                    "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (now,)
-                )
-            stored = self._later.store(self._connection)
-            result = function(Transaction(self._connection, now, self.rules))
+        before = None
+        try:
+            with full_disk.reported(self._path), _atomic(self._connection):
+                if self._path is not None:
+                    self._connection.execute(
+                        "INSERT OR REPLACE INTO served (id, until) VALUES (1, ?)", (now,)
+                    )
+                stored = self._later.store(self._connection)
+                before = self._connection.total_changes
+                result = function(Transaction(self._connection, now, self.rules))
+        finally:
+            # Also after an error: the transaction may have committed its first part.
+            if before is not None and self._connection.total_changes != before:
+                self._report_change()
         self._stored_now = now
         self._later.forget(stored)
         self._writes += 1
         if self._file is not None and self._writes % _WRITES_PER_CHECK == 0:
             checkpoint_long_log(self._connection, self._file)
         return result
+
+    def _report_change(self) -> None:
+        """Set the event of :attr:`changed`, from the thread of the writes."""
+        if self._changed is not None and self._loop is not None:
+            self._loop.call_soon_threadsafe(self._set_changed)
+
+    def _set_changed(self) -> None:
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     def _advance(self) -> Instant:
         """Return the time. If the clock is set back, statuses must not go back."""

@@ -298,6 +298,10 @@ CREATE TABLE IF NOT EXISTS operations (
     undo TEXT
 ) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS operations_by_project ON operations (project_id, position);
+CREATE INDEX IF NOT EXISTS operations_by_action
+    ON operations (project_id, action, outcome, position);
+CREATE INDEX IF NOT EXISTS operations_by_branch
+    ON operations (branch_id, action, outcome, position);
 CREATE INDEX IF NOT EXISTS operations_unsettled ON operations (project_id, settles_at);
 CREATE INDEX IF NOT EXISTS operations_after
     ON operations (after_id) WHERE after_id IS NOT NULL;

@@ -84,6 +84,15 @@ class Transaction:
         row = self._connection.execute(sql, values).fetchone()
         return None if row is None or row[0] is None else int(row[0])
 
+    def values(self, sql: str, names: Mapping[str, SqlValue]) -> tuple[SqlValue, ...]:
+        """Return the single row of a query with named parameters."""
+        row: tuple[SqlValue, ...] = self._connection.execute(sql, names).fetchone()
+        return row
+
+    def pairs(self, sql: str, *values: SqlValue) -> list[tuple[int, int]]:
+        """Return the rows of a query that selects two numbers."""
+        return self._connection.execute(sql, values).fetchall()
+
     def insert(self, row: RowT) -> RowT:
         """Store a row and return it. SQLite numbers the row if its ``id`` is 0."""
         values = msgspec.structs.asdict(row)

@@ -176,7 +176,6 @@ async def test_link_of_another_site_opens_a_page_and_nothing_else_loads_it(
         ("OPTIONS", "", 405),
         ("POST", "", 405),
         ("POST", "/static/console.css", 405),
-        ("GET", "/sign-out", 405),
         ("DELETE", "/sign-in", 405),
     ],
 )
@@ -191,6 +190,13 @@ async def test_unknown_pages_and_methods_are_the_same_for_everyone(
         assert page.headers["Content-Type"].startswith("text/html")
         assert ("Allow" in page.headers) == (status == 405)
         assert_protected(page)
+
+
+async def test_address_of_a_form_without_a_page_leads_to_the_page_of_the_form(
+    control_plane: LocalControlPlane,
+) -> None:
+    async with visiting(control_plane) as visitor:
+        assert (await visitor.get("/sign-out")).path == ""
 
 
 @every_page

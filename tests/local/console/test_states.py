@@ -29,7 +29,7 @@ def test_state_of_a_branch_has_a_label(state: str, pending: str | None, label: s
         ("init", "active", "Starting"),
         ("idle", "active", "Starting"),
         ("active", "idle", "Suspending"),
-        ("active", "active", "Active"),
+        ("active", "active", "Restarting"),
         ("active", None, "Active"),
         ("idle", None, "Idle"),
     ],

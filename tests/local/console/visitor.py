@@ -19,6 +19,7 @@ class Form:
         self.action = action
         self.method = method
         self.fields: dict[str, str] = {}
+        self.unchecked: set[str] = set()
         self.buttons: list[str] = []
 
 
@@ -61,6 +62,8 @@ class Page(HTMLParser):
             is_choice = given.get("type") in {"checkbox", "radio"}
             if not is_choice or "checked" in given:
                 form.fields[name] = given.get("value", "")
+            else:
+                form.unchecked.add(name)
         elif tag == "select":
             self._select = name
         elif tag == "option" and self._select:
@@ -133,13 +136,18 @@ class Visitor:
         """Return a page, after redirects."""
         return await self.request("GET", path, **options)
 
-    async def post(self, page: Page, action: str, **values: str) -> Page:
-        """Fill in the form of a page that has this action, and post it. Return the next page."""
+    async def post(self, page: Page, action: str, **values: str | None) -> Page:
+        """Fill in the form of a page that has this action, and post it. Return the next page.
+
+        A value of None clears a checkbox.
+        """
         form = page.form(action)
         assert form.method == "post"
-        unknown = values.keys() - form.fields.keys()
+        unknown = values.keys() - form.fields.keys() - form.unchecked
         assert not unknown, f"the form has no fields {unknown}, only {list(form.fields)}"
-        return await self.request("POST", action, data=form.fields | values)
+        filled = form.fields | values
+        data = {name: value for name, value in filled.items() if value is not None}
+        return await self.request("POST", action, data=data)
 
     # Any: the options of aiohttp.
     async def request(

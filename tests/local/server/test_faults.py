@@ -58,8 +58,8 @@ async def test_only_the_first_matching_fault_fires(api: Client) -> None:
 def test_removed_fault_leaves_an_equal_one_active() -> None:
     faults = Faults()
     one, other = (faults.inject(Fault(status=500)) for _ in range(2))
-    faults.remove(one)
-    faults.remove(one)
+    assert faults.remove(one.number)
+    assert not faults.remove(one.number)
     assert faults.injected == (other,)
 
 

@@ -315,3 +315,47 @@ async def test_reads_in_memory_run_between_two_lists() -> None:
         await asyncio.sleep(0)
         tasks.create_task(note("read", database.read(names)))
     assert order.index("read") <= 1
+
+
+@IN_FILE_OR_MEMORY
+async def test_each_change_is_reported(tmp_path: Path, *, in_file: bool) -> None:
+    async with opened(tmp_path / "data.db" if in_file else None) as database:
+        for number in range(3):
+            changed = database.changed
+            assert not changed.is_set()
+            await database.run(accounts.create_user, "a", f"{number}@example.com")
+            await asyncio.wait_for(changed.wait(), 5)
+        await database.save()
+        changed = database.changed
+        await database.restore()
+        await asyncio.wait_for(changed.wait(), 5)
+
+
+@IN_FILE_OR_MEMORY
+async def test_transaction_without_a_change_is_not_reported(
+    tmp_path: Path, *, in_file: bool
+) -> None:
+    clock = ManualClock()
+    async with opened(tmp_path / "data.db" if in_file else None, clock) as database:
+        account = await database.run(accounts.ensure_first_account)
+        changed = database.changed
+        await database.run(names)
+        key = f"Bearer {account.api_key}"
+        clock.advance(5)
+        await database.read(api_keys.authenticate, key, "127.0.0.1")
+        await database.run(names)  # stores the use of the key too
+        await asyncio.sleep(0.05)
+        assert not changed.is_set()
+
+
+async def test_part_that_was_committed_before_an_error_is_reported() -> None:
+    def create_and_fail(tx: Transaction) -> None:
+        accounts.create_user(tx, "a", "a@example.com")
+        tx.commit()
+        raise ValueError("planned")
+
+    async with opened(None) as database:
+        changed = database.changed
+        with pytest.raises(ValueError, match="planned"):
+            await database.run(create_and_fail)
+        await asyncio.wait_for(changed.wait(), 5)

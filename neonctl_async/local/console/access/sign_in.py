@@ -80,8 +80,7 @@ class SignIn:
                 return _redirect(PATH)  # the person opened the link again
             return self.page(request, error=error)
         # Not a redirect: a browser sends no strict cookie after a link on a page of another site.
-        page = self._rendering.render("signed_in.html", path=PATH)
-        return self._signed_in(request, web.Response(text=page, content_type="text/html"), cookie)
+        return self._signed_in(request, self._continue_to(PATH), cookie)
 
     async def submit(self, request: web.Request) -> web.StreamResponse:
         """``POST /console/sign-in``: sign in with an API key, a token, or a link with a token."""
@@ -103,6 +102,13 @@ class SignIn:
             session.keep_draft(Draft(urlsplit(path).path, draft))
             session.notice = "Nothing was changed yet. Check what you typed, and send it again."
         return self._signed_in(request, _redirect(path), cookie)
+
+    def reload(self, request: web.Request) -> web.StreamResponse:
+        """Let the browser open the page again, because a link of another site opened it.
+
+        The browser sends the cookie of the session with a request that a page of the console sends.
+        """
+        return self._continue_to(next_path(request.rel_url.raw_path_qs))
 
     def sign_out(self, request: web.Request) -> web.StreamResponse:
         """``POST /console/sign-out``: end the session."""
@@ -142,6 +148,10 @@ class SignIn:
         response.headers.update(error.headers if error is not None else {})
         cookies.set_visitor(request, response, visitor)
         return response
+
+    def _continue_to(self, path: str) -> web.Response:
+        page = self._rendering.render("continue.html", path=path)
+        return web.Response(text=page, content_type="text/html")
 
     def _signed_in(
         self, request: web.Request, response: web.StreamResponse, cookie: str
@@ -187,7 +197,7 @@ class SignIn:
             if await tenant.issued(authorization):
                 break
         else:
-            raise unauthorized(f"the API key is unknown: {_NEXT_STEP}")
+            raise unauthorized("the API key is unknown: enter a personal API key of this server")
         principal = await tenant.database.read(
             api_keys.authenticate, authorization, _address(request)
         )

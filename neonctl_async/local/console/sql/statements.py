@@ -23,6 +23,10 @@ CONNECT_SECONDS: Final = 30
 BOUNDS: Final = Bounds(rows=1000, cell=10_000, total=2_000_000)
 """The size of the result that a page shows."""
 
+_BEFORE: Final = 60
+_LINE: Final = 120
+"""The length of the part of a line that shows the place of an error, and of its start."""
+
 _GRACE_SECONDS: Final = 2
 """The time for Postgres to report its own timeout."""
 
@@ -33,6 +37,12 @@ class Place(msgspec.Struct, frozen=True):
     line: int
     column: int
     text: str
+
+    @property
+    def shown(self) -> str:
+        """The line, cut around the place, with a mark below the place."""
+        start = max(0, self.column - _BEFORE)
+        return f"{self.text[start : start + _LINE]}\n{' ' * (self.column - 1 - start)}^"
 
 
 async def run_statement(

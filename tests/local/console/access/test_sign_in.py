@@ -10,6 +10,7 @@ from yarl import URL
 from neonctl_async.local import LocalControlPlane
 from neonctl_async.local.console.access.sessions import Attempts
 from neonctl_async.local.console.access.sign_in import draft_of, next_path
+from neonctl_async.local.server.tenant_state import TenantState
 from tests.local.client import Client
 from tests.local.console.visitor import Page, Visitor, visiting
 
@@ -220,13 +221,23 @@ async def test_attempts_are_bounded_and_a_link_still_works(
     assert control_plane.api_key not in caplog.text
 
 
-async def test_many_attempts_at_the_same_time_are_bounded(control_plane: LocalControlPlane) -> None:
+async def test_many_attempts_at_the_same_time_are_bounded_and_cheap(
+    control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    issued, searches = TenantState.issued, []
+
+    async def count(tenant: TenantState, authorization: str | None) -> bool:
+        searches.append(authorization)
+        return await issued(tenant, authorization)
+
+    monkeypatch.setattr(TenantState, "issued", count)
     async with Visitor(control_plane) as visitor:
         form = await visitor.get("/sign-in")
         pages = await asyncio.gather(
             *(visitor.post(form, "/sign-in", key=f"neon_api_key_{n}") for n in range(50))
         )
         assert sorted(page.status for page in pages) == [401] * 10 + [429] * 40
+        assert len(searches) == 10
 
 
 async def test_page_that_was_requested_opens_after_the_sign_in(

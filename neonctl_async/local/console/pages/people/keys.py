@@ -5,10 +5,11 @@ from typing import Final
 from aiohttp import web
 
 from neonctl_async.local.console.access.created_keys import CreatedKey
-from neonctl_async.local.console.lists import list_page
-from neonctl_async.local.console.pages.people.records import Key, NewKey
+from neonctl_async.local.console.lists import ListQuery
+from neonctl_async.local.console.pages.people.key_lists import Owner, find_key, list_keys
+from neonctl_async.local.console.pages.people.records import NewKey
 from neonctl_async.local.console.visits import Visit
-from neonctl_async.local.errors import ApiError, not_found
+from neonctl_async.local.errors import ApiError
 from neonctl_async.local.server.application import BASE_PATH
 
 REVOKED: Final = "API key revoked. Requests with it fail with status 401 from now on."
@@ -16,8 +17,8 @@ REVOKED: Final = "API key revoked. Requests with it fail with status 401 from no
 
 async def show(visit: Visit) -> web.StreamResponse:
     """``GET /console/account/keys``: the person's own keys, newest first."""
-    keys = await visit.call("GET /api_keys", list[Key])
-    return visit.page("keys.html", keys=list_page(keys[::-1], visit.query, texts))
+    keys = await visit.read(list_keys, _owner(visit), ListQuery.of(visit.query))
+    return visit.page("keys.html", keys=keys)
 
 
 async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -46,7 +47,7 @@ async def create(visit: Visit) -> web.StreamResponse:
 
 async def confirm_revocation(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
     """``GET /console/account/keys/{key_id}/revoke``: what the revocation of a key means."""
-    key = find_key(await visit.call("GET /api_keys", list[Key]), visit.path["key_id"])
+    key = await visit.read(find_key, _owner(visit), visit.path["key_id"])
     return visit.page("key_revoke.html", key=key, error=error)
 
 
@@ -85,14 +86,5 @@ async def show_created(visit: Visit) -> web.StreamResponse:
     )
 
 
-def find_key(keys: list[Key], key_id: str) -> Key:
-    """Return the key with an id. Raise 404 if it is not listed."""
-    for key in keys:
-        if str(key.id) == key_id:
-            return key
-    raise not_found("API key", key_id)
-
-
-def texts(key: Key) -> list[str]:
-    """Return the texts of a key that a search finds."""
-    return [key.name, str(key.id), key.created_by.name, key.project_id or ""]
+def _owner(visit: Visit) -> Owner:
+    return Owner("user_id", visit.session.user_id)

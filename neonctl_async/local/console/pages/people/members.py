@@ -3,11 +3,11 @@
 from aiohttp import web
 
 from neonctl_async.local.console.pages.people.invitations import read_invitations
+from neonctl_async.local.console.pages.people.key_lists import Owner, count_keys_created_by
 from neonctl_async.local.console.pages.people.memberships import Membership, read_membership
 from neonctl_async.local.console.pages.people.records import (
     Account,
     Invitations,
-    Key,
     ListedMember,
     Member,
     Members,
@@ -99,14 +99,14 @@ async def confirm_removal(visit: Visit, *, error: ApiError | None = None) -> web
     org_id = membership.organization.id
     if listed.member.user_id == visit.session.user_id:
         return visit.redirect(f"/organizations/{org_id}/leave")
-    keys = await visit.call(f"GET {_ORGANIZATION}/api_keys", list[Key], org_id=org_id)
+    owner = Owner("org_id", org_id)
     return visit.page(
         "member_remove.html",
         organization=membership.organization,
         listed=listed,
         projects=await visit.read(_count_projects, org_id),
         creator=user.name,
-        keys=sum(key.created_by.id == listed.member.user_id for key in keys),
+        keys=await visit.read(count_keys_created_by, owner, user.id),
         error=error,
     )
 

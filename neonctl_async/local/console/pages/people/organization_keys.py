@@ -3,10 +3,11 @@
 from aiohttp import web
 
 from neonctl_async.local.console.access.created_keys import CreatedKey
-from neonctl_async.local.console.lists import list_page
-from neonctl_async.local.console.pages.people.keys import REVOKED, find_key, show_once, texts
+from neonctl_async.local.console.lists import ListQuery
+from neonctl_async.local.console.pages.people.key_lists import Owner, find_key, list_keys
+from neonctl_async.local.console.pages.people.keys import REVOKED, show_once
 from neonctl_async.local.console.pages.people.memberships import Membership, read_membership
-from neonctl_async.local.console.pages.people.records import Key, NewKey
+from neonctl_async.local.console.pages.people.records import NewKey
 from neonctl_async.local.console.records import Projects
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, invalid
@@ -22,7 +23,7 @@ _KEYS = "/organizations/{org_id}/api_keys"
 async def show(visit: Visit) -> web.StreamResponse:
     """``GET /console/organizations/{org_id}/keys``: all keys, newest first, for all members."""
     membership = await read_membership(visit)
-    keys = list_page((await _read_keys(visit))[::-1], visit.query, texts)
+    keys = await visit.read(list_keys, _owner(membership), ListQuery.of(visit.query))
     return visit.page(
         "organization_keys.html",
         organization=membership.organization,
@@ -63,7 +64,7 @@ async def confirm_revocation(visit: Visit, *, error: ApiError | None = None) -> 
     """``GET /console/organizations/{org_id}/keys/{key_id}/revoke``, for administrators."""
     membership = await read_membership(visit)
     membership.require_admin()
-    key = find_key(await _read_keys(visit), visit.path["key_id"])
+    key = await visit.read(find_key, _owner(membership), visit.path["key_id"])
     return visit.page(
         "organization_key_revoke.html",
         organization=membership.organization,
@@ -87,8 +88,8 @@ async def revoke(visit: Visit) -> web.StreamResponse:
     return visit.redirect(f"/organizations/{visit.path['org_id']}/keys", REVOKED)
 
 
-async def _read_keys(visit: Visit) -> list[Key]:
-    return await visit.call(f"GET {_KEYS}", list[Key], org_id=visit.path["org_id"])
+def _owner(membership: Membership) -> Owner:
+    return Owner("org_id", membership.organization.id)
 
 
 def _scope(visit: Visit) -> dict[str, str]:

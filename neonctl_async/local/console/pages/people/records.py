@@ -3,25 +3,6 @@
 import msgspec
 
 
-class Creator(msgspec.Struct, frozen=True):
-    """The user who created a key."""
-
-    id: str
-    name: str
-
-
-class Key(msgspec.Struct, frozen=True, kw_only=True):
-    """An API key in a list."""
-
-    id: int
-    name: str
-    created_at: str
-    created_by: Creator
-    last_used_at: str | None = None
-    last_used_from_addr: str = ""
-    project_id: str | None = None
-
-
 class NewKey(msgspec.Struct, frozen=True, kw_only=True):
     """The response to the creation of a key. ``key`` is the token."""
 

@@ -1,0 +1,39 @@
+"""Notices about changes: what was done, and which operations started."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from neonctl_async.local.console.records import StartedOperation
+
+PATH: Final = "/console"
+
+
+def sentence(text: str, *names: str) -> Markup:
+    """Return a sentence in which each ``{}`` is replaced by a name, as HTML.
+
+    Each name is isolated, because it may be written from right to left.
+    """
+    return escape(text).format(*(Markup("<bdi>{}</bdi>").format(name) for name in names))
+
+
+def started(
+    done: Markup, project_id: str, branch_id: str, operations: Sequence[StartedOperation]
+) -> Markup:
+    """Add the operations that a change started, with a link to the list of operations."""
+    if not operations:
+        return done
+    counts = Counter(operation.action for operation in operations)
+    names = ", ".join(
+        _name(action) if count == 1 else f"{_name(action)} ({count})"
+        for action, count in counts.items()
+    )
+    url = f"{PATH}/projects/{project_id}/operations?branch={branch_id}"
+    link = Markup('<a href="{}">Watch the operations</a>').format(url)
+    return Markup("{} Started: {}. {}.").format(done, names, link)
+
+
+def _name(action: str) -> str:
+    return action.replace("_", " ").capitalize()
