@@ -22,7 +22,10 @@ def sentence(text: str, *names: str) -> Markup:
 def started(
     done: Markup, project_id: str, branch_id: str, operations: Sequence[StartedOperation]
 ) -> Markup:
-    """Add the operations that a change started, with a link to the list of operations."""
+    """Add the operations that a change started, with a link to the list of operations.
+
+    An empty ``branch_id`` links to the operations of all branches.
+    """
     if not operations:
         return done
     counts = Counter(operation.action for operation in operations)
@@ -30,7 +33,8 @@ def started(
         _name(action) if count == 1 else f"{_name(action)} ({count})"
         for action, count in counts.items()
     )
-    url = f"{PATH}/projects/{project_id}/operations?branch={branch_id}"
+    query = f"?branch={branch_id}" if branch_id else ""
+    url = f"{PATH}/projects/{project_id}/operations{query}"
     link = Markup('<a href="{}">Watch the operations</a>').format(url)
     return Markup("{} Started: {}. {}.").format(done, names, link)
 

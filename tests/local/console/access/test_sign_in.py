@@ -224,7 +224,8 @@ async def test_attempts_are_bounded_and_a_link_still_works(
 async def test_many_attempts_at_the_same_time_are_bounded_and_cheap(
     control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    issued, searches = TenantState.issued, []
+    issued = TenantState.issued
+    searches: list[str | None] = []
 
     async def count(tenant: TenantState, authorization: str | None) -> bool:
         searches.append(authorization)
