@@ -17,7 +17,7 @@ from neonctl_async.local.engine.operation_search import (
     OperationPage,
     search,
 )
-from neonctl_async.local.storage.tables import Operation, Project
+from neonctl_async.local.storage.tables import Branch, Operation, Project
 from neonctl_async.local.storage.transactions import Row, Transaction
 
 PAGE_SIZE: Final = 50
@@ -114,6 +114,12 @@ def read_list(
         branch=branch,
         branches=_choices(tx, project_id, branch),
     )
+
+
+def read_newest(tx: Transaction, branch: Branch, limit: int) -> list[OperationRow]:
+    """Return the newest operations of a branch."""
+    wanted = OperationFilter(branch_id=branch.id)
+    return _rows(tx, search(tx, branch.project_id, wanted, limit=limit).operations)
 
 
 def _find_branch(tx: Transaction, project_id: str, wanted: str) -> FilterBranch | None:
