@@ -38,7 +38,9 @@ def notice(page: Page) -> Locator:
 
 
 @pytest.mark.usefixtures("branch")
-@pytest.mark.control_plane(durations=Durations(default=0.8))
+@pytest.mark.control_plane(
+    durations=Durations(default=0.05, by_action={"suspend_compute": 1.0, "start_compute": 1.0})
+)
 async def test_compute_is_suspended_started_and_restarted(page: Page) -> None:
     await press(page, "Suspend")
     await expect(notice(page)).to_contain_text("Started: Suspend compute.")
