@@ -42,19 +42,22 @@ SDK_READY = .bench/ready-$(SDK)
 CLI_READY = .bench-cli/ready-$(NEON_CLI)
 WITH_NODE = PATH="$$PATH:$(CURDIR)/$(BIN)"
 
-.PHONY: help demo screens pictures test coverage hostile loops contract conformance browser endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
+.PHONY: help demo screens console-pictures pictures test coverage hostile loops contract conformance browser endpoints check format docs scale soak kills faults fuzz bench bench-databases bench-startup bench-control-plane bench-quick mutants dist clean
 .SECONDARY:
 # Targets run one after another, because they install into the same environment.
 .NOTPARALLEL:
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-16s %s\n", $$1, $$2 }' Makefile
 
 demo: .venv-$(NEWEST)/ready-test ## Create 20 branches on a local control plane and wait for them
 	$(BIN)/neonctl-async demo
 
 screens: .venv-$(NEWEST)/ready-test ## Take the pictures of docs/command-line.md (needs tmux)
 	$(BIN)/python -m tools.screens
+
+console-pictures: .venv-$(NEWEST)/ready-browser ## Take the pictures of docs/console.md (needs Chromium)
+	$(BIN)/python -m tools.console_pictures
 
 pictures: .venv-$(NEWEST)/ready-test ## Draw the pictures of docs/waiting.md
 	$(BIN)/python -m tools.pictures
@@ -93,7 +96,7 @@ conformance: .venv-$(NEWEST)/ready-conformance $(NODE_READY) ## Run schemathesis
 
 browser: .venv-$(NEWEST)/ready-browser $(AXE_READY) ## Run the tests of the console in Chromium
 	@$(BIN)/python -m tools.chromium
-	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser --timeout 60 tests/browser
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m browser tests/browser
 
 endpoints: .venv-$(NEWEST)/ready-contract $(NODE_READY) ## Write docs/endpoints.md, and the endpoints that the local control plane knows
 	$(BIN)/python -m tests.contract.endpoints
@@ -118,7 +121,7 @@ docs: .venv-$(NEWEST)/ready-docs ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 scale: .venv-$(NEWEST)/ready-test ## Run the tests that start many processes or create 1,000 branches
-	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal -m scale
+	$(BIN)/python -X dev -m pytest --numprocesses 2 --dist worksteal --timeout 60 -m scale
 
 soak: .venv-$(NEWEST)/ready-test ## Kill servers that 12 or 50 clients use; kill fleets, and processes that ensure branches
 	$(BIN)/python -m tools.soak

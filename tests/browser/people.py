@@ -42,6 +42,14 @@ async def sign_in(page: Page, link: str) -> None:
     await page.wait_for_url("**/console")
 
 
+async def sign_in_with_key(page: Page, key: str) -> None:
+    """Sign in with a personal API key."""
+    await page.goto("/console/sign-in")
+    await page.get_by_label("Personal API key or sign-in link").fill(key)
+    await page.get_by_role("button", name="Sign in").click()
+    await page.wait_for_url("**/console")
+
+
 class Contexts:
     """The contexts of a test. A context has cookies and a cache of its own."""
 

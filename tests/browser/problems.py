@@ -11,7 +11,7 @@ REPORTED = "Failed to load resource: the server responded with a status of"
 """The start of a console error about a response. The response itself is a problem already."""
 
 
-SECRET = re.compile(r"napi_|npg_|[?&](password|key|csrf|token)=[^&]")
+SECRET = re.compile(r"napi_|npg_|neon_\w+_key_|[?&](password|key|csrf|token)=[^&]")
 """A key, a password or a token in an address."""
 
 SIGN_IN = "/console/sign-in?token="

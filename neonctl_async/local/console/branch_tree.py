@@ -173,9 +173,9 @@ def _row(
 
 
 def _compute(endpoint: Endpoint, now: Instant) -> Compute:
-    changing = now < endpoint.state_at and endpoint.state != endpoint.state_before
+    pending = endpoint.state if now < endpoint.state_at else None
     return Compute(
         id=endpoint.id,
         type=endpoint.type,
-        label=compute_state(computes.state(endpoint, now), endpoint.state if changing else None),
+        label=compute_state(computes.state(endpoint, now), pending),
     )

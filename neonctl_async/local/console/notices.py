@@ -23,7 +23,10 @@ def sentence(text: str, *names: str) -> Markup:
 def started(
     done: Markup, project_id: str, branch_id: str, operations: Sequence[StartedOperation]
 ) -> Markup:
-    """Add the operations that a change started, with a link to the list of operations."""
+    """Add the operations that a change started, with a link to the list of operations.
+
+    An empty ``branch_id`` links to the operations of all branches.
+    """
     if not operations:
         return done
     counts = Counter(operation.action for operation in operations)
@@ -31,6 +34,7 @@ def started(
         operation_name(action) if count == 1 else f"{operation_name(action)} ({count})"
         for action, count in counts.items()
     )
-    url = f"{PATH}/projects/{project_id}/operations?branch={branch_id}"
+    query = f"?branch={branch_id}" if branch_id else ""
+    url = f"{PATH}/projects/{project_id}/operations{query}"
     link = Markup('<a href="{}">Watch the operations</a>').format(url)
     return Markup("{} Started: {}. {}.").format(done, names, link)

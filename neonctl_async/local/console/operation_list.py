@@ -60,7 +60,7 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
 
     - ``branch``: None for a branch that is not stored, as in data that was imported.
     - ``duration``: in milliseconds, or None if the operation has not started.
-    - ``since``: the start of an operation that runs now.
+    - ``since``: the start of an operation whose duration still grows.
     """
 
     id: str
@@ -172,7 +172,7 @@ def _row(operation: Operation, branch: FilterBranch | None, now: Instant) -> Ope
     state = lifecycle.state_at(operation, now)
     label = status_label(state.status, will_retry=state.retry_at is not None)
     has_run = operation.runs and now >= operation.starts_at
-    is_running = label == "In progress"
+    is_unsettled = now < operation.settles_at
     return OperationRow(
         id=operation.id,
         name=operation_name(operation.action),
@@ -182,7 +182,7 @@ def _row(operation: Operation, branch: FilterBranch | None, now: Instant) -> Ope
         label=label,
         status=state.status,
         duration=state.duration // 1000 if has_run else None,
-        since=operation.starts_at if is_running else None,
+        since=operation.starts_at if has_run and is_unsettled else None,
         created_at=operation.created_at,
         error=state.error,
         retry_at=state.retry_at,

@@ -20,8 +20,9 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     pg_version: int
     created_at: str
     org_id: str | None = None
-    store_passwords: bool = True
     history_retention_seconds: int = 0
+    deleted_at: str | None = None
+    recoverable_until: str | None = None
 
 
 class Projects(msgspec.Struct, frozen=True):

@@ -1,8 +1,12 @@
 """The databases and roles of a branch, and the forms that create and delete a database."""
 
+from collections.abc import Sequence
+
 import msgspec
 from aiohttp import web
+from markupsafe import Markup
 
+from neonctl_async.local.console.notices import sentence, started
 from neonctl_async.local.console.records import (
     Branch,
     BranchFound,
@@ -13,6 +17,7 @@ from neonctl_async.local.console.records import (
     Role,
     Roles,
     Started,
+    StartedOperation,
 )
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, not_found
@@ -64,7 +69,7 @@ async def create(visit: Visit) -> web.StreamResponse:
     name = visit.typed("name")
     body = {"database": {"name": name, "owner_name": visit.typed("owner_name")}}
     try:
-        await visit.call(
+        created = await visit.call(
             f"POST {BRANCH}/databases",
             Started,
             body=body,
@@ -73,7 +78,8 @@ async def create(visit: Visit) -> web.StreamResponse:
         )
     except ApiError as error:
         return await show_new(visit, error=error)
-    return visit.redirect(branch_path(visit), f"Database {name} created.")
+    notice = with_operations(visit, sentence("Database {} created.", name), created.operations)
+    return visit.redirect(branch_path(visit), notice)
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -90,7 +96,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
     name = chosen_name(visit)
     route = f"DELETE {BRANCH}/databases/{{database_name}}"
     try:
-        await visit.call(
+        response = await visit.call(
             route,
             object,
             project_id=visit.path["project_id"],
@@ -99,7 +105,8 @@ async def delete(visit: Visit) -> web.StreamResponse:
         )
     except ApiError as error:
         return await show_delete(visit, error=error)
-    return visit.redirect(branch_path(visit), f"Database {name} deleted.")
+    done = sentence("Database {} deleted.", name)
+    return visit.redirect(branch_path(visit), with_operations(visit, done, started_by(response)))
 
 
 class BranchContext(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +146,16 @@ def show_found(
         objects=found.objects,
         **context,
     )
+
+
+def with_operations(visit: Visit, done: Markup, operations: Sequence[StartedOperation]) -> Markup:
+    """Return a notice about a change of the branch and the operations that it started."""
+    return started(done, visit.path["project_id"], visit.path["branch_id"], operations)
+
+
+def started_by(response: object) -> Sequence[StartedOperation]:
+    """Return the operations of a response. A deletion that was done before has no response."""
+    return () if response is None else msgspec.convert(response, Started).operations
 
 
 def branch_path(visit: Visit) -> str:

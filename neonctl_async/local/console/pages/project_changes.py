@@ -1,13 +1,20 @@
-"""The forms that rename and delete a project."""
+"""The forms that rename, delete and recover a project."""
+
+from typing import Final
 
 from aiohttp import web
 
+from neonctl_async.local.clock import in_seconds
+from neonctl_async.local.console.notices import sentence
 from neonctl_async.local.console.project_overview import may_delete, read_losses
-from neonctl_async.local.console.records import ProjectFound
+from neonctl_async.local.console.records import ProjectFound, Projects
 from neonctl_async.local.console.visits import Visit
 from neonctl_async.local.errors import ApiError, forbidden
 
-_PROJECT = "/projects/{project_id}"
+MAXIMUM_DELETED: Final = 100
+"""The number of deleted projects that a page lists."""
+
+_PROJECT: Final = "/projects/{project_id}"
 
 
 async def show_rename(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -26,7 +33,9 @@ async def rename(visit: Visit) -> web.StreamResponse:
     except ApiError as error:
         return await show_rename(visit, error=error)
     name = changed.project.name
-    return visit.redirect(f"/projects/{visit.path['project_id']}", f"Project renamed to {name}.")
+    return visit.redirect(
+        f"/projects/{visit.path['project_id']}", sentence("Project renamed to {}.", name)
+    )
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -46,4 +55,29 @@ async def delete(visit: Visit) -> web.StreamResponse:
         await visit.call(f"DELETE {_PROJECT}", object, project_id=visit.path["project_id"])
     except ApiError as error:
         return await show_delete(visit, error=error)
-    return visit.redirect("", f"Project {found.project.name} deleted.")
+    return visit.redirect("", sentence("Project {} deleted.", found.project.name))
+
+
+async def show_deleted(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
+    """``GET /console/projects/deleted``: the newest deleted projects that can be recovered."""
+    query = {"recoverable": "true", "limit": str(MAXIMUM_DELETED)}
+    found = await visit.call("GET /projects", Projects, query=query)
+    now = in_seconds(visit.state.now())
+    recoverable = [one for one in found.projects if (one.recoverable_until or "") >= now]
+    return visit.page("projects_deleted.html", error=error, projects=recoverable)
+
+
+async def to_deleted(visit: Visit) -> web.StreamResponse:
+    """``GET …/recover``: the page with the forms that recover projects."""
+    return visit.redirect("/projects/deleted")
+
+
+async def recover(visit: Visit) -> web.StreamResponse:
+    """``POST …/recover``: recover a deleted project."""
+    project_id = visit.path["project_id"]
+    try:
+        found = await visit.call(f"POST {_PROJECT}/recover", ProjectFound, project_id=project_id)
+    except ApiError as error:
+        return await show_deleted(visit, error=error)
+    done = sentence("Project {} recovered.", found.project.name)
+    return visit.redirect(f"/projects/{project_id}", done)

@@ -8,6 +8,7 @@ from aiohttp import web
 
 from neonctl_async.local.api.description.published import description
 from neonctl_async.local.api.projects import DEFAULT_PG_VERSION
+from neonctl_async.local.console.notices import sentence, started
 from neonctl_async.local.console.records import ProjectCreated, Projects, Regions
 from neonctl_async.local.console.visits import PATH, Visit
 from neonctl_async.local.errors import ApiError
@@ -72,7 +73,10 @@ async def create(visit: Visit) -> web.StreamResponse:
     except ApiError as error:
         return await show_new(visit, error=error)
     project = created.project
-    return visit.redirect(f"/projects/{project.id}", f"Project {project.name} created.")
+    notice = started(
+        sentence("Project {} created.", project.name), project.id, "", created.operations
+    )
+    return visit.redirect(f"/projects/{project.id}", notice)
 
 
 def _create_command(base_url: str) -> str:

@@ -1,8 +1,10 @@
 """The forms that create and delete a role of a branch, and that reset or show its password."""
 
 from aiohttp import web
+from markupsafe import Markup
 
 from neonctl_async.local.console.access.sessions import NewPassword
+from neonctl_async.local.console.notices import sentence
 from neonctl_async.local.console.pages.databases import (
     BRANCH,
     BranchContext,
@@ -10,6 +12,8 @@ from neonctl_async.local.console.pages.databases import (
     chosen_name,
     read_context,
     show_found,
+    started_by,
+    with_operations,
 )
 from neonctl_async.local.console.records import Password, RoleChanged
 from neonctl_async.local.console.visits import Visit
@@ -38,7 +42,7 @@ async def create(visit: Visit) -> web.StreamResponse:
         )
     except ApiError as error:
         return await show_new(visit, error=error)
-    return _changed(visit, created, f"Role {created.role.name} created.")
+    return _changed(visit, created, sentence("Role {} created.", created.role.name))
 
 
 async def show_delete(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -55,7 +59,7 @@ async def delete(visit: Visit) -> web.StreamResponse:
     """``POST …/roles/delete``: delete a role."""
     name = chosen_name(visit)
     try:
-        await visit.call(
+        response = await visit.call(
             f"DELETE {ROLE}",
             object,
             project_id=visit.path["project_id"],
@@ -64,7 +68,8 @@ async def delete(visit: Visit) -> web.StreamResponse:
         )
     except ApiError as error:
         return await show_delete(visit, error=error)
-    return visit.redirect(branch_path(visit), f"Role {name} deleted.")
+    done = sentence("Role {} deleted.", name)
+    return visit.redirect(branch_path(visit), with_operations(visit, done, started_by(response)))
 
 
 async def show_reset(visit: Visit, *, error: ApiError | None = None) -> web.StreamResponse:
@@ -88,7 +93,7 @@ async def reset(visit: Visit) -> web.StreamResponse:
         )
     except ApiError as error:
         return await show_reset(visit, error=error)
-    return _changed(visit, changed, f"Password of role {name} reset.")
+    return _changed(visit, changed, sentence("Password of role {} reset.", name))
 
 
 async def show_new_password(visit: Visit) -> web.StreamResponse:
@@ -122,8 +127,9 @@ def _check_exists(found: BranchContext, name: str) -> None:
         raise not_found("role", name)
 
 
-def _changed(visit: Visit, changed: RoleChanged, notice: str) -> web.Response:
+def _changed(visit: Visit, changed: RoleChanged, done: Markup) -> web.Response:
     role = changed.role
+    notice = with_operations(visit, done, changed.operations)
     if role.password is None:
         return visit.redirect(branch_path(visit), notice)
     visit.session.new_password = NewPassword(role.name, role.password)

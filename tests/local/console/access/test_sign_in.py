@@ -172,7 +172,7 @@ async def test_session_ends_when_its_user_is_deleted(
 async def test_sign_out_ends_the_session(control_plane: LocalControlPlane) -> None:
     async with visiting(control_plane) as visitor:
         cookie = visitor.cookie_header()
-        assert (await visitor.get("/sign-out")).status == 405
+        assert (await visitor.get("/sign-out")).path == ""
         page = await visitor.request("POST", "/sign-out", data={"csrf": "wrong"})
         assert page.status == 403
         page = await visitor.sign_out()
@@ -224,7 +224,8 @@ async def test_attempts_are_bounded_and_a_link_still_works(
 async def test_many_attempts_at_the_same_time_are_bounded_and_cheap(
     control_plane: LocalControlPlane, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    issued, searches = TenantState.issued, []
+    issued = TenantState.issued
+    searches: list[str | None] = []
 
     async def count(tenant: TenantState, authorization: str | None) -> bool:
         searches.append(authorization)

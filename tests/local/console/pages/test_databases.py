@@ -12,6 +12,10 @@ async def test_database_is_created(visitor: Visitor, api: Client, branch_path: s
     path = f"{branch_path}/databases/new"
     page = await visitor.post(await visitor.get(path), path, name="a/b & c")
     assert page.path == branch_path
+    assert "Database a/b & c created. Started: Apply config." in page.text
+    project_id = branch_path.split("/")[2]
+    branch_id = branch_path.split("/")[4]
+    assert f"/console/projects/{project_id}/operations?branch={branch_id}" in page.links
     assert await database_names(api, branch_path) == ["neondb", "a/b & c"]
 
 
@@ -29,8 +33,20 @@ async def test_database_with_a_difficult_name_is_deleted(
         await api.add_database(branch_path, name)
         page = await visitor.get(f"{branch_path}/databases/delete?name={quoted}")
         assert name in page.text
-        await visitor.post(page, f"{branch_path}/databases/delete")
+        page = await visitor.post(page, f"{branch_path}/databases/delete")
+        assert f"Database {name} deleted. Started: " in page.text
         assert await database_names(api, branch_path) == ["neondb"]
+
+
+async def test_database_that_was_deleted_before_stays_deleted(
+    visitor: Visitor, api: Client, branch_path: str
+) -> None:
+    await api.add_database(branch_path, "old")
+    form = await visitor.get(f"{branch_path}/databases/delete?name=old")
+    await api.request("DELETE", f"{branch_path}/databases/old")
+    page = await visitor.post(form, f"{branch_path}/databases/delete")
+    assert (page.status, "Database old deleted." in page.text) == (200, True)
+    assert "Started" not in page.text
 
 
 async def test_deletion_of_a_missing_database_is_not_found(

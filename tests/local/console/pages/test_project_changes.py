@@ -1,5 +1,6 @@
-"""The forms that rename and delete a project."""
+"""The forms that rename, delete and recover a project."""
 
+from neonctl_async.local import ManualClock
 from tests.local.client import Client
 from tests.local.console.visitor import Visitor
 
@@ -47,6 +48,29 @@ async def test_project_is_deleted(visitor: Visitor, api: Client, project_id: str
     assert "deleted" in page.text
     assert await api.project_names() == []
     assert (await visitor.get(path)).status == 404
+
+
+async def test_deleted_project_is_recovered(visitor: Visitor, api: Client, project_id: str) -> None:
+    assert "There are no deleted projects" in (await visitor.get("/projects/deleted")).text
+    await api.request("DELETE", f"/projects/{project_id}")
+    page = await visitor.get("/projects/deleted")
+    page = await visitor.post(page, f"/projects/{project_id}/recover")
+    assert (page.status, page.path) == (200, f"/projects/{project_id}")
+    assert "recovered" in page.text
+    assert "There are no deleted projects" in (await visitor.get("/projects/deleted")).text
+
+
+async def test_project_cannot_be_recovered_after_a_week(
+    visitor: Visitor, api: Client, clock: ManualClock, project_id: str
+) -> None:
+    await api.request("DELETE", f"/projects/{project_id}")
+    clock.advance(7 * 86400)
+    form = await visitor.get("/projects/deleted")
+    clock.advance(1)
+    page = await visitor.post(form, f"/projects/{project_id}/recover")
+    assert (page.status, "not found" in page.text) == (404, True)
+    assert "There are no deleted projects" in page.text
+    assert (await visitor.get(f"/projects/{project_id}/recover")).path == "/projects/deleted"
 
 
 async def test_member_cannot_delete_a_project(

@@ -29,7 +29,7 @@ async def test_project_is_created_and_opened(visitor: Visitor, api: Client) -> N
         visitor, name="<b>shop", pg_version="16", region_id="azure-gwc", owner=org_id
     )
     assert page.status == 200
-    assert "Project <b>shop created" in page.text
+    assert "Project <b>shop created. Started: Create timeline, Start compute." in page.text
     assert "<b>shop" not in page.html
     assert "created" not in (await visitor.get("")).text
     (project,) = (await api.get("/projects"))["projects"]

@@ -20,7 +20,7 @@ async def test_password_of_a_new_role_is_shown_once(
     page = await visitor.post(await visitor.get(path), path, name="reader")
     assert page.path == f"{branch_path}/roles/password"
     assert await password(api, branch_path, "reader") in page.text
-    assert "Role reader created" in page.text
+    assert "Role reader created. Started: Apply config." in page.text
     page = await visitor.get(f"{branch_path}/roles/password")
     assert await password(api, branch_path, "reader") not in page.html
     assert "was shown already" in page.text
@@ -80,7 +80,8 @@ async def test_password_that_is_not_stored_cannot_be_shown(visitor: Visitor, api
 async def test_role_is_deleted(visitor: Visitor, api: Client, branch_path: str) -> None:
     await api.request("POST", f"{branch_path}/roles", {"role": {"name": "reader"}})
     page = await visitor.get(f"{branch_path}/roles/delete?name=reader")
-    await visitor.post(page, f"{branch_path}/roles/delete")
+    page = await visitor.post(page, f"{branch_path}/roles/delete")
+    assert "Role reader deleted. Started: Apply config." in page.text
     assert await role_names(api, branch_path) == ["neondb_owner"]
 
 
