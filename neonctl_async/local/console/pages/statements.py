@@ -77,6 +77,7 @@ async def run(visit: Visit) -> web.StreamResponse:
         sql = visit.typed("sql")
         if not sql.strip():
             raise invalid("the statement is empty: enter one")
+        _check_same(visit, choice)
         uri = await _connection_uri(visit, choice)
     except ApiError as error:
         return await _show(visit, "" if error.status == 404 else wanted, error=error)
@@ -164,6 +165,17 @@ def _chosen(wanted: str, names: Sequence[str], *defaults: str) -> str:
     """Return the wanted name, or the first default, or the first name, or ""."""
     candidates = [name for name in (wanted, *defaults) if name in names]
     return next(iter([*candidates, *names]), "")
+
+
+def _check_same(visit: Visit, choice: Choice) -> None:
+    """Raise 400 if the statement would run on another database, or as another role, than chosen."""
+    for kind, name in (("database", choice.database), ("role", choice.role)):
+        wanted = visit.form.get(kind, name)
+        if wanted != name:
+            raise invalid(
+                f"branch {choice.branch.name!r} has no {kind} {wanted!r} to connect with: choose "
+                "another, and run the statement again"
+            )
 
 
 async def _connection_uri(visit: Visit, choice: Choice) -> str:
