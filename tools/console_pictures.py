@@ -37,7 +37,6 @@ PICTURES_BY_NAME: Final[Mapping[str, Picture]] = {
     "dashboard": Picture("/projects/{project_id}", height=900),
     "dashboard-dark": Picture("/projects/{project_id}", "dark", NARROW, 800),
     "operations": Picture("/projects/{project_id}/operations"),
-    "operations-dark": Picture("/projects/{project_id}/operations", "dark"),
     "branch": Picture("/projects/{project_id}/branches/{branch_id}"),
     "keys": Picture("/organizations/{org_id}/keys", height=520),
     "requests": Picture("/requests"),
@@ -63,10 +62,14 @@ class Sample:
         self._clock.advance(3 * 86_400)
         await neon.organizations.create_api_key(org_id, key_name="terraform")
         self._clock.advance(86_400)
-        for name in ("ci", "nightly"):
+        keys = [
             await neon.organizations.create_api_key(org_id, key_name=name, project_id=project_id)
+            for name in ("ci", "nightly")
+        ]
         branch_id = await self._create_branches(project_id, shop.branch.id)
-        await self._use_faults(project_id)
+        self._plan_faults()
+        for key in keys:
+            await self._use(key.key, project_id)
         return {"project_id": project_id, "branch_id": branch_id, "org_id": org_id}
 
     async def _create_branches(self, project_id: str, root: str) -> str:
@@ -98,17 +101,21 @@ class Sample:
         self._clock.advance(60)
         return created.branch.id
 
-    async def _use_faults(self, project_id: str) -> None:
-        """Plan faults, and send requests that meet them."""
+    def _plan_faults(self) -> None:
+        """Plan faults of requests."""
         self._control_plane.inject(
             Fault(route="GET /projects/{project_id}", status=503, message="maintenance", times=3)
         )
         self._control_plane.inject(
             Fault(route="POST /projects/{project_id}/branches", delay=2.0, probability=0.1, seed=1)
         )
-        await self._neon.projects.get(project_id)
-        await self._neon.branches.list(project_id).collect()
-        await self._neon.operations.list(project_id).collect()
+
+    async def _use(self, key: str, project_id: str) -> None:
+        """Send requests with a key. Some of them meet a fault."""
+        async with NeonClient(key, base_url=self._control_plane.base_url) as neon:
+            await neon.projects.get(project_id)
+            await neon.branches.list(project_id).collect()
+            await neon.operations.list(project_id).collect()
 
 
 async def main() -> None:

@@ -48,6 +48,7 @@ SUFFIXES = {
     ".toml",
     ".txt",
     ".typed",
+    ".webp",
     ".yaml",
     ".yml",
 }

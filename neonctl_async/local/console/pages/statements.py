@@ -209,14 +209,15 @@ def _outcome(result: Result, seconds: float) -> Outcome:
 
 async def _while_connected(request: web.Request, work: Coroutine[object, object, T]) -> T:
     """Return the result of ``work``. Cancel it and raise ConnectionError if the client leaves."""
-    task = asyncio.ensure_future(work)
-    lost = asyncio.create_task(connection_of(request).lost.wait())
+    task, lost = asyncio.ensure_future(work), asyncio.Event()
+    waiting = asyncio.create_task(lost.wait())
     try:
-        await asyncio.wait({task, lost}, return_when=asyncio.FIRST_COMPLETED)
+        with connection_of(request).when_lost(lost.set):
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise ConnectionError("the client has disconnected")
         return task.result()
     finally:
         task.cancel()
-        lost.cancel()
-        await asyncio.gather(task, lost, return_exceptions=True)
+        waiting.cancel()
+        await asyncio.gather(task, waiting, return_exceptions=True)
