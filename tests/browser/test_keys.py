@@ -48,7 +48,7 @@ async def test_created_key_is_shown_once_and_can_be_copied(
     assert await is_valid(control_plane, key)
     await page.reload()
     await expect(page).to_have_url(re.compile(f"{KEYS}$"))
-    await expect(page.get_by_text("A key is shown only once")).to_be_visible()
+    await expect(page.locator("[data-notice]")).to_contain_text("A key is shown only once")
     assert key not in await page.content()
     await page.go_back()
     assert key not in await page.content()
@@ -71,6 +71,23 @@ async def test_list_shows_where_a_key_was_used_last(
     await expect(row).to_contain_text("by First User")
 
 
+async def test_open_list_follows_uses_and_revocations_of_others(
+    page: Page, open_page: OpenPage, control_plane: LocalControlPlane
+) -> None:
+    key = await create_key(page, "laptop")
+    await page.get_by_role("link", name="Done").click()
+    row = page.get_by_role("row").filter(has=page.get_by_text("laptop"))
+    await expect(row).to_contain_text("never")
+    assert await is_valid(control_plane, key)
+    await expect(row).to_contain_text("from 127.0.0.1")
+    other = await open_page()
+    await sign_in(other, control_plane.console_url)
+    await other.goto(KEYS)
+    await other.get_by_role("link", name="Revoke API key laptop").click()
+    await other.get_by_role("button", name="Revoke").click()
+    await expect(row).to_have_count(0)
+
+
 async def test_revoked_key_fails_at_once(page: Page, control_plane: LocalControlPlane) -> None:
     key = await create_key(page, "laptop")
     await page.get_by_role("link", name="Done").click()
@@ -81,7 +98,7 @@ async def test_revoked_key_fails_at_once(page: Page, control_plane: LocalControl
     assert await is_valid(control_plane, key)
     await revoke.click()
     await page.get_by_role("button", name="Revoke").click()
-    await expect(page.get_by_text("API key revoked")).to_be_visible()
+    await expect(page.locator("[data-notice]")).to_contain_text("API key revoked")
     await expect(page.get_by_text("laptop")).to_have_count(0)
     assert not await is_valid(control_plane, key)
 
@@ -111,7 +128,7 @@ async def test_key_is_created_and_revoked_by_the_keyboard_without_scripts(
     await page.get_by_role("link", name="Done").press("Enter")
     await page.get_by_role("link", name="Revoke API key laptop").press("Enter")
     await page.get_by_role("button", name="Revoke").press("Enter")
-    await expect(page.get_by_text("API key revoked")).to_be_visible()
+    await expect(page.locator("[data-notice]")).to_contain_text("API key revoked")
     assert not await is_valid(control_plane, key)
 
 
