@@ -32,6 +32,7 @@ from benchmarks.harness.report import (
 from benchmarks.harness.results import Row
 from benchmarks.harness.run_size import RunSize
 from benchmarks.scenarios import (
+    console,
     control_plane_size,
     database_proxy,
     database_suites,
@@ -99,7 +100,7 @@ DATABASES = Group(
 )
 STARTUP = Group({"startup": startup.run}, versions_of_command_lines, write_startup)
 CONTROL_PLANE = Group(
-    {"control_plane_size": control_plane_size.run},
+    {"control_plane_size": control_plane_size.run, "console": console.run},
     versions_of_control_plane,
     write_control_plane,
 )

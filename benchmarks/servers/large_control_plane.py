@@ -15,10 +15,11 @@ from pathlib import Path
 import msgspec
 
 from neonctl_async.local import Durations, LocalControlPlane
-from neonctl_async.local.api import projects
+from neonctl_async.local.api import branches, projects
 from neonctl_async.local.api.request.calls import Call
 from neonctl_async.local.clock import utc_now
 from neonctl_async.local.engine import accounts, api_keys
+from neonctl_async.local.engine.api_keys import Principal
 from neonctl_async.local.engine.operations import OperationChain
 from neonctl_async.local.settings import Rules
 from neonctl_async.local.storage.database import Database
@@ -26,6 +27,8 @@ from neonctl_async.local.storage.tables import Project
 from neonctl_async.local.storage.transactions import Transaction
 
 ROOT = Path(__file__).parents[2]
+COMMON = "check_availability"
+"""The action of most operations."""
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -34,14 +37,20 @@ class Sizes(msgspec.Struct, frozen=True):
     keys: int
     projects: int
     operations: int
+    branches: int = 0
 
 
 class LargeControlPlane(msgspec.Struct, frozen=True):
-    """The base URL of a server, its key, and the project with most operations."""
+    """The base URL of a server, its key, and the project with most operations.
+
+    ``console_url`` signs in to the console, once. ``pid`` is the process of the server.
+    """
 
     base_url: str
     api_key: str
     project_id: str
+    console_url: str = ""
+    pid: int = 0
 
 
 @asynccontextmanager
@@ -74,9 +83,28 @@ def fill(tx: Transaction, account: accounts.FirstAccount, sizes: Sizes) -> str:
     for _ in range(sizes.projects):
         projects.create(tx, call)
     (project,) = tx.select(Project, "ORDER BY created_at DESC LIMIT 1")
-    for _ in range(sizes.operations):
-        OperationChain(tx, project.id).add("check_availability", branch_id="br-benchmark-1")
+    branch_ids = _add_branches(tx, principal, project.id, sizes.branches) or ["br-benchmark-1"]
+    for number in range(sizes.operations):
+        branch_id = branch_ids[number % len(branch_ids)]
+        OperationChain(tx, project.id).add(COMMON, branch_id=branch_id)
+    tx.execute("UPDATE operations SET outcome = 'failed', error = 'planned' WHERE rowid % 9973 = 0")
     return project.id
+
+
+def _add_branches(tx: Transaction, principal: Principal, project_id: str, count: int) -> list[str]:
+    """Create branches, each second one with a compute, in a tree. Return their ids."""
+    ids: list[str] = []
+    for number in range(count):
+        spec: dict[str, object] = {"name": f"preview/{number}"}
+        if number % 10:
+            spec["parent_id"] = ids[number // 10 * 10]
+        endpoints = [{"type": "read_write"}] if number % 2 else []
+        content = msgspec.json.encode({"branch": spec, "endpoints": endpoints})
+        path = {"project_id": project_id}
+        call = Call(principal=principal, path=path, query={}, content=content)
+        created = msgspec.json.decode(branches.create(tx, call).content)
+        ids.append(created["branch"]["id"])
+    return ids
 
 
 async def serve(data: Path, sizes: Sizes) -> None:
@@ -88,7 +116,8 @@ async def serve(data: Path, sizes: Sizes) -> None:
     project_id = await database.run(fill, account, sizes)
     await database.close()
     async with LocalControlPlane(data=data) as server:
-        ready = LargeControlPlane(server.base_url, account.api_key or "", project_id)
+        key, link = account.api_key or "", server.console_url
+        ready = LargeControlPlane(server.base_url, key, project_id, link, os.getpid())
         print(msgspec.json.encode(ready).decode(), flush=True)
         await asyncio.to_thread(sys.stdin.read)
 

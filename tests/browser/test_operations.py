@@ -151,6 +151,15 @@ async def test_idle_compute_is_suspended_while_a_person_watches(
     await expect(row(page, "Suspend compute").locator(".status")).to_have_text("OK")
 
 
+async def test_operations_of_a_deleted_project_stay_visible(
+    page: Page, neon: NeonClient, project_id: str
+) -> None:
+    await open_operations(page, project_id)
+    await neon.projects.delete(project_id)
+    await expect(row(page, "Delete tenant").locator(".status")).to_have_text("OK")
+    await expect(row(page, "Create timeline").locator(".status")).to_have_text("OK")
+
+
 async def test_list_is_complete_without_scripts(
     open_page: OpenPage, control_plane: LocalControlPlane, neon: NeonClient, project_id: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Projects are created, found, renamed and deleted in a browser."""
+"""Projects are created, found, renamed, deleted and recovered in a browser."""
 
 import re
 
@@ -27,7 +27,7 @@ async def test_first_project_is_created_from_the_empty_list(page: Page, neon: Ne
     assert (project.pg_version, project.region_id) == (16, "aws-eu-central-1")
 
 
-async def test_project_is_found_renamed_and_deleted(page: Page, neon: NeonClient) -> None:
+async def test_project_is_found_renamed_deleted_and_recovered(page: Page, neon: NeonClient) -> None:
     await neon.projects.create(name="blog", wait=True)
     await neon.projects.create(name="shop", wait=True)
     await page.reload()
@@ -48,6 +48,10 @@ async def test_project_is_found_renamed_and_deleted(page: Page, neon: NeonClient
     await expect(page.get_by_text("Project store deleted.")).to_be_visible()
     await expect(page.locator("tbody tr")).to_have_count(1)
     assert await names(neon) == ["blog"]
+    await page.get_by_role("link", name="Deleted projects").click()
+    await page.get_by_role("button", name="Recover project store").click()
+    await expect(page.get_by_text("Project store recovered.")).to_be_visible()
+    assert await names(neon) == ["store", "blog"]
 
 
 async def test_refused_project_keeps_what_was_typed(

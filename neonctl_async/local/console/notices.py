@@ -6,6 +6,7 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
+from neonctl_async.local.console.labels import operation_name
 from neonctl_async.local.console.records import StartedOperation
 
 PATH: Final = "/console"
@@ -30,14 +31,10 @@ def started(
         return done
     counts = Counter(operation.action for operation in operations)
     names = ", ".join(
-        _name(action) if count == 1 else f"{_name(action)} ({count})"
+        operation_name(action) if count == 1 else f"{operation_name(action)} ({count})"
         for action, count in counts.items()
     )
     query = f"?branch={branch_id}" if branch_id else ""
     url = f"{PATH}/projects/{project_id}/operations{query}"
     link = Markup('<a href="{}">Watch the operations</a>').format(url)
     return Markup("{} Started: {}. {}.").format(done, names, link)
-
-
-def _name(action: str) -> str:
-    return action.replace("_", " ").capitalize()

@@ -17,7 +17,7 @@ from neonctl_async.local.engine.operation_search import (
     OperationPage,
     search,
 )
-from neonctl_async.local.storage.tables import Operation, Project
+from neonctl_async.local.storage.tables import Branch, Operation, Project
 from neonctl_async.local.storage.transactions import Row, Transaction
 
 PAGE_SIZE: Final = 50
@@ -60,7 +60,7 @@ class OperationRow(msgspec.Struct, frozen=True, kw_only=True):
 
     - ``branch``: None for a branch that is not stored, as in data that was imported.
     - ``duration``: in milliseconds, or None if the operation has not started.
-    - ``since``: the start of an operation that runs now.
+    - ``since``: the start of an operation whose duration still grows.
     """
 
     id: str
@@ -116,6 +116,12 @@ def read_list(
     )
 
 
+def read_newest(tx: Transaction, branch: Branch, limit: int) -> list[OperationRow]:
+    """Return the newest operations of a branch."""
+    wanted = OperationFilter(branch_id=branch.id)
+    return _rows(tx, search(tx, branch.project_id, wanted, limit=limit).operations)
+
+
 def _find_branch(tx: Transaction, project_id: str, wanted: str) -> FilterBranch | None:
     """Return the branch with an id, deleted or not, or the existing one with a name."""
     if not wanted:
@@ -166,7 +172,7 @@ def _row(operation: Operation, branch: FilterBranch | None, now: Instant) -> Ope
     state = lifecycle.state_at(operation, now)
     label = status_label(state.status, will_retry=state.retry_at is not None)
     has_run = operation.runs and now >= operation.starts_at
-    is_running = label == "In progress"
+    is_unsettled = now < operation.settles_at
     return OperationRow(
         id=operation.id,
         name=operation_name(operation.action),
@@ -176,7 +182,7 @@ def _row(operation: Operation, branch: FilterBranch | None, now: Instant) -> Ope
         label=label,
         status=state.status,
         duration=state.duration // 1000 if has_run else None,
-        since=operation.starts_at if is_running else None,
+        since=operation.starts_at if has_run and is_unsettled else None,
         created_at=operation.created_at,
         error=state.error,
         retry_at=state.retry_at,

@@ -19,7 +19,10 @@ _ACTIVE: Final = "CASE WHEN state_at <= ? THEN state ELSE state_before END = 'ac
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True):
-    """The branches of a project, and the branch that was chosen."""
+    """The branches of a project, and the branch that was chosen.
+
+    ``branch_names`` starts with the default branch, then come the others, newest first.
+    """
 
     tree: TreePage
     chosen: BranchName
@@ -51,7 +54,7 @@ def read_overview(
     return Overview(
         tree=read_page(tx, names, search=search, number=number),
         chosen=_chosen(names, branch),
-        branch_names=[found.name for found in names],
+        branch_names=[found.name for found in sorted(names, key=lambda one: not one.is_default)],
         computes=_count(tx, live, project_id),
         active_computes=_count(tx, f"{live} AND {_ACTIVE}", project_id, tx.now),
         may_delete=may_delete(tx, principal, project_id),

@@ -19,7 +19,7 @@ class Project(msgspec.Struct, frozen=True, kw_only=True):
     region_id: str
     pg_version: int
     created_at: str
-    org_id: str | None = None
+    owner_id: str
     history_retention_seconds: int = 0
     deleted_at: str | None = None
     recoverable_until: str | None = None

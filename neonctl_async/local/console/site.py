@@ -163,12 +163,9 @@ class Site:
         if visit.request.method == "HEAD":
             raise ApiError(405, "a stream has no HEAD: send GET", headers={"Allow": "GET"})
         connection = connection_of(visit.request)
-        with self._streams.open(visit.session) as visit.stream_end:
-            connection.when_lost = visit.stream_end.set
-            try:
-                return await page.page(visit)
-            finally:
-                connection.when_lost = None
+        with self._streams.open(visit.session) as end, connection.when_lost(end.set):
+            visit.stream_end = end
+            return await page.page(visit)
 
     def _sign_in_again(
         self, request: web.Request, page_path: str, form: Mapping[str, str]

@@ -7,7 +7,8 @@ responses of the API.
 
 import asyncio
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any, Final, cast
 
 from aiohttp import EMPTY_PAYLOAD, StreamReader, web
@@ -109,10 +110,7 @@ class Connection(web.RequestHandler):
         """The time of the event loop at which the current body must be complete."""
         self._is_handling = False
         self._body: StreamReader = EMPTY_PAYLOAD
-        self.when_lost: Callable[[], object] | None = None
-        """Called when the client closes the connection during a request."""
-        self.lost: Final = asyncio.Event()
-        """Set when the connection is closed."""
+        self._when_lost: Callable[[], object] | None = None
         self.is_refused = False
         """True if the server has too many connections. Its request gets a 503."""
 
@@ -127,13 +125,12 @@ class Connection(web.RequestHandler):
 
     def connection_lost(self, exc: BaseException | None) -> None:
         """Stop the timers."""
-        self.lost.set()
         self._cancel_timers()
         if self._client is not None:
             self._client = None
             self._connections.disconnect(self)
-        if self.when_lost is not None:
-            self.when_lost()
+        if self._when_lost is not None:
+            self._when_lost()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -155,6 +152,17 @@ class Connection(web.RequestHandler):
         if self._head_timer is not None:
             self._head_timer.cancel()
             self._head_timer = None
+
+    @contextmanager
+    def when_lost(self, callback: Callable[[], object]) -> Generator[None]:
+        """Call a function if the connection is closed while its request is handled."""
+        if self._client is None:
+            callback()
+        self._when_lost = callback
+        try:
+            yield
+        finally:
+            self._when_lost = None
 
     async def finish_response(
         self, request: BaseRequest, resp: web.StreamResponse, start_time: float | None

@@ -6,6 +6,7 @@ from typing import ClassVar, Final, TypeVar
 import msgspec
 
 from neonctl_async.local.clock import in_seconds, in_seconds_or_none
+from neonctl_async.local.console.operation_list import OperationRow, read_newest
 from neonctl_async.local.console.records import (
     Branch,
     BranchFound,
@@ -26,6 +27,9 @@ T = TypeVar("T")
 MAXIMUM_CHILDREN: Final = 50
 """The number of children that a page lists."""
 
+MAXIMUM_OPERATIONS: Final = 5
+"""The number of operations that the page of a branch lists."""
+
 MAXIMUM_OPTIONS: Final = 100
 """The number of branches up to which a form offers all of them in a list."""
 
@@ -43,7 +47,7 @@ class BranchName(Row, frozen=True):
 
 
 class Relatives(msgspec.Struct, frozen=True, kw_only=True):
-    """The parent and the children of a branch, and the source of its last restore.
+    """The parent, children and newest operations of a branch, and the source of its last restore.
 
     ``deletion_blocker`` is the reason why the branch cannot be deleted, or empty.
     """
@@ -53,6 +57,7 @@ class Relatives(msgspec.Struct, frozen=True, kw_only=True):
     children: list[BranchName]
     child_count: int
     deletion_blocker: str
+    operations: list[OperationRow]
 
 
 class DeletedBranch(msgspec.Struct, frozen=True, kw_only=True):
@@ -172,6 +177,7 @@ def read_relatives(tx: Transaction, branch_id: str) -> Relatives:
         children=tx.select(BranchName, newest, branch_id, MAXIMUM_CHILDREN),
         child_count=tx.number(f"SELECT count(*) FROM branches {children}", branch_id) or 0,
         deletion_blocker=deletion_blocker(tx, branch) or "",
+        operations=read_newest(tx, branch, MAXIMUM_OPERATIONS),
     )
 
 

@@ -117,7 +117,7 @@ async def plan_failure(visit: Visit) -> web.StreamResponse:
     form = visit.form
     try:
         await Tenant(visit.state).fail_next(
-            form.get("action", ""),
+            form.get("operation", ""),
             times=_whole(form, "failure_times", "Times") or 1,
             retry_after=_decimal(form, "retry_after", "Retry after"),
             status=form.get("failure_status", ""),
@@ -127,7 +127,7 @@ async def plan_failure(visit: Visit) -> web.StreamResponse:
         return await show(visit, failure_error=invalid(str(error)))
     except ApiError as error:
         return await show(visit, failure_error=error)
-    return visit.redirect("/faults", f"The next {form['action']} fails.")
+    return visit.redirect("/faults", f"The next {form['operation']} fails.")
 
 
 async def clear_failure(visit: Visit) -> web.StreamResponse:

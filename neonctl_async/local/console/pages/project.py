@@ -6,7 +6,7 @@ import msgspec
 from aiohttp import web
 
 from neonctl_async.local.api.regions import REGIONS
-from neonctl_async.local.console.pages import connections, databases
+from neonctl_async.local.console.pages import connections, databases, projects
 from neonctl_async.local.console.project_overview import read_overview
 from neonctl_async.local.console.records import Endpoints, ProjectFound
 from neonctl_async.local.console.visits import PATH, Visit
@@ -49,7 +49,7 @@ async def show(visit: Visit) -> web.StreamResponse:
         ),
         endpoints=computes.endpoints,
         search=visit.query.get("search", ""),
-        owner=_owner(visit, found.project.org_id),
+        owner=projects.owners(visit).get(found.project.owner_id, "Another account"),
         region=_REGIONS.get(found.project.region_id, ""),
         has_postgres=visit.state.databases is not None,
     )
@@ -57,11 +57,3 @@ async def show(visit: Visit) -> web.StreamResponse:
 
 def _number(text: str) -> int:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 9 else 1
-
-
-def _owner(visit: Visit, org_id: str | None) -> str:
-    """Return the name of the owner of a project, as far as the person may know it."""
-    if org_id is None:
-        return "Account"
-    names = {found.id: found.name for found in visit.person.organizations}
-    return names.get(org_id, org_id)

@@ -17,6 +17,8 @@ from neonctl_async.local.server.application import BASE_PATH
 PAGE_SIZE: Final = 20
 """The number of projects on a page."""
 
+YOUR_ACCOUNT: Final = "Your account"
+
 
 async def show(visit: Visit) -> web.StreamResponse:
     """``GET /console``: the projects of the person and of the person's organizations."""
@@ -32,7 +34,8 @@ async def show(visit: Visit) -> web.StreamResponse:
         "projects.html",
         projects=found.projects,
         shared=shared.projects,
-        owners=_owners(visit),
+        owners=owners(visit),
+        organizations=_organizations(visit),
         search=query["search"],
         org_id=query["org_id"],
         first_page=_url(filters, "") if query["cursor"] else "",
@@ -52,7 +55,7 @@ async def show_new(visit: Visit, *, error: ApiError | None = None) -> web.Stream
         default_version=default_version,
         regions=[(region.region_id, region.name) for region in found.regions],
         default_region=next(region.region_id for region in found.regions if region.default),
-        owners=list(_owners(visit).items()),
+        owners=[("", YOUR_ACCOUNT), *_organizations(visit)],
         default_owner=visit.query.get("org_id", ""),
     )
 
@@ -79,6 +82,11 @@ async def create(visit: Visit) -> web.StreamResponse:
     return visit.redirect(f"/projects/{project.id}", notice)
 
 
+def owners(visit: Visit) -> dict[str, str]:
+    """Return the names of the owners of projects that the person knows, by id."""
+    return {visit.person.user.id: YOUR_ACCOUNT, **dict(_organizations(visit))}
+
+
 def _create_command(base_url: str) -> str:
     return (
         f"curl -X POST {base_url}/projects \\\n"
@@ -96,10 +104,8 @@ def _url(query: Mapping[str, str], cursor: str) -> str:
     return f"{PATH}?{urlencode({**query, 'cursor': cursor} if cursor else query)}"
 
 
-def _owners(visit: Visit) -> dict[str, str]:
-    """Return the possible owners of a project by id. The id of the person's account is empty."""
-    organizations = {found.id: found.name for found in visit.person.organizations}
-    return {"": "Your account", **organizations}
+def _organizations(visit: Visit) -> list[tuple[str, str]]:
+    return [(found.id, found.name) for found in visit.person.organizations]
 
 
 def _postgres_versions(visit: Visit) -> tuple[list[int], int]:

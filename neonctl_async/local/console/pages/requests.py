@@ -1,4 +1,4 @@
-"""The last requests that the server answered, and the use of the rate limits."""
+"""The last requests of the API, and the use of the rate limits."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -95,11 +95,11 @@ async def changes(visit: Visit) -> web.StreamResponse:
     def check(tx: Transaction) -> None:
         read_person(tx, visit.session.user_id, visit.session.key_id)
 
-    def next_change() -> asyncio.Event:
+    def next_change() -> list[asyncio.Event]:
         changed = visit.state.history.changed
         if any(account.usage.minute for account in instruments.usages(visit)):
             asyncio.get_running_loop().call_later(_REFRESH_SECONDS, changed.set)
-        return changed
+        return [changed]
 
     return await send_changes(visit, next_change, check)
 

@@ -77,6 +77,7 @@ async def run(visit: Visit) -> web.StreamResponse:
         sql = visit.typed("sql")
         if not sql.strip():
             raise invalid("the statement is empty: enter one")
+        _check_same(visit, choice)
         uri = await _connection_uri(visit, choice)
     except ApiError as error:
         return await _show(visit, "" if error.status == 404 else wanted, error=error)
@@ -166,6 +167,17 @@ def _chosen(wanted: str, names: Sequence[str], *defaults: str) -> str:
     return next(iter([*candidates, *names]), "")
 
 
+def _check_same(visit: Visit, choice: Choice) -> None:
+    """Raise 400 if the statement would run on another database, or as another role, than chosen."""
+    for kind, name in (("database", choice.database), ("role", choice.role)):
+        wanted = visit.form.get(kind, name)
+        if wanted != name:
+            raise invalid(
+                f"branch {choice.branch.name!r} has no {kind} {wanted!r} to connect with: choose "
+                "another, and run the statement again"
+            )
+
+
 async def _connection_uri(visit: Visit, choice: Choice) -> str:
     if not choice.database or not choice.role:
         missing = "database" if not choice.database else "role that can log in"
@@ -197,14 +209,15 @@ def _outcome(result: Result, seconds: float) -> Outcome:
 
 async def _while_connected(request: web.Request, work: Coroutine[object, object, T]) -> T:
     """Return the result of ``work``. Cancel it and raise ConnectionError if the client leaves."""
-    task = asyncio.ensure_future(work)
-    lost = asyncio.create_task(connection_of(request).lost.wait())
+    task, lost = asyncio.ensure_future(work), asyncio.Event()
+    waiting = asyncio.create_task(lost.wait())
     try:
-        await asyncio.wait({task, lost}, return_when=asyncio.FIRST_COMPLETED)
+        with connection_of(request).when_lost(lost.set):
+            await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         if not task.done():
             raise ConnectionError("the client has disconnected")
         return task.result()
     finally:
         task.cancel()
-        lost.cancel()
-        await asyncio.gather(task, lost, return_exceptions=True)
+        waiting.cancel()
+        await asyncio.gather(task, waiting, return_exceptions=True)

@@ -1,7 +1,7 @@
 """Streams of server-sent events, which notify open pages of changes."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from aiohttp import web
@@ -31,16 +31,19 @@ async def project_changes(visit: Visit) -> web.StreamResponse:
 
     await visit.read(check)
     with visit.changes.watch(visit.state, project_id) as project:
-        return await send_changes(visit, lambda: project.changed, check)
+        return await send_changes(visit, lambda: [project.changed], check)
 
 
 async def send_changes(
-    visit: Visit, next_change: Callable[[], asyncio.Event], check: Callable[[Transaction], None]
+    visit: Visit,
+    next_change: Callable[[], Sequence[asyncio.Event]],
+    check: Callable[[Transaction], None],
 ) -> web.StreamResponse:
     """Send an event for each change, until the stream must end or the client has left.
 
-    ``next_change`` returns the event that is set at the next change. ``check`` raises ApiError
-    when the person may not see the page any more. Changes that follow quickly share an event.
+    ``next_change`` returns events, of which one is set at the next change. ``check`` raises
+    ApiError when the person may not see the page any more. Changes that follow quickly share an
+    event.
     """
     changed = next_change()
     headers = {"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"}
@@ -48,7 +51,7 @@ async def send_changes(
     await response.prepare(visit.request)
     await response.write(_RETRY)
     while await _is_wanted(visit, changed, check):
-        if changed.is_set():
+        if any(event.is_set() for event in changed):
             changed = next_change()
             await response.write(_CHANGED)
         else:
@@ -57,10 +60,10 @@ async def send_changes(
 
 
 async def _is_wanted(
-    visit: Visit, changed: asyncio.Event, check: Callable[[Transaction], None]
+    visit: Visit, changed: Sequence[asyncio.Event], check: Callable[[Transaction], None]
 ) -> bool:
     """Wait for a change or a heartbeat. Return False if the stream must end."""
-    await _first_of(changed, visit.stream_end)
+    await _first_of(*changed, visit.stream_end)
     transport = visit.request.transport
     if visit.stream_end.is_set() or transport is None or transport.is_closing():
         return False

@@ -4,6 +4,7 @@ import { announce } from "./announce.js";
 import { serveCopyButtons } from "./copy.js";
 import { serveForms } from "./forms.js";
 import { Watcher } from "./live.js";
+import { serveMoments } from "./moments.js";
 import { keepFresh, localize, setClock } from "./times.js";
 
 /** Close an open menu on Escape, and on a click or focus outside of it. */
@@ -37,6 +38,7 @@ localize(document);
 keepFresh();
 serveCopyButtons();
 serveForms();
+serveMoments();
 serveMenus();
 serveScrollers();
 addEventListener("resize", serveScrollers);

@@ -59,8 +59,11 @@ function write(element, text) {
   if (element.textContent !== text) element.textContent = text;
 }
 
-/** @param {Date} then */
-function local(then) {
+/**
+ * Return a time in the zone of the viewer.
+ * @param {Date} then
+ */
+export function local(then) {
   const two = (/** @type {number} */ number) => String(number).padStart(2, "0");
   const day = [String(then.getFullYear()).padStart(4, "0"), two(then.getMonth() + 1), two(then.getDate())];
   return `${day.join("-")} ${[then.getHours(), then.getMinutes(), then.getSeconds()].map(two).join(":")}`;

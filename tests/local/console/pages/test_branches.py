@@ -157,6 +157,8 @@ async def test_page_shows_the_branch_and_its_relatives(
     assert f"/console{branch_path}" in page.links
     for text in ("Ready", "Active", "First User", "0.25 CU", "This branch has no children."):
         assert text in page.text
+    for text in ("Create branch - OK", "Start compute ep-"):
+        assert text in page.text.replace("\N{EN DASH}", "-")
     root = await visitor.get(branch_path)
     assert f"/console{child}" in root.links
     assert "None: this is a root branch" in root.text

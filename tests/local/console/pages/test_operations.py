@@ -134,7 +134,7 @@ async def test_retry_is_shown_with_its_time(
     await api.branch(project_id, name="preview")
     clock.advance(9)
     shown = label_of(await visitor.get(path), "Create branch")
-    assert shown == "Scheduling Retry at 2026-01-01 00:10:10 UTC , because: storage is busy"
+    assert shown == "Scheduling storage is busy Retry at 2026-01-01 00:10:10 UTC"
     clock.advance(601)
     assert label_of(await visitor.get(path), "Create branch") == "OK"
 

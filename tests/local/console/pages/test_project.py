@@ -107,6 +107,27 @@ async def test_another_branch_is_chosen_by_name_or_id(
     assert (page.status, "'other' not found" in page.text) == (404, True)
 
 
+async def test_default_branch_is_the_first_choice(
+    visitor: Visitor, api: Client, project_id: str
+) -> None:
+    for name in ("old", "new"):
+        await api.branch(project_id, name=name)
+    page = await visitor.get(f"/projects/{project_id}")
+    options = re.findall(r'<option value="(main|old|new)"', page.html)
+    assert options == ["main", "new", "old"]
+
+
+async def test_project_with_many_branches_suggests_some_of_them(
+    visitor: Visitor, api: Client, project_id: str
+) -> None:
+    for number in range(100):
+        await api.branch(project_id, name=f"pr-{number}")
+    page = await visitor.get(f"/projects/{project_id}?branch=pr-7")
+    assert page.html.count("<option value=") - page.html.count(" selected>") == 100
+    assert 'id="branch" name="branch" type="text" value="pr-7"' in page.html
+    assert "Computes of pr-7" in page.text
+
+
 async def test_branch_without_compute_has_no_connection_string(
     visitor: Visitor, api: Client, project_id: str
 ) -> None:

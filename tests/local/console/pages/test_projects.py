@@ -120,4 +120,6 @@ async def test_projects_of_others_are_hidden_until_they_are_shared(
     await api.request("POST", f"/projects/{project_id}/permissions", {"email": email}, key=key)
     page = await visitor.get("")
     assert "Shared with you" in page.text
+    assert "Another account" in page.text
+    assert "Another account" in (await visitor.get(f"/projects/{project_id}")).text
     assert listed(page) == [project_id]
