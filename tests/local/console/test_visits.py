@@ -1,4 +1,4 @@
-"""What a visit to a page does to the project, and what it does not count as."""
+"""Visits to pages: their effect on projects, and that they are no requests of the API."""
 
 from neonctl_async.local import BackgroundIntervals, Fault, LocalControlPlane, ManualClock
 from tests.local.client import Client
